@@ -1,8 +1,11 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
-import { type DisruptionBudget, disruptionBudgetOf } from "../../shared/core/rollout/disruption/disruption-budget.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import {
+  type DisruptionBudget,
+  disruptionBudgetOf,
+} from "../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 
 export interface PassInput {

@@ -1,7 +1,8 @@
 /** One pass over Advanced StatefulSets by hand. */
-import type { SetPlanWish } from "../../shared/controller/statefulset/dry-run.ts";
+
 import { parseSetKey } from "../../shared/controller/statefulset/observe.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
+import type { SetPlanWish } from "../../shared/controller/statefulset/reconcile.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { type Environment, readConfig } from "../../shared/settings/config.ts";

@@ -176,7 +176,7 @@ const DEFERRED: readonly Deferred[] = [
     needed: "clusters with more than 500 SidecarSets",
   },
   {
-    module: "shared/core/rollout/pre-pull/pull-guard.ts",
+    module: "shared/core/rollout/rules/pre-pull/pull-guard.ts",
     functions: ["rollout", "dry-run"],
     needed: "SidecarSets whose images are pulled before pods are updated",
   },

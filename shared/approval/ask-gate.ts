@@ -1,5 +1,5 @@
 /** Asks a gate over HTTP: at the address that was looked at, and without following anybody. */
-import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/rollout/approval.ts";
+import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/rollout/rules/gate/approval.ts";
 import type { GateHost } from "../settings/gate-settings.ts";
 import { addressOf, MOST_BYTES, post, type Resolve, resolveName } from "./guarded-post.ts";
 

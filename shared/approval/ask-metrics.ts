@@ -1,5 +1,5 @@
 /** Asks a Prometheus-compatible server for the value of a query now. Source: Prometheus, HTTP API, POST /api/v1/query. */
-import { type Measured, measuredBy } from "../core/rollout/checks/measure.ts";
+import { type Measured, measuredBy } from "../core/rollout/rules/checks/check-records.ts";
 import type { PrometheusServer } from "../settings/prometheus-settings.ts";
 import type { SecretSource } from "../settings/secret-source.ts";
 import { addressOf, post, type Resolve, resolveName } from "./guarded-post.ts";

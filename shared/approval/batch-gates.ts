@@ -1,6 +1,7 @@
 /** What is asked before a batch, as the environment's settings say: gates, and the server of metrics. */
-import { type GateAnswer, type GateRequest, no } from "../core/rollout/approval.ts";
-import type { Measured } from "../core/rollout/checks/measure.ts";
+
+import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
+import { type GateAnswer, type GateRequest, no } from "../core/rollout/rules/gate/approval.ts";
 import type { Log } from "../log.ts";
 import {
   type Environment,

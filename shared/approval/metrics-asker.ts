@@ -1,5 +1,5 @@
 /** Evaluates PromQL by the server that settings name, and makes no value of everything that goes wrong. */
-import type { Measured } from "../core/rollout/checks/measure.ts";
+import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
 import type { PrometheusServer } from "../settings/prometheus-settings.ts";
 import type { SecretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";

@@ -1,8 +1,7 @@
 /** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for what it is about. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { isDue } from "../core/rollout/queue/due-work.ts";
-import { seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
+import { isDue, seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, systemClock } from "./loop/clock.ts";

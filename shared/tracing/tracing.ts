@@ -5,7 +5,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { type Attributes, isSpanContextValid, type Span, SpanKind, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import {
@@ -25,7 +35,6 @@ import type { TraceSettings } from "../settings/trace-settings.ts";
 import { splitPath } from "../webhook/server/authenticate.ts";
 import * as PATHS from "../webhook/server/paths.ts";
 import { READY_PATH } from "../webhook/server/ready-path.ts";
-import { attributesOf, contextOf, endSpan, harmless, type Scope } from "./scope.ts";
 
 export interface TracingOptions {
   readonly log: Log;
@@ -320,4 +329,41 @@ function injectedIn(patch: string): readonly string[] | undefined {
     if (typeof list === "string") return list.split(",");
   }
   return undefined;
+}
+
+/** What those share who make spans: which one is open, and that nothing of theirs fails what is traced. */
+interface Scope {
+  readonly tracer: Tracer;
+  /** of which what is done now is a part; it goes along with what is awaited */
+  readonly current: AsyncLocalStorage<Span | undefined>;
+}
+
+/** A span's context, for its children. */
+function contextOf(span: Span | undefined): Context {
+  return span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span);
+}
+
+function attributesOf(values: DoingValues): Attributes {
+  return { ...values } as Attributes;
+}
+
+/** So many are told of one span. */
+const MAX_PROBLEMS = 20;
+
+function endSpan(span: Span, { values = {}, problems = [], failure }: Ending, endedAt?: Date): void {
+  span.setAttributes(attributesOf(values));
+  for (const problem of problems.slice(0, MAX_PROBLEMS)) span.addEvent("problem", { "sidecarset.problem": problem });
+  if (failure !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+  span.end(endedAt);
+}
+
+/** The listener of a channel, which would end the process by throwing. */
+function harmless<T extends readonly unknown[]>(work: (...given: T) => void): (...given: T) => void {
+  return (...given) => {
+    try {
+      work(...given);
+    } catch {
+      // A span less.
+    }
+  };
 }

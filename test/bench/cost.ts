@@ -1,5 +1,5 @@
 /** What a month costs on AWS, from measured milliseconds, bytes and counts. */
-import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/due-work.ts";
+import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/work.ts";
 import {
   ALARM_METRIC_MONTH,
   FARGATE_GB_HOUR,

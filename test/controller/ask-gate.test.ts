@@ -5,10 +5,10 @@ import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { askGate } from "../../shared/controller/rollout/ask-before-batch.ts";
 import type { Context, Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts";
-import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
 import { narrow } from "../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import type { GateRequest } from "../../shared/core/rollout/rules/gate/approval.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };

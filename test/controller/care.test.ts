@@ -5,8 +5,8 @@ import { GATE_ANNOTATION, HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "..
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/approval/batch-gates.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import type { GateRequest } from "../../shared/core/rollout/rules/gate/approval.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {

@@ -1,6 +1,6 @@
 /** Work on many items with limited concurrency: the order of its results, and how it ends with the first error. */
 import { expect, it } from "vitest";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 
 const ITEMS = [0, 1, 2, 3, 4, 5];
 

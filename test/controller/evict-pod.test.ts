@@ -1,6 +1,6 @@
 /** The eviction request, and the meaning of its refusal. */
 import { expect, it } from "vitest";
-import { evictionMessage, evictPod, isKept } from "../../shared/controller/rollout/evict-pod.ts";
+import { evictionMessage, evictPod, isKept } from "../../shared/controller/rollout/pod-patch.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 

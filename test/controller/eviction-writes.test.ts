@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
-import { keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
+import { keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { findMissed } from "../../shared/controller/rollout/find-missed.ts";
+import { findMissed } from "../../shared/controller/rollout/observe-pods.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";
 import { bareCluster } from "./bare-cluster.ts";

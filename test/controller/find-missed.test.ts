@@ -4,7 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { findMissed, missedReport } from "../../shared/controller/rollout/find-missed.ts";
+import { findMissed, missedReport } from "../../shared/controller/rollout/observe-pods.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";

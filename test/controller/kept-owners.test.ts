@@ -1,6 +1,6 @@
 /** How long a pass skips the pods of a controller after an eviction of one of them was refused. */
 import { expect, it } from "vitest";
-import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
+import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 const of = (owner: string, namespace = "shop") => ({ departure: { namespace, owner } });

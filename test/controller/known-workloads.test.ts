@@ -9,7 +9,7 @@ import {
   restartingOf,
   workloadVersion,
 } from "../../shared/controller/rollout/known-workloads.ts";
-import { isResizeServed } from "../../shared/controller/rollout/served-resources.ts";
+import { isResizeServed } from "../../shared/controller/rollout/kubelets.ts";
 import { DEPLOYMENTS } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";
 import { bareCluster, refusal } from "./bare-cluster.ts";

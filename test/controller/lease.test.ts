@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { messageOf, systemClock } from "../../shared/controller/loop/clock.ts";
 import {
   announcedSettings,
   holdLease,
@@ -10,7 +10,6 @@ import {
   readLease,
   renewLease,
 } from "../../shared/controller/loop/lease.ts";
-import { messageOf } from "../../shared/controller/loop/problems.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, LEASES } from "../../shared/kube/port.ts";

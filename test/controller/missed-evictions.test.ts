@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
+import { keptOwners } from "../../shared/controller/rollout/departures.ts";
 import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
-import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { type Ledger, MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
 import { PODS } from "../../shared/kube/port.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { troubleOf } from "../../functions/server/tick.ts";
 import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import { batchGates, type Gates } from "../../shared/approval/batch-gates.ts";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { failureOf } from "../../shared/controller/serve-work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, CONFIG_MAPS, LEASES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";

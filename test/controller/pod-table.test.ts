@@ -1,9 +1,8 @@
 import { array, assert, boolean, constantFrom, nat, property, record, string, tuple } from "fast-check";
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { PodTable } from "../../shared/controller/pod-store/pod-table.ts";
+import { PodTable, TextRows } from "../../shared/controller/pod-store/pod-table.ts";
 import { SharedParts } from "../../shared/controller/pod-store/shared-parts.ts";
-import { TextRows } from "../../shared/controller/pod-store/text-rows.ts";
 import { listedPod } from "../support/objects.ts";
 
 const podOf = (name: string, image = "agent:1"): Pod =>

@@ -5,8 +5,8 @@ import { INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { readDetail, readOverview, readPodExplanation } from "../../shared/controller/rollout/read-report.ts";
-import { selectionOf } from "../../shared/core/rollout/missed/selection.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { selectionOf } from "../../shared/core/rollout/rules/missed/selection.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,

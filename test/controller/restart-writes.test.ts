@@ -9,11 +9,11 @@ import {
   RESTARTED_AT_ANNOTATION,
   RESTARTED_FOR_ANNOTATION,
 } from "../../shared/api/names.ts";
-import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
+import { keptOwners } from "../../shared/controller/rollout/departures.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
-import type { Workload } from "../../shared/core/rollout/replace/workload-object.ts";
+import type { Workload } from "../../shared/core/rollout/rules/restarts/workload-object.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { DEPLOYMENTS, PODS, REPLICA_SETS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";

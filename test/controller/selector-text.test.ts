@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { LabelSelector } from "../../shared/api/kubernetes.ts";
-import { selectorText } from "../../shared/controller/loop/selector-text.ts";
+import { selectorText } from "../../shared/controller/loop/pages.ts";
 
 const expression = (operator: string, values?: string[]): LabelSelector => ({
   matchExpressions: [{ key: "tier", operator, ...(values ? { values } : {}) }],

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { listWork, serveWork } from "../../shared/controller/serve-work.ts";
-import { isDue } from "../../shared/core/rollout/queue/due-work.ts";
+import { isDue } from "../../shared/core/rollout/queue/work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";

@@ -5,8 +5,8 @@ import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts"
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { ledgerName } from "../../shared/core/ledger.ts";
-import { type CheckRecord, parseRecords } from "../../shared/core/rollout/checks/check-records.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type CheckRecord, parseRecords } from "../../shared/core/rollout/rules/checks/check-records.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";
 import {

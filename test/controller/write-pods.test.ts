@@ -9,7 +9,7 @@ import { newTally } from "../../shared/controller/rollout/report.ts";
 import { writePods } from "../../shared/controller/rollout/write-pods.ts";
 import { type Reservation, subjectOf, withReservations } from "../../shared/core/ledger.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
-import { wantedPods } from "../../shared/core/rollout/replace/plan-replacement.ts";
+import { wantedPods } from "../../shared/core/rollout/rules/replacement/plan-replacement.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";

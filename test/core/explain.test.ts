@@ -11,8 +11,13 @@ import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts"
 import { explainPod, explainPodAlone, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
 import { keyOfWorkload } from "../../shared/core/pod/workload.ts";
-import { evaluated, formatRecords, knownChecks, parseRecords } from "../../shared/core/rollout/checks/check-records.ts";
-import type { Restarting } from "../../shared/core/rollout/replace/workload-object.ts";
+import {
+  evaluated,
+  formatRecords,
+  knownChecks,
+  parseRecords,
+} from "../../shared/core/rollout/rules/checks/check-records.ts";
+import type { Restarting } from "../../shared/core/rollout/rules/restarts/workload-object.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { listedPod } from "../support/objects.ts";
 import {

@@ -12,9 +12,9 @@ import {
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { mayHaveMissed } from "../../shared/core/injection/missed/missed-pods.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
-import { planEvictions } from "../../shared/core/rollout/missed/plan-evictions.ts";
-import { awaitedOf } from "../../shared/core/rollout/replace/missing-pods.ts";
-import { replacementOf } from "../../shared/core/rollout/replace/replacement.ts";
+import { planEvictions } from "../../shared/core/rollout/rules/missed/plan-evictions.ts";
+import { awaitedOf } from "../../shared/core/rollout/rules/replacement/missing-pods.ts";
+import { replacementOf } from "../../shared/core/rollout/rules/replacement/replacement.ts";
 import {
   CONTEXT,
   NEW_HASH,

@@ -3,7 +3,7 @@ import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernete
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
-import { type PullFacts, pullOf } from "../../shared/core/rollout/pre-pull/pull-facts.ts";
+import { type PullFacts, pullOf } from "../../shared/core/rollout/rules/pre-pull/pull-facts.ts";
 import {
   CONTEXT,
   NEW_HASH,

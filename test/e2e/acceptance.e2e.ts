@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../shared/api/names.ts";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../shared/kube/port.ts";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
 import { brokenByReference } from "./support/acceptance-classes.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { StatusCondition } from "../../shared/api/sidecarset.ts";
 import { type Gates, gateAsker } from "../../shared/approval/batch-gates.ts";
-import type { GateRequest } from "../../shared/core/rollout/approval.ts";
+import type { GateRequest } from "../../shared/core/rollout/rules/gate/approval.ts";
 import type { JsonPatchOperation, Resource } from "../../shared/kube/port.ts";
 import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 import { runHere } from "../cli/run-cli.ts";

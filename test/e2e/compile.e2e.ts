@@ -9,7 +9,7 @@ import { parseAllDocuments } from "yaml";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 import { diffJson } from "../../shared/go/json/json-diff.ts";
 import { resourceOf } from "../../shared/install/manifests.ts";

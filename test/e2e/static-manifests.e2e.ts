@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, PODS } from "../../shared/kube/port.ts";

@@ -2,7 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import type { Reason } from "../../shared/core/inspect/report/reason.ts";
+import type { Reason } from "../../shared/core/inspect/report/reasons.ts";
 import { reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
 import { HOLDS } from "../../shared/core/rollout/hold.ts";

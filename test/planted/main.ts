@@ -7,7 +7,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { findBug, type PlantedBug, plantBug } from "../simulation/planted-bug.ts";
 import { SIMULATIONS, type Simulation } from "../simulation/simulations.ts";
 import { readOptions } from "../support/read-options.ts";

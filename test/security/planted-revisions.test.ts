@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { planUndo } from "../../shared/core/rollout/halt/standstill.ts";
+import { planUndo } from "../../shared/core/rollout/rules/halt/standstill.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { installation, resourceOf } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";

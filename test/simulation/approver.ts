@@ -5,7 +5,7 @@ import type { Gates } from "../../shared/approval/batch-gates.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { type Ledger, parseLedger, type Reservation } from "../../shared/core/ledger.ts";
-import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/approval.ts";
+import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/rules/gate/approval.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";

@@ -7,7 +7,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { readOptions } from "../support/read-options.ts";
 import { findBug, plantBug } from "./planted-bug.ts";
 import { keepReport } from "./report-file.ts";

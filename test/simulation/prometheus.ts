@@ -4,7 +4,7 @@ import { HASH_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../sha
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/approval/batch-gates.ts";
 import { ledgerName, parseLedger } from "../../shared/core/ledger.ts";
-import type { Measured } from "../../shared/core/rollout/checks/measure.ts";
+import type { Measured } from "../../shared/core/rollout/rules/checks/check-records.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import { freshIn, isUpgrade } from "./approver.ts";
 import type { Chance } from "./chance.ts";

@@ -3,7 +3,7 @@
 import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { checkBeforeInstall, type Tried } from "../../../shared/core/inspect/check/before-install.ts";
 import { type CheckReport, checkInstallation } from "../../../shared/core/inspect/check/check.ts";

@@ -2,8 +2,8 @@
 import type { ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { isMutatingPolicyServed } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { isMutatingPolicyServed } from "../../../shared/controller/rollout/served-resources.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";

@@ -8,7 +8,7 @@ import {
   type SidecarSetDiff,
 } from "../../../shared/core/inspect/diff/diff.ts";
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
-import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
+import { waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";

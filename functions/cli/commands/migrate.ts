@@ -3,7 +3,7 @@
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import type { Definition, Seen, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { registered } from "../../../shared/core/inspect/check/webhooks.ts";
 import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";

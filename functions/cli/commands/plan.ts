@@ -5,7 +5,7 @@ import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
 import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
-import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
+import { waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";

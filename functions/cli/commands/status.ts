@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import { setRows } from "../../../shared/core/inspect/report/set-row.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
-import { stageText, waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
+import { stageText, waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { within } from "../../../shared/webhook/server/http.ts";

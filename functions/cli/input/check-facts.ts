@@ -14,12 +14,11 @@ import {
 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
-import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
+import { isResizeServed, listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { isResizeServed } from "../../../shared/controller/rollout/served-resources.ts";
 import {
   type DeclaringNode,
   type Definition,

@@ -1,7 +1,7 @@
 /** `explain` of a workload: what its new pods get, and why those that run are as they are. */
 
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
-import { selectorText } from "../../../shared/controller/loop/selector-text.ts";
+import { selectorText } from "../../../shared/controller/loop/pages.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
 import { explainPod, groupTraces } from "../../../shared/core/inspect/explain/explain.ts";

@@ -4,16 +4,17 @@ import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/name
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
 import {
   giveUpCurrent,
   isWayBack,
   type OutcomeFacts,
+  outcomeFacts,
   readyAt,
   revisionOutcome,
+  wayBack,
   whyGivenUp,
 } from "../../../shared/core/rollout/history/outcomes.ts";
-import { outcomeFacts, wayBack } from "../../../shared/core/rollout/history/way-back.ts";
+import { undoneBefore } from "../../../shared/core/rollout/rules/halt/undone.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";

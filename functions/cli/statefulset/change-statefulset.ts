@@ -1,6 +1,6 @@
 /** A change to an Advanced StatefulSet that lands only if nobody else changed it since it was read. */
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { changePatch } from "../../../shared/controller/statefulset/patch.ts";
+import { changePatch } from "../../../shared/controller/statefulset/act.ts";
 import { type Cluster, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { Input } from "../command.ts";
 import { storeChange } from "../input/change-set.ts";

@@ -9,7 +9,7 @@ import type { ApiObject } from "../storage/object.ts";
 import { getObject } from "../storage/read.ts";
 import { badRequest } from "../storage/status-error.ts";
 import { changeObject } from "../storage/update.ts";
-import { jsonPath } from "../table/json-path.ts";
+import { jsonPath } from "../table/table.ts";
 import type { Kind } from "./kind.ts";
 
 /** Paths of replicas are those of all workloads; where the selector stands is up to a definition. */

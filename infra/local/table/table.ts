@@ -2,8 +2,6 @@
 import type { Kind, PrinterColumn } from "../kinds/kind.ts";
 import { asList, asNumber, asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import { type ApiObject, controllerOf } from "../storage/object.ts";
-import { jsonPath } from "./json-path.ts";
-import { age } from "./table-age.ts";
 
 function partial(object: ApiObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
@@ -259,4 +257,56 @@ function printerColumn(printed: PrinterColumn): TableColumn {
 function columnsOf(kind: Kind): readonly TableColumn[] {
   if (kind.custom !== undefined) return [NAME, ...kind.custom.columns.map(printerColumn)];
   return COLUMNS[kind.collection] ?? [NAME, AGE];
+}
+
+/** Ages as kubectl prints them: k8s.io/apimachinery/pkg/util/duration. */
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+function two(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
+}
+
+function human(seconds: number): string {
+  const minutes = Math.floor(seconds / MINUTE);
+  const hours = Math.floor(seconds / HOUR);
+  const days = Math.floor(seconds / DAY);
+  if (seconds < 2 * MINUTE) return `${seconds}s`;
+  if (minutes < 10) return two(minutes, "m", seconds % MINUTE, "s");
+  if (minutes < 180) return `${minutes}m`;
+  if (hours < 8) return two(hours, "h", minutes % 60, "m");
+  if (hours < 48) return `${hours}h`;
+  if (days < 8) return two(days, "d", hours % 24, "h");
+  if (days < 2 * 365) return `${days}d`;
+  return two(Math.floor(seconds / YEAR), "y", days % 365, "d");
+}
+
+/** "<unknown>" without a time, "<invalid>" for one well ahead. */
+function age(time: string | null | undefined, now: number): string {
+  if (time === undefined || time === null || time === "") return "<unknown>";
+  const seconds = Math.floor((now - Date.parse(time)) / 1000);
+  return seconds < -1 ? "<invalid>" : human(Math.max(0, seconds));
+}
+
+// JSONPath, as far as printer columns use it.
+
+/** `.status.x`, `.spec.list[0].y`, `.metadata.annotations['a/b']`, `.status.list[?(@.type=="x")].y`; of `[*]` the first. */
+export function jsonPath(object: ApiObject, path: string): unknown {
+  const [, list = "", field = "", value = "", rest = ""] = FILTERED.exec(path) ?? [];
+  if (list === "") return plainPath(object, path);
+  const found = objectsIn(plainPath(object, list)).find((item) => item[field] === value);
+  return found && plainPath(found as ApiObject, rest);
+}
+
+const FILTERED = /^(.+)\[\?\(@\.(\w+)==["']([^"']+)["']\)\](.*)$/;
+
+function plainPath(object: ApiObject, path: string): unknown {
+  const steps = [...path.matchAll(/\.((?:\\.|[^.[\]\\])+)|\[(\d+|\*)\]|\[['"]([^'"]+)['"]\]/g)];
+  const keys = steps.map(([, field, index, quoted]) => {
+    if (index !== undefined) return index === "*" ? 0 : Number(index);
+    return quoted ?? asText(field).replaceAll("\\", "");
+  });
+  return at(object, ...keys);
 }

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import type { Clock } from "./clock.ts";
-import { mapLimited } from "./concurrency.ts";
+import { mapLimited } from "./concurrency-limit.ts";
 
 /** After so many failures of one namespace in a round, its other objects wait for the next round. */
 const MAX_FAILURES = 20;

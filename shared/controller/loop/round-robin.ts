@@ -1,8 +1,7 @@
 /** The loop of a pass: every object is reconciled once, then those under way are followed side by side. */
 import { isPassing, KubeError } from "../../kube/error.ts";
-import type { Clock, Limits } from "./clock.ts";
-import { mapLimited } from "./concurrency.ts";
-import { messageOf, note } from "./problems.ts";
+import { type Clock, type Limits, messageOf, note } from "./clock.ts";
+import { mapLimited } from "./concurrency-limit.ts";
 
 const BEGUN_AT_ONCE = 4;
 /** Each holds a watch. Those beyond are reconciled once more when they are due, and come first in the next pass. */

@@ -1,15 +1,24 @@
 /** Carries out one action of a decision, on its precondition, and says what came of it. */
 import type { ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
-import { CUSTOM_VERSION_LABEL } from "../../api/names.ts";
+import { CUSTOM_VERSION_LABEL, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
+import type { PodState } from "../../core/ledger.ts";
+import type { RestartWorkload } from "../../core/rollout/rules/restarts/restarts.ts";
 import { isKubeError, KubeError } from "../../kube/error.ts";
-import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, PODS, SIDECARSETS } from "../../kube/port.ts";
+import {
+  BUILT_IN_STATEFUL_SETS,
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  type PartialObject,
+  PODS,
+  SIDECARSETS,
+} from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
-import { evictPod } from "./evict-pod.ts";
-import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
-import { restartWorkload } from "./restart-workload.ts";
+import { conditionPatch, evictPod, podPatch, resizePatch } from "./pod-patch.ts";
 
 export interface ActContext {
   readonly cluster: Cluster;
@@ -161,4 +170,29 @@ export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof typeof FIELD
 /** Without what is not ours. */
 function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
   return Object.fromEntries(Object.entries(status).filter(([field]) => field in FIELDS));
+}
+
+/** One restart of a workload, on condition that it is still what it was: what `kubectl rollout restart` writes, and for whom. */
+const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: BUILT_IN_STATEFUL_SETS, DaemonSet: DAEMON_SETS } as const;
+
+/** Of what is reserved. */
+export function resourceOf({ workload }: Pick<PodState, "workload">) {
+  return workload === undefined ? PODS : RESOURCES[workload];
+}
+
+async function restartWorkload(
+  cluster: Cluster,
+  { workload, at, restartedFor }: RestartWorkload,
+): Promise<PartialObject> {
+  const { uid, resourceVersion } = workload;
+  const body = {
+    metadata: { uid, resourceVersion, annotations: { [RESTARTED_FOR_ANNOTATION]: restartedFor } },
+    spec: { template: { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: at } } } },
+  };
+  return await cluster.patch<PartialObject>(
+    resourceOf(workload),
+    workload,
+    { type: "merge", body },
+    { answer: "metadata" },
+  );
 }

@@ -1,20 +1,40 @@
 /** Asks before a batch: checks of metrics, also before a wave is passed, then the gate. Each answer is for this batch only. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { type LedgerPlan, MAX_RESERVATIONS } from "../../core/ledger.ts";
+import {
+  type LedgerPlan,
+  MAX_RESERVATIONS,
+  type Reservation,
+  type Subject,
+  subjectOf,
+  takenOver,
+  withReservations,
+} from "../../core/ledger.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
-import { type GateAnswer, type GateRequest, gateRequest, newlyWanted, no } from "../../core/rollout/approval.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { type Answers, type Checked, isChecking, narrow } from "../../core/rollout/narrow.ts";
 import {
   dueChecks,
   evaluated,
   failedCheck,
   formatRecords,
+  judge,
   type KnownCheck,
-} from "../../core/rollout/checks/check-records.ts";
-import { judge, type Measured } from "../../core/rollout/checks/measure.ts";
-import type { Decision } from "../../core/rollout/decide.ts";
-import { type Checked, isChecking } from "../../core/rollout/narrow.ts";
-import { checksNow } from "../../core/rollout/waves/wave-checks.ts";
-import { type Context, checksIn, decideContext, type Snapshot } from "./observe.ts";
+  type Measured,
+} from "../../core/rollout/rules/checks/check-records.ts";
+import {
+  type GateAnswer,
+  type GateRequest,
+  gateRequest,
+  newlyWanted,
+  no,
+} from "../../core/rollout/rules/gate/approval.ts";
+import { wantedPods } from "../../core/rollout/rules/replacement/plan-replacement.ts";
+import { checksNow } from "../../core/rollout/rules/waves/wave-checks.ts";
+import { countDisruptions } from "./count-disruptions.ts";
+import { type Context, checksIn, decideContext, decideOn, decideUntilKnown, type Snapshot } from "./observe.ts";
+import { isOwn } from "./refused-pods.ts";
+import { nameRevision } from "./register-revision.ts";
+import { readAsked } from "./workloads.ts";
 
 /** A gate that says no is asked again this soon. */
 const AGAIN_MS = 30_000;
@@ -33,7 +53,7 @@ interface Asking {
   readonly mayAsk: boolean;
 }
 
-export interface AskedChecks extends Checked {
+interface AskedChecks extends Checked {
   /** the decision is to be made again by them: a wave, or a halt, depends on them */
   readonly isOther: boolean;
 }
@@ -42,7 +62,7 @@ export interface AskedChecks extends Checked {
  * What came of the checks. A pass is for one batch: the swap of the ledger uses it up. If two processes saw the
  * same pass, only one of them can swap; the other one begins again.
  */
-export async function askChecks(
+async function askChecks(
   context: Context,
   snapshot: Snapshot,
   decision: Decision,
@@ -193,4 +213,61 @@ async function measure(context: Context, query: string): Promise<Measured> {
 function timeoutOf({ clock, endsAtMs }: Context): number {
   const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
   return Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs));
+}
+
+/**
+ * Decides on a round: decide, ask what only others can tell, narrow. What was learnt is one more observation, by which
+ * the same function decides again; no step replaces the decision of another.
+ */
+export interface Decided {
+  readonly decision: Decision;
+  /** what is reserved for it */
+  readonly plan: LedgerPlan;
+  /** to be stored with what is reserved */
+  readonly checked: Checked;
+  /** a disruption budget was written to meanwhile: what it holds may go at once, by what it says now */
+  readonly isCountOutdated: boolean;
+}
+
+/** `kept`: reservations that hold on. "record": nobody is asked, so the last answers count, and nothing new is reserved. */
+export async function decideRound(
+  context: Context,
+  snapshot: Snapshot,
+  kept: readonly Reservation[],
+  mode: "act" | "record",
+): Promise<Decided> {
+  const isActing = mode === "act";
+  const subject = subjectOf(snapshot.sidecarSet);
+  const reserved = new Set(kept.map(({ uid }) => uid));
+  const asking = { reserved, mayAsk: isActing };
+  const learners = isActing ? [nameRevision(context, snapshot), readAsked(context, snapshot)] : [];
+  const wishBy = (checked?: Checked) => {
+    const seen = checked && { checks: checked.known.flatMap(({ record }) => record ?? []), now: checked.at };
+    return decideUntilKnown(() => decideOn(context, snapshot, kept, { mode, ...seen }), learners);
+  };
+  const planOf = (made: Decision) => (isActing ? reserve(context, kept, made, subject) : keep(kept, subject));
+
+  const first = await wishBy();
+  const checked = await askChecks(context, snapshot, first, asking);
+  const wish = checked.isOther ? await wishBy(checked) : first;
+  const narrowed = (answers: Answers) => narrow(wish, { checked, ...answers }, reserved);
+  const gate = await askGate(context, snapshot, narrowed({}), asking);
+  const allowed = narrowed({ gate });
+  const { uncounted, isOutdated } = await countDisruptions(context, snapshot, allowed, planOf(allowed));
+  const decision = narrowed({ gate, uncounted });
+  return { decision, plan: planOf(decision), checked, isCountOutdated: isOutdated };
+}
+
+function reserve(
+  context: Context,
+  kept: readonly Reservation[],
+  { actions, counted }: Decision,
+  subject: Subject,
+): LedgerPlan {
+  const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject, { counted });
+  return takenOver(plan, kept, (one) => isOwn(context, one));
+}
+
+function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {
+  return { ledger: { uid, generation, reservations: kept }, granted: new Set(), fenced: [] };
 }

@@ -1,18 +1,18 @@
 /** Has disruption budgets count pods before they are written to, and forget pods that are back: only with gate RespectDisruptionBudgets. */
 import type { LedgerPlan } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { writeOf } from "../../core/rollout/disruption/counted-pods.ts";
+import type { Answers } from "../../core/rollout/narrow.ts";
 import {
   type DisruptionBudget,
   disruptionBudgetOf,
   idOf,
   keysOfBudgets,
-} from "../../core/rollout/disruption/disruption-budget.ts";
-import type { Answers } from "../../core/rollout/narrow.ts";
+} from "../../core/rollout/rules/disruption-budgets/disruption-budget.ts";
+import { writeOf } from "../../core/rollout/rules/disruption-budgets/guard.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { about, isDenied } from "../../kube/error.ts";
-import { mapLimited } from "../loop/concurrency.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
 import { attempt } from "./act.ts";
 import { forgetDisruptionBudgets, RESOURCES, ROLE, readDisruptionBudgets } from "./disruption-budgets.ts";
 import type { Context, Snapshot } from "./observe.ts";

@@ -1,17 +1,17 @@
 /** Reads disruption budgets: only with gate RespectDisruptionBudgets. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
+import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import {
   type BudgetKind,
   type DisruptionBudget,
   disruptionBudgetOf,
   keysOfBudgets,
-} from "../../core/rollout/disruption/disruption-budget.ts";
-import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+} from "../../core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import type { Also } from "../../core/rollout/upgrade/project-pod.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, DISRUPTION_BUDGETS, type Resource, UNAVAILABLE_BUDGETS } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
-import { mapLimited } from "../loop/concurrency.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
 import { listAll } from "./observe-pods.ts";
 
 /** What was read this lately is good for another look, whichever SidecarSet it is about: a write of what has changed fails. */

@@ -4,13 +4,13 @@ import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { keyOfWorkload } from "../../core/pod/workload.ts";
-import { newlyWanted } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { disruptionText } from "../../core/rollout/disruption/guard.ts";
 import { isChecking } from "../../core/rollout/narrow.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
-import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
-import { checksAsked } from "../../core/rollout/waves/wave-checks.ts";
+import { disruptionText } from "../../core/rollout/rules/disruption-budgets/guard.ts";
+import { newlyWanted } from "../../core/rollout/rules/gate/approval.ts";
+import { wantedPods } from "../../core/rollout/rules/replacement/plan-replacement.ts";
+import { checksAsked } from "../../core/rollout/rules/waves/wave-checks.ts";
 import { counted } from "../../go/counted.ts";
 import { explain } from "./explain.ts";
 import {

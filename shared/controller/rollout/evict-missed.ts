@@ -15,16 +15,15 @@ import {
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed, ownerKey } from "../../core/pod/replaced.ts";
 import type { Hold } from "../../core/rollout/hold.ts";
-import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
+import { planEvictions } from "../../core/rollout/rules/missed/plan-evictions.ts";
 import { isDenied } from "../../kube/error.ts";
-import { mapLimited } from "../loop/concurrency.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
 import { attempt, type NotDone, type Outcome } from "./act.ts";
-import { departedOf } from "./departures.ts";
-import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
+import { departedOf, forgetKept, keptOwners, noteKept } from "./departures.ts";
 import { fencePod } from "./fence-pod.ts";
-import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
+import { evictionMessage, evictPod, isKept } from "./pod-patch.ts";
 import { isBusy } from "./pod-trouble.ts";
 import { noteProblem } from "./report.ts";
 

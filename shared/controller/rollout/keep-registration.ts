@@ -12,7 +12,7 @@ import {
   writePodRegistration,
 } from "../../kube/pod-registration.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import { messageOf, note } from "../loop/problems.ts";
+import { messageOf, note } from "../loop/clock.ts";
 import { listAll } from "./observe-pods.ts";
 import type { RegistrationReport } from "./report.ts";
 import type { Service } from "./service.ts";

@@ -5,11 +5,11 @@ import type { Restarted } from "../../core/actions.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import { restartsAtOnce, restartsMissed } from "../../core/pod/replaced.ts";
 import { keyOfWorkload } from "../../core/pod/workload.ts";
-import type { Restarting, Workload } from "../../core/rollout/replace/workload-object.ts";
+import type { Restarting, Workload } from "../../core/rollout/rules/restarts/workload-object.ts";
 import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
-import { resourceOf } from "./restart-workload.ts";
+import { resourceOf } from "./act.ts";
 
 /** What a snapshot knows of workloads. */
 export interface KnownWorkloads {

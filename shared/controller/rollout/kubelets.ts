@@ -3,7 +3,7 @@ import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { nativeSidecars } from "../../core/pod/native-sidecars.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { type Cluster, NODES } from "../../kube/port.ts";
+import { type Cluster, NODES, type Resource } from "../../kube/port.ts";
 import { listAll } from "./observe-pods.ts";
 
 interface Node extends KubernetesObject {
@@ -40,4 +40,25 @@ export async function listKubelets(cluster: Cluster): Promise<Kubelets> {
     const role = "apply infra/rbac/optional/native-sidecars.yaml";
     throw new Error(`nodes may not be listed, which gate NativeSidecarInPlaceUpdate needs: ${role}`, { cause: error });
   }
+}
+
+/** What the API server serves, as its discovery says. */
+interface Discovery {
+  readonly resources?: readonly { readonly name: string }[] | null;
+}
+
+/** A list without a resource reads the discovery document. @throws KubeError */
+async function isServed(cluster: Cluster, place: Pick<Resource, "group" | "version">, name: string): Promise<boolean> {
+  const { resources } = (await cluster.list({ ...place, plural: "", namespaced: false })) as Discovery;
+  return resources?.some((one) => one.name === name) ?? false;
+}
+
+/** Whether resources of pods that run may change, from Kubernetes 1.33 on. One call, which a pass makes only where resources are to change. @throws KubeError */
+export function isResizeServed(cluster: Cluster): Promise<boolean> {
+  return isServed(cluster, { group: "", version: "v1" }, "pods/resize");
+}
+
+/** Whether what `compile` prints can be applied, from Kubernetes 1.36 on. @throws KubeError */
+export function isMutatingPolicyServed(cluster: Cluster): Promise<boolean> {
+  return isServed(cluster, { group: "admissionregistration.k8s.io", version: "v1" }, "mutatingadmissionpolicies");
 }

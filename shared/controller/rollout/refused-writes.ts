@@ -1,7 +1,7 @@
 /** Remembers whether the API server refuses what a pass writes to pods, and whether it refused the pass before. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Batched } from "../../core/rollout/approval.ts";
 import { isOfWrites, lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
+import type { Batched } from "../../core/rollout/rules/gate/approval.ts";
 
 /** The context of one rollout in one pass. */
 type Rollout = object;

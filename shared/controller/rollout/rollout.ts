@@ -19,7 +19,7 @@ import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../ku
 import { type Clock, type Limits, timestamp } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
-import { attempt, type Outcome } from "./act.ts";
+import { attempt, type Outcome, resourceOf } from "./act.ts";
 import { fencePod } from "./fence-pod.ts";
 import { readLedger, swapLedger } from "./ledger-store.ts";
 import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
@@ -27,7 +27,6 @@ import type { Observed, Scope } from "./observe-pods.ts";
 import { fencePatch } from "./pod-patch.ts";
 import { isRefusedThroughout } from "./refusals.ts";
 import type { Stop } from "./report.ts";
-import { resourceOf } from "./restart-workload.ts";
 import { type RoundResult, round } from "./round.ts";
 
 /** News come in bursts; a round takes what has come within this time. */

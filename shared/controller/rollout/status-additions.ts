@@ -6,13 +6,12 @@ import { steeringAnnotations, steeringDigest } from "../../core/pod/steering/ste
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict, troubleSince } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { withEvictionsRefused } from "../../core/rollout/narrow.ts";
 import { type News, withNews } from "../../core/rollout/notifications.ts";
+import { selectionOf } from "../../core/rollout/rules/missed/selection.ts";
 import { counted } from "../../go/counted.ts";
 import { timestamp } from "../loop/clock.ts";
-import { serverTimestamp } from "./departures.ts";
-import { hasAskedForEvictions } from "./kept-owners.ts";
+import { hasAskedForEvictions, serverTimestamp } from "./departures.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { sayRefused } from "./refused-writes.ts";
 

@@ -1,7 +1,7 @@
 /** Records an Event on each pod whose sidecars a pass has changed in place, beside the rounds: no pod waits for it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { shortText } from "../../go/unseen.ts";
-import { mapLimited } from "../loop/concurrency.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
 import { act } from "./act.ts";
 import type { Context } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";

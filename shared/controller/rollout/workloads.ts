@@ -4,17 +4,16 @@ import type { Restarted } from "../../core/actions.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import { keyOfWorkload, type RestartedWorkload } from "../../core/pod/workload.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { openRestarts } from "../../core/rollout/replace/workload-object.ts";
+import { openRestarts } from "../../core/rollout/rules/restarts/workload-object.ts";
 import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
-import { mapLimited } from "../loop/concurrency.ts";
-import { act, attempt, type Outcome } from "./act.ts";
-import { noteKept } from "./kept-owners.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
+import { act, attempt, type Outcome, resourceOf } from "./act.ts";
+import { noteKept } from "./departures.ts";
 import { readWorkload, restartingOf } from "./known-workloads.ts";
 import type { Context, Learner, Snapshot } from "./observe.ts";
 import { fencePatch } from "./pod-patch.ts";
 import { noteProblem } from "./report.ts";
-import { resourceOf } from "./restart-workload.ts";
 
 const READS_AT_ONCE = 4;
 /** Each time workloads that have to stay are passed over, and others are read. */

@@ -10,12 +10,11 @@ import { isWaitingForSidecars, projectEnding } from "../../core/sidecar-terminat
 import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../../kube/port.ts";
-import { timestamp } from "../loop/clock.ts";
-import { mapLimited } from "../loop/concurrency.ts";
+import { messageOf, note, timestamp } from "../loop/clock.ts";
+import { mapLimited } from "../loop/concurrency-limit.ts";
 import { recordEvent } from "../loop/event.ts";
 import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { keepSmall } from "../loop/pages.ts";
-import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
 import type { TerminationReport } from "../rollout/report.ts";

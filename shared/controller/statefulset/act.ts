@@ -4,6 +4,7 @@ import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
 import { adoptedOwners } from "../../core/statefulset/revisions.ts";
 import type { FailureReason, Reply, Request } from "../../core/statefulset/step.ts";
+import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
 import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
 import {
   CLAIMS,
@@ -19,7 +20,6 @@ import {
 import { timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
 import { asCompared, type SetContext, type SetSnapshot } from "./observe.ts";
-import { changePatch, memberPatch } from "./patch.ts";
 
 /** Something is not what it was when it was observed, or that is not known: only a new snapshot shows how to go on. */
 export class OutdatedSnapshot extends Error {
@@ -204,4 +204,36 @@ async function recordOnce(
   await recordEvent(cluster, event, timestamp(clock)).catch((error: unknown) => {
     if (!isKubeError(error)) throw error;
   });
+}
+
+// From an object before and after to a conditional patch: what differs, for the very object and state that was looked at.
+
+/** Lists are replaced as a whole: the resourceVersion says that nobody else wrote them meanwhile. */
+export function changePatch(before: KubernetesObject, after: KubernetesObject): Patch {
+  const body = difference(before as JsonObject, after as JsonObject) as { readonly metadata?: JsonObject };
+  const { uid, resourceVersion } = before.metadata ?? {};
+  return { type: "merge", body: { ...body, metadata: { ...body.metadata, uid, resourceVersion } } };
+}
+
+/** Some members rewritten. */
+export function memberPatch({ metadata }: KubernetesObject, members: { readonly metadata?: JsonObject }): Patch {
+  const { uid, resourceVersion } = metadata ?? {};
+  return { type: "merge", body: { ...members, metadata: { ...members.metadata, uid, resourceVersion } } };
+}
+
+function difference(before: JsonObject, after: JsonObject): JsonObject {
+  const changed = Object.keys(after).filter((key) => !isSame(before[key], after[key]));
+  const gone = Object.keys(before).filter((key) => after[key] === undefined && before[key] !== undefined);
+  return Object.fromEntries([
+    ...changed.map((key) => [key, changeOf(before[key], after[key])] as const),
+    ...gone.map((key) => [key, null] as const),
+  ]);
+}
+
+function changeOf(before: unknown, after: unknown): unknown {
+  return isJsonObject(before) && isJsonObject(after) ? difference(before, after) : after;
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

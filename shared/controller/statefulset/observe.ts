@@ -22,7 +22,7 @@ import {
 } from "../../kube/port.ts";
 import { ConfigError } from "../../settings/config-error.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
-import { selectorText } from "../loop/selector-text.ts";
+import { selectorText } from "../loop/pages.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "../rollout/ledger-store.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { SetTally } from "./report.ts";

@@ -2,13 +2,12 @@
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
+import { messageOf, note } from "../loop/clock.ts";
 import { type LeaseSite, type OverPasses, SET_LEASE } from "../loop/lease.ts";
 import { type AnyPassOptions, openPass, serveInTurn } from "../loop/open-pass.ts";
-import { messageOf, note } from "../loop/problems.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
-import type { SetPlanWish } from "./dry-run.ts";
 import type { SetKey } from "./observe.ts";
-import { keyText, listSets, reconcileSets, type SetService } from "./reconcile.ts";
+import { keyText, listSets, reconcileSets, type SetPlanWish, type SetService } from "./reconcile.ts";
 import type { SetPassReport } from "./report.ts";
 
 export interface SetPassOptions extends AnyPassOptions {

@@ -1,10 +1,12 @@
 /** Reconciles Advanced StatefulSets, each on its own. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
+import { MAX_OF_SET, reconcileLedger, withReservations } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { hasChangedLately } from "../../core/pod/was-ready.ts";
-import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
+import { explainSet, isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
+import { planSet } from "../../core/statefulset/plan/plan-set.ts";
+import { planSetRollout } from "../../core/statefulset/plan/plan-set-rollout.ts";
 import { isFinished, isHealthy, isTerminating, waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { isLater } from "../../go/resource-version.ts";
@@ -17,10 +19,19 @@ import { failedStand, type Listed, reconcileAll, type Stand } from "../loop/roun
 import { listAll } from "../rollout/observe-pods.ts";
 import type { Stop } from "../rollout/report.ts";
 import { OutdatedSnapshot } from "./act.ts";
-import { planSetOnly, type SetPlanWish } from "./dry-run.ts";
-import { asCompared, listOptions, observeSet, type SetContext, type SetKey, type SetSnapshot } from "./observe.ts";
-import { explainStop, newSetTally, type SetReport } from "./report.ts";
-import { type SetRound, setRound } from "./round.ts";
+import {
+  asCompared,
+  listOptions,
+  observationOf,
+  observeSet,
+  type SetContext,
+  type SetKey,
+  type SetSnapshot,
+  seeReserved,
+  subjectOf,
+} from "./observe.ts";
+import { describeRequest, explainStop, newSetTally, type SetReport } from "./report.ts";
+import { type SetRound, setRound, wantedStates } from "./round.ts";
 
 const RESCAN_MS = 5_000;
 
@@ -331,4 +342,44 @@ export function signatureOf(pod: Pod): string {
 
 function isUpdating({ metadata }: Pod): boolean {
   return Object.keys(metadata?.annotations ?? {}).some((key) => key.includes("inplace-update-"));
+}
+
+// What a pass would do about one set now, without writing anything.
+
+/** What a dry run foresees beyond what would be done now. */
+export interface SetPlanWish {
+  /** how long a pod is taken to be not ready after it was made, or its images were changed */
+  readonly readyAfterSeconds: number;
+  /** as it would be stored in the place of the one that is; absent: that one */
+  readonly set?: StatefulSet;
+}
+
+/** Without a wish the report says what would be done now, and not how it would go on. */
+export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Promise<SetReport> {
+  const { key, tally } = context;
+  const snapshot = await observeSet(context, true, wish?.set);
+  if (!snapshot) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
+  const subject = subjectOf(snapshot.set);
+  const kept = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject)?.kept ?? [];
+  const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
+  const plan = planSet(seen, snapshot);
+  const { fenced } = withReservations(kept, wantedStates(plan), subject, { limit: MAX_OF_SET });
+  const standing = setStanding(seen, plan.outcome.updateRevision);
+  const planned = [
+    ...fenced.map(({ namespace, name }) => `fence ${namespace}/${name}: it was reserved and is not wanted any more`),
+    ...plan.writes.flatMap((request) => describeRequest(request) ?? []),
+  ];
+  const { generation } = subject;
+  const { status } = snapshot.set;
+  return {
+    ...key,
+    stop: "oneRound",
+    why: explainSet(standing),
+    generation,
+    ...(status ? { status } : {}),
+    standing,
+    tally,
+    planned,
+    ...(wish ? { plan: planSetRollout(seen, snapshot, wish) } : {}),
+  };
 }

@@ -1,8 +1,11 @@
 /** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
 import type { Pod } from "../../api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import {
   isGenerationObservable,
+  isSameLedger,
+  type Ledger,
   MAX_OF_SET,
   type PodState,
   type Reservation,
@@ -13,13 +16,53 @@ import {
 import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
 import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/pod-phase.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
-import { takenAway } from "../../core/statefulset/replicas.ts";
+import { isClaimState, takenAway } from "../../core/statefulset/replicas.ts";
 import type { Reply, Request } from "../../core/statefulset/step.ts";
-import { ifThere } from "../../kube/error.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
+import { swapLedger } from "../rollout/ledger-store.ts";
 import { answer, OutdatedSnapshot } from "./act.ts";
-import { observationOf, type SetContext, type SetSnapshot, seeReserved, subjectOf } from "./observe.ts";
-import { fence, store, wantedStates } from "./reserve.ts";
+import {
+  keyOf,
+  observationOf,
+  resourceOf,
+  type SetContext,
+  type SetSnapshot,
+  seeReserved,
+  subjectOf,
+} from "./observe.ts";
+
+// What a round reserves of a set in its ledger, and how it fences what is not wanted any more.
+
+/** Each object once, in the state in which it was listed. */
+export function wantedStates({ writes }: SetPlan): readonly PodState[] {
+  const states = new Map<string, PodState>();
+  for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);
+  return [...states.values()];
+}
+
+async function store({ cluster, key }: SetContext, snapshot: SetSnapshot, ledger: Ledger): Promise<void> {
+  if (isSameLedger(snapshot.stored.ledger, ledger)) return;
+  const place = { namespace: key.namespace, owner: snapshot.set, kind: "statefulset" } as const;
+  const stored = await swapLedger(cluster, place, snapshot.stored, ledger);
+  if (!stored) throw new OutdatedSnapshot("another pass has written the ledger");
+  snapshot.stored = stored;
+}
+
+/** Moves the object's resourceVersion and nothing else, so that a late write fails. */
+export async function fence({ cluster, tally }: SetContext, reservation: Reservation): Promise<void> {
+  const { uid, resourceVersion } = reservation;
+  const own = isClaimState(reservation) ? uid.slice(uid.indexOf(":") + 1) : uid;
+  const metadata = { uid: own, resourceVersion, annotations: { [FENCE_ANNOTATION]: resourceVersion } };
+  const patch = { type: "merge", body: { metadata } } as const;
+  try {
+    await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
+    tally.fenced++;
+  } catch (error) {
+    // Something else has moved it, or that is not known: the next snapshot shows it.
+    if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
+  }
+}
 
 export interface SetRound {
   readonly snapshot: SetSnapshot;

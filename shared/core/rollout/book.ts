@@ -1,26 +1,26 @@
 /** The book of holds: for every reason to wait, how grave it is, what each place says about it, and what to do next. */
 import { counted } from "../../go/counted.ts";
 import { commandText } from "../pod/command-text.ts";
-import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
-import { disruptionText, NO_BUDGETS } from "./disruption/guard.ts";
-import { undoHint } from "./history/way-back.ts";
+import { undoHint } from "./history/outcomes.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import { isRestarting, isStill } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
-import { PRE_PULL_WORDS } from "./pre-pull/pull-words.ts";
-import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
-import type { RuleFacts } from "./summary.ts";
-import { waveReason, wavesText } from "./waves/wave-text.ts";
+import { DISRUPTION_BUDGET_WORDS } from "./rules/disruption-budgets/disruption-words.ts";
+import { DRAIN_WORDS } from "./rules/drain/drain-words.ts";
+import { ORDER_WORDS } from "./rules/ordinals/order-words.ts";
+import { OWNER_BUDGET_WORDS } from "./rules/owner-budget/owner-words.ts";
+import { PRE_PULL_WORDS } from "./rules/pre-pull/pull-words.ts";
+import { EVICTION_REFUSED_WORDS } from "./rules/replacement/replacement-words.ts";
+import { SHRINK_WORDS } from "./rules/resize/resize-words.ts";
+import { RESTART_WORDS } from "./rules/restarts/restart-words.ts";
+import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
 /** Nothing is down that could come back, and no pod may go down. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
-
-const asks = (held: Counted, by: Hold, failing: readonly FailingPod[]) =>
-  held.hold === by && held.selected === 0 && (held.used === 0 || failing.length > 0);
 
 export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   paused: {
@@ -92,30 +92,8 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     blocked: undefined,
     clause: ({ selected }) => `${counted(selected, "hot upgrade is", "hot upgrades are")} being finished`,
   },
-  shrink: {
-    cause: "ResizeUnderWay",
-    severity: "wait",
-    reason: "NothingToUpgrade",
-    verdict: "Incomplete",
-    blocked: undefined,
-    clause: ({ selected }) => `${selected} are given their smaller cpu and memory, now that their new image runs`,
-    sentence: ({ selected }) => `${counted(selected, "pod is", "pods are")} given smaller cpu and memory first`,
-  },
-  drain: {
-    applies: ({ rules: { drain } }) => drain !== undefined,
-    cause: "DrainFirst",
-    severity: "wait",
-    reason: "NothingToUpgrade",
-    goesOn: () => true,
-    verdict: "Updating",
-    blocked: undefined,
-    clause: ({ rules: { drain = NO_DRAIN } }) =>
-      drain.seconds === 0
-        ? `${counted(drain.pods, "pod is", "pods are")} drained for another release, and put back first`
-        : `${counted(drain.pods, "pod is", "pods are")} drained first, the next update is in ${counted(drain.seconds, "second")}`,
-    title: ({ rules: { drain = NO_DRAIN } }) =>
-      `${counted(drain.pods, "pod is", "pods are")} drained before ${drain.pods === 1 ? "its" : "their"} sidecars restart`,
-  },
+  shrink: SHRINK_WORDS,
+  drain: DRAIN_WORDS,
   partition: {
     applies: ({ partition }) => partition > 0,
     cause: "KeptByPartition",
@@ -159,118 +137,12 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
       hasNoBudget(held) ? "set spec.updateStrategy.maxUnavailable to 1 or more, or a percentage" : undefined,
   },
   prePull: PRE_PULL_WORDS,
-  order: {
-    applies: ({ rules: { ordinals } }) => ordinals !== undefined,
-    cause: "OrderOfSets",
-    severity: "wait",
-    reason: "NothingToUpgrade",
-    verdict: "Blocked",
-    blocked: {
-      reason: "OrderedSet",
-      text: ({ rules: { ordinals = "" }, selected, updated, updatedReady }) =>
-        selected === 0 && updated === updatedReady ? ordinals : undefined,
-    },
-    clause: ({ selected, rules: { ordinals } }) =>
-      `${selected} being upgraded, one at a time in the order of their sets: ${ordinals}`,
-    sentence: ({ rules: { ordinals } }) =>
-      `pods of StatefulSets are updated one at a time, in their order: ${ordinals}`,
-    title: () => "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first",
-  },
-  ownerBudget: {
-    applies: ({ rules: { ownerBudget } }) => ownerBudget !== undefined,
-    cause: "OwnerBudgetUsed",
-    severity: "wait",
-    reason: "MaxUnavailablePerOwner",
-    verdict: "Blocked",
-    blocked: {
-      reason: "MaxUnavailablePerOwner",
-      text: (held, failing) =>
-        asks(held, "ownerBudget", failing)
-          ? `pods wait for others of their owners: ${held.rules.ownerBudget?.full.join("; ")}`
-          : undefined,
-    },
-    clause: ({ rules: { ownerBudget = NO_OWNERS } }) =>
-      `${ownerBudget.waiting} wait for others of their owners: ${ownerBudget.full.join("; ")}`,
-    sentence: ({ rules: { ownerBudget = NO_OWNERS } }) =>
-      `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of the same owner: ${ownerBudget.full.join("; ")}`,
-    title: ({ rules: { ownerBudget = NO_OWNERS } }) =>
-      `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of the same owner`,
-  },
-  wave: {
-    applies: ({ rules: { waves }, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
-    cause: ({ rules: { waves } }) => (waves ? waveReason(waves) : "LaterWave"),
-    isExplainedApart: true,
-    severity: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
-    ends: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
-    reason: ({ rules: { waves } }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
-    progress: ({ rules: { waves } }) => waves && wavesText(waves),
-    // A wave that soaks goes on by itself; a paused one does not.
-    goesOn: ({ rules: { waves } }) => waves !== undefined && waveReason(waves) !== "WavePaused",
-    verdict: "Paused",
-    blocked: undefined,
-    clause: ({ selected, rules: { waves } }) =>
-      `${selected === 0 ? "" : `${selected} being upgraded; `}${waves ? wavesText(waves) : "pods of later waves wait"}`,
-    sentence: ({ rules: { waves } }) => (waves ? wavesText(waves) : "pods of later waves wait"),
-    title: ({ rules: { waves } }) => {
-      const behind = waves?.behind ?? 0;
-      if (behind === 0) return "The last wave is not passed yet";
-      return `${counted(behind, "pod waits", "pods wait")} for ${behind === 1 ? "its" : "their"} wave`;
-    },
-    next: (_, { rules: { waves } }) =>
-      waves && waveReason(waves) === "WavePaused"
-        ? 'take "paused" of that wave out of the annotation sidecarset.kruise.io/waves'
-        : undefined,
-  },
-  disruptionBudget: {
-    applies: ({ rules: { disruptionBudgets } }) => disruptionBudgets !== undefined,
-    cause: "HeldByDisruptionBudget",
-    severity: "wait",
-    reason: "HeldByDisruptionBudget",
-    verdict: "Blocked",
-    blocked: {
-      reason: "HeldByDisruptionBudget",
-      text: (held, failing) =>
-        asks(held, "disruptionBudget", failing)
-          ? disruptionText(held.rules.disruptionBudgets ?? NO_BUDGETS)
-          : undefined,
-    },
-    clause: ({ rules: { disruptionBudgets = NO_BUDGETS } }) => disruptionText(disruptionBudgets),
-    title: ({ rules: { disruptionBudgets = NO_BUDGETS } }) =>
-      `${counted(disruptionBudgets.waiting, "pod waits", "pods wait")} for disruption budgets`,
-  },
-  evictionRefused: {
-    cause: "EvictionRefused",
-    severity: "wait",
-    reason: "EvictionRefused",
-    verdict: "Blocked",
-    blocked: {
-      reason: "EvictionRefused",
-      // Not while pods that were evicted before come back.
-      text: ({ used, rules: { replacement } }) =>
-        used > 0
-          ? undefined
-          : `${counted(replacement?.kept ?? 0, "pod waits", "pods wait")}: evictions beside them were refused, mostly by a PodDisruptionBudget`,
-    },
-    clause: ({ rules: { replacement } }) =>
-      `${counted(replacement?.kept ?? 0, "pod waits", "pods wait")} for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
-  },
-  restart: {
-    applies: ({ rules: { restarts } }) => restarts !== undefined,
-    cause: ({ rules: { restarts = NO_RESTARTS } }) =>
-      restarts.underWay.length + restarts.waiting === 0 ? "RestartHeld" : "Restarting",
-    severity: ({ rules: { restarts = NO_RESTARTS } }) =>
-      restarts.underWay.length + restarts.waiting === 0 ? "trouble" : "wait",
-    reason: "RestartHeld",
-    verdict: "Blocked",
-    blocked: {
-      reason: "RestartHeld",
-      text: ({ used, rules: { restarts } }) =>
-        used === 0 && restarts?.underWay.length === 0 ? restartsText(restarts) : undefined,
-    },
-    clause: ({ rules: { restarts = NO_RESTARTS } }) => restartsText(restarts),
-    next: (_, { rules: { restarts = NO_RESTARTS } }) =>
-      restarts.underWay.length + restarts.waiting === 0 ? "restart them by hand, or evict pods instead" : undefined,
-  },
+  order: ORDER_WORDS,
+  ownerBudget: OWNER_BUDGET_WORDS,
+  wave: WAVE_WORDS,
+  disruptionBudget: DISRUPTION_BUDGET_WORDS,
+  evictionRefused: EVICTION_REFUSED_WORDS,
+  restart: RESTART_WORDS,
   inFlight: {
     isToldWithPods: true,
     applies: ({ inFlight }) => inFlight > 0,
@@ -323,8 +195,6 @@ function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }
   return inFlight > 0 ? undefined : "badly";
 }
 
-const NO_DRAIN: RuleFacts["drain"] = { pods: 0, seconds: 0 };
-const NO_OWNERS: RuleFacts["ownerBudget"] = { waiting: 0, full: [] };
 /** Everything that holds pods now, in the order of HOLDS. */
 export function holdsIn(held: Counted): readonly Hold[] {
   return HOLDS.filter((hold) => BOOK[hold].applies?.(held) ?? hold === held.hold);

@@ -8,27 +8,26 @@ import { type PodState, uidOf } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
 import { keyOfWorkload } from "../pod/workload.ts";
 import { refusedText } from "../refused-pods.ts";
-import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
-import { waitingForBudgets } from "./disruption/guard.ts";
-import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import { askedHolds, type Hold } from "./hold.ts";
 import { EFFECTS } from "./hold-effects.ts";
-import { type PullPlan, withoutPulls } from "./pre-pull/pull-guard.ts";
-import { lackingOf, replacedBy } from "./replace/replaced.ts";
-import type { RestartPlan } from "./replace/restarts.ts";
+import { type EndedDisruption, endedDisruptions, waitingForBudgets } from "./rules/disruption-budgets/guard.ts";
+import { planPutBacks } from "./rules/drain/drain.ts";
+import { type Standstill, standstillOf } from "./rules/halt/standstill.ts";
+import { waitingForTurn } from "./rules/ordinals/ordinal-turn.ts";
+import { waitingForOwners } from "./rules/owner-budget/owner-budget.ts";
+import { type PullPlan, withoutPulls } from "./rules/pre-pull/pull-guard.ts";
+import { lackingOf, replacedBy } from "./rules/replacement/replaced.ts";
+import type { RestartPlan } from "./rules/restarts/restarts.ts";
+import { keptRecord, type WavesRecord } from "./rules/waves/standing.ts";
+import { checksNow } from "./rules/waves/wave-checks.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
 import { allDownPods } from "./select/down-pods.ts";
 import { insteadOfImages, type Observed, type Scene, type SceneContext, sceneOf } from "./select/observed-states.ts";
-import { waitingForTurn } from "./select/ordinal-turn.ts";
-import { waitingForOwners } from "./select/owner-budget.ts";
 import { NOTHING_COUNTED, type Restarts, type Summary, saidByRules } from "./summary.ts";
-import { planPutBacks } from "./upgrade/drain.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
-import { keptRecord, type WavesRecord } from "./waves/standing.ts";
-import { checksNow } from "./waves/wave-checks.ts";
 
 /** All that a decision is made from. Nothing in it is optional: who forgets one would decide otherwise than a pass. */
 export interface Observation extends Observed {

@@ -4,6 +4,7 @@ import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
 import type { ConditionReason } from "./conditions/condition-reasons.ts";
 import type { RolloutVerdict } from "./conditions/verdict.ts";
+import type { Hold } from "./hold.ts";
 import type { LeftDown } from "./select/down-pods.ts";
 import type { Summary } from "./summary.ts";
 
@@ -58,6 +59,11 @@ export interface HoldWords {
   readonly next?: (name: string, held: Counted) => string | undefined;
   /** the command that shows more, which `check` itself does not print */
   readonly seeAlso?: string;
+}
+
+/** True while this holds the rollout and no pod that is down may come back. */
+export function isStuckBy(held: Counted, hold: Hold, failing: readonly FailingPod[]): boolean {
+  return held.hold === hold && held.selected === 0 && (held.used === 0 || failing.length > 0);
 }
 
 const FAILING_NAMED = 3;

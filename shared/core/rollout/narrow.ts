@@ -4,6 +4,11 @@
  */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
+import { BOOK } from "./book.ts";
+import { isStill } from "./hold-effects.ts";
+import { isOfWrites, lastTrouble, withTrouble } from "./pass-trouble.ts";
+import { type Held, heldBy, type KnownCheck } from "./rules/checks/check-records.ts";
+import { BUDGETS_NAMED, type BudgetsInTheWay, NO_BUDGETS } from "./rules/disruption-budgets/guard.ts";
 import {
   type Batched,
   type GateHold,
@@ -12,14 +17,9 @@ import {
   newlyWanted,
   type Subject,
   subjectOf,
-} from "./approval.ts";
-import { BOOK } from "./book.ts";
-import { type Held, heldBy, type KnownCheck } from "./checks/check-records.ts";
-import { BUDGETS_NAMED, type BudgetsInTheWay, NO_BUDGETS } from "./disruption/guard.ts";
-import { isStill } from "./hold-effects.ts";
-import { isOfWrites, lastTrouble, withTrouble } from "./pass-trouble.ts";
+} from "./rules/gate/approval.ts";
+import { checksNow } from "./rules/waves/wave-checks.ts";
 import type { Observed } from "./select/observed-states.ts";
-import { checksNow } from "./waves/wave-checks.ts";
 
 /** What came of the checks that are asked now. */
 export interface Checked {

@@ -1,9 +1,10 @@
 /** The words of holds that a pass meets outside its decision: refusals, failures, gates and metrics. */
-import { isPlainNo } from "./approval.ts";
+
 import type { HoldCause } from "./causes.ts";
-import { saysNothing } from "./checks/measure.ts";
 import type { Blocks, HoldWords } from "./hold-words.ts";
 import { isPassTrouble, type PassTroubleHold, reasonOfTrouble } from "./pass-trouble.ts";
+import { saysNothing } from "./rules/checks/check-records.ts";
+import { isPlainNo } from "./rules/gate/approval.ts";
 
 const FIX_GATE = "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away";
 const FIX_METRICS =

@@ -1,11 +1,12 @@
 /** What a decision says of where the rollout stands, in counts and reasons: for the report, conditions and the plan. */
-import type { Held } from "./checks/check-records.ts";
-import type { BudgetsInTheWay } from "./disruption/guard.ts";
+
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
-import type { PullsSummary } from "./pre-pull/pull-facts.ts";
+import type { Held } from "./rules/checks/check-records.ts";
+import type { BudgetsInTheWay } from "./rules/disruption-budgets/guard.ts";
+import type { PullsSummary } from "./rules/pre-pull/pull-facts.ts";
+import type { WavesSummary } from "./rules/waves/standing.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
-import type { WavesSummary } from "./waves/standing.ts";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
 export interface PodProblem {

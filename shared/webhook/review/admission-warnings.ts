@@ -4,7 +4,7 @@ import type { Container, Pod } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Admission } from "../../core/admission/admission.ts";
-import { powerfulSharing } from "../../core/sidecarset/validate/powerful-sharing.ts";
+import { powerfulSharing } from "../../core/sidecarset/validate/doubts.ts";
 
 const LISTS = ["initContainers", "containers"] as const;
 

@@ -2,7 +2,7 @@
 
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";

@@ -3,7 +3,7 @@
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";

@@ -7,13 +7,13 @@ import type { PatchPod } from "../../../shared/controller/rollout/pod-patch.ts";
 import type { Action } from "../../../shared/core/actions.ts";
 import type { LedgerPlan } from "../../../shared/core/ledger.ts";
 import type { Decision } from "../../../shared/core/rollout/decide.ts";
-import type { EndedDisruption } from "../../../shared/core/rollout/disruption/counted-pods.ts";
 import {
   type BudgetKind,
   type DisruptionBudget,
   disruptionBudgetOf,
   idOf,
-} from "../../../shared/core/rollout/disruption/disruption-budget.ts";
+} from "../../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
+import type { EndedDisruption } from "../../../shared/core/rollout/rules/disruption-budgets/guard.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { Cluster, ObjectKey } from "../../../shared/kube/port.ts";
 import { refusal } from "../bare-cluster.ts";

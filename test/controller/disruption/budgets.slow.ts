@@ -1,7 +1,7 @@
 /** Restarts in place within PodDisruptionBudgets, also when passes are killed and budgets change. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
-import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { isKubeError, KubeError } from "../../../shared/kube/error.ts";

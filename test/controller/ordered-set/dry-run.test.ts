@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
-import { planSetOnly, type SetPlanWish } from "../../../shared/controller/statefulset/dry-run.ts";
 import type { SetContext } from "../../../shared/controller/statefulset/observe.ts";
+import { planSetOnly, type SetPlanWish } from "../../../shared/controller/statefulset/reconcile.ts";
 import { newSetTally, type SetReport } from "../../../shared/controller/statefulset/report.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";

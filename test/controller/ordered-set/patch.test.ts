@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { changePatch, memberPatch } from "../../../shared/controller/statefulset/patch.ts";
+import { changePatch, memberPatch } from "../../../shared/controller/statefulset/act.ts";
 import { newPod } from "../../support/objects.ts";
 
 const before: Pod = newPod(

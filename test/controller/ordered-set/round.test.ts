@@ -12,8 +12,7 @@ import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledge
 import { OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
 import { observeSet, type SetContext, type SetSnapshot } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
-import { fence } from "../../../shared/controller/statefulset/reserve.ts";
-import { setRound } from "../../../shared/controller/statefulset/round.ts";
+import { fence, setRound } from "../../../shared/controller/statefulset/round.ts";
 import { MAX_OF_SET } from "../../../shared/core/ledger.ts";
 import { claimState } from "../../../shared/core/statefulset/replicas.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";

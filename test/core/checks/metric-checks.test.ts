@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
 import type { MetricCheck } from "../../../shared/core/pod/steering/metric-checks.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
 import {
   type CheckRecord,
   dueChecks,
@@ -12,12 +13,12 @@ import {
   failedCheck,
   formatRecords,
   heldBy,
+  judge,
   knownChecks,
+  measuredBy,
   parseRecords,
   recordsIn,
-} from "../../../shared/core/rollout/checks/check-records.ts";
-import { judge, measuredBy } from "../../../shared/core/rollout/checks/measure.ts";
-import { decide } from "../../../shared/core/rollout/decide.ts";
+} from "../../../shared/core/rollout/rules/checks/check-records.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

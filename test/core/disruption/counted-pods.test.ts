@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { writeOf } from "../../../shared/core/rollout/disruption/counted-pods.ts";
-import { disruptionBudgetOf } from "../../../shared/core/rollout/disruption/disruption-budget.ts";
+import { disruptionBudgetOf } from "../../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
+import { writeOf } from "../../../shared/core/rollout/rules/disruption-budgets/guard.ts";
 import { budgetOf } from "./fixture.ts";
 
 const [EARLIER, NOW] = ["2025-06-01T00:00:00Z", "2025-06-01T00:10:00Z"];

@@ -3,7 +3,7 @@ import type { KubernetesObject, LabelSelector } from "../../../shared/api/kubern
 import {
   type DisruptionBudget,
   disruptionBudgetOf,
-} from "../../../shared/core/rollout/disruption/disruption-budget.ts";
+} from "../../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
 
 export interface BudgetFacts {
   readonly name?: string;

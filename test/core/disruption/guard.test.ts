@@ -6,7 +6,7 @@ import { decide } from "../../../shared/core/rollout/decide.ts";
 import {
   type DisruptionBudget,
   disruptionBudgetOf,
-} from "../../../shared/core/rollout/disruption/disruption-budget.ts";
+} from "../../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import {
   CONTEXT,
   NEW_HASH,

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets } from "../../../shared/core/inspect/diff/diff.ts";
-import type { DisruptionBudget } from "../../../shared/core/rollout/disruption/disruption-budget.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import type { DisruptionBudget } from "../../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { budgetOf } from "./fixture.ts";
 

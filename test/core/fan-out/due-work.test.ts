@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { AUDIT_MINUTES, isDue, isSettled } from "../../../shared/core/rollout/queue/due-work.ts";
+import { AUDIT_MINUTES, isDue, isSettled } from "../../../shared/core/rollout/queue/work.ts";
 
 const DONE: SidecarSetStatus = {
   observedGeneration: 3,

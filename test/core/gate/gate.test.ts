@@ -4,10 +4,10 @@ import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/na
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { gateAnswer, gateRequest, lastRefusal, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { gateAnswer, gateRequest, lastRefusal, newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts";
 import { NOTHING_RESERVED } from "../../../shared/core/rollout/select/reserved.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

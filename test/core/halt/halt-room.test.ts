@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { haltRoom } from "../../../shared/core/rollout/halt/halt-room.ts";
+import { haltRoom } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 import { NEW_HASH, podOf, takenDown } from "../../support/rollout-fixture.ts";
 
 const OLD: PodState = { pod: podOf(), isUpdated: false, isConsistent: true, isReady: true, isWorking: true };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { haltOf } from "../../../shared/core/rollout/halt/standstill.ts";
+import { haltOf } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 
 const set = (value?: string): SidecarSet => ({
   metadata: {

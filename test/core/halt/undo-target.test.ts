@@ -10,8 +10,8 @@ import {
   UNDONE_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { planUndo } from "../../../shared/core/rollout/halt/standstill.ts";
-import { undoHint, wayBack } from "../../../shared/core/rollout/history/way-back.ts";
+import { undoHint, wayBack } from "../../../shared/core/rollout/history/outcomes.ts";
+import { planUndo } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 

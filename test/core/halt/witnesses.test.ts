@@ -11,8 +11,8 @@ import {
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
-import { testimonyOf } from "../../../shared/core/rollout/halt/witnesses.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { testimonyOf } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

@@ -2,10 +2,10 @@
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { NONE_PASSED_OVER } from "../../../shared/core/refused-pods.ts";
-import { evaluated, knownChecks } from "../../../shared/core/rollout/checks/check-records.ts";
 import { type DecideContext, decide, type Observation } from "../../../shared/core/rollout/decide.ts";
 import type { Hold } from "../../../shared/core/rollout/hold.ts";
-import type { PullFacts } from "../../../shared/core/rollout/pre-pull/pull-facts.ts";
+import { evaluated, knownChecks } from "../../../shared/core/rollout/rules/checks/check-records.ts";
+import type { PullFacts } from "../../../shared/core/rollout/rules/pre-pull/pull-facts.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import type { HoldScene } from "../../support/hold-places.ts";
 import {

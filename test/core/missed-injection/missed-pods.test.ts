@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import { mayHaveMissed, missedPods } from "../../../shared/core/injection/missed/missed-pods.ts";
-import { selectionOf } from "../../../shared/core/rollout/missed/selection.ts";
+import { selectionOf } from "../../../shared/core/rollout/rules/missed/selection.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const SINCE = "2026-01-01T00:00:10Z";

@@ -3,7 +3,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { HOLDS } from "../../../shared/core/rollout/hold.ts";
-import { planEvictions } from "../../../shared/core/rollout/missed/plan-evictions.ts";
+import { planEvictions } from "../../../shared/core/rollout/rules/missed/plan-evictions.ts";
 import { listedPod } from "../../support/objects.ts";
 
 type Kind = "ready" | "down" | "going" | "finished";

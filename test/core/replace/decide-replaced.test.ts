@@ -7,8 +7,8 @@ import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.t
 import { refusalText } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
-import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
-import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
+import { unexpired } from "../../../shared/core/rollout/rules/replacement/missing-pods.ts";
+import { evictionsOf } from "../../../shared/core/rollout/rules/replacement/plan-replacement.ts";
 import { NOTHING_RESERVED, reservedOf } from "../../../shared/core/rollout/select/reserved.ts";
 import {
   CONTEXT,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
-import type { Restarting, Workload } from "../../../shared/core/rollout/replace/workload-object.ts";
+import type { Restarting, Workload } from "../../../shared/core/rollout/rules/restarts/workload-object.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 /** Not upgradable; of the StatefulSet before the dash. */

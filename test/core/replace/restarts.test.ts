@@ -13,8 +13,8 @@ import {
   type Workload,
   whyNotRestarted,
   withRestartFor,
-} from "../../../shared/core/rollout/replace/workload-object.ts";
-import { wavesText } from "../../../shared/core/rollout/waves/wave-text.ts";
+} from "../../../shared/core/rollout/rules/restarts/workload-object.ts";
+import { wavesText } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

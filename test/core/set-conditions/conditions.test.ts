@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet, StatusCondition } from "../../../shared/api/sidecarset.ts";
 import { conditionsOf, type Standing } from "../../../shared/core/rollout/conditions/conditions.ts";
+import type { WaveRow, WavesSummary } from "../../../shared/core/rollout/rules/waves/standing.ts";
 import type { Summary } from "../../../shared/core/rollout/summary.ts";
-import type { WaveRow, WavesSummary } from "../../../shared/core/rollout/waves/standing.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const EARLIER = "2025-12-31T00:00:00Z";

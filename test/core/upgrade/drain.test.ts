@@ -5,11 +5,11 @@ import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, TRAFFIC_LABEL
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
-import { drainNow } from "../../../shared/core/rollout/upgrade/drain.ts";
+import { drainNow } from "../../../shared/core/rollout/rules/drain/drain.ts";
+import { newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import {
   CONTEXT,

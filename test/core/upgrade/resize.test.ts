@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { traceUpdate } from "../../../shared/core/inspect/explain/trace-update.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { resizeStanding } from "../../../shared/core/rollout/upgrade/resize.ts";
+import { resizeStanding } from "../../../shared/core/rollout/rules/resize/resize.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

@@ -13,7 +13,7 @@ import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { hasOtherValues, isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
 import { hasForeignValues } from "../../../shared/core/pod/values-record.ts";
-import { planUndo } from "../../../shared/core/rollout/halt/standstill.ts";
+import { planUndo } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
-import { gateRequest } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { gateRequest } from "../../../shared/core/rollout/rules/gate/approval.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const STAGES = ["dev", "staging", "production"];

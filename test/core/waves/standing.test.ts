@@ -4,7 +4,7 @@ import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../.
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { passedOver } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { isSoakBehind, type WavesRecord } from "../../../shared/core/rollout/waves/standing.ts";
+import { isSoakBehind, type WavesRecord } from "../../../shared/core/rollout/rules/waves/standing.ts";
 import {
   CONTEXT,
   NEW_HASH,

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { type CheckRecord, evaluated } from "../../../shared/core/rollout/checks/check-records.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
-import { checksAsked, checksNow } from "../../../shared/core/rollout/waves/wave-checks.ts";
+import { type CheckRecord, evaluated } from "../../../shared/core/rollout/rules/checks/check-records.ts";
+import { checksAsked, checksNow } from "../../../shared/core/rollout/rules/waves/wave-checks.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const ERRORS = { name: "errors", query: "sum(errors)", max: 5, failuresAllowed: 1 };

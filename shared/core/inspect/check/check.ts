@@ -9,12 +9,12 @@ import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
-import { recordsIn } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
-import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import { selectionOf } from "../../rollout/missed/selection.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
-import { unexpired } from "../../rollout/replace/missing-pods.ts";
+import { recordsIn } from "../../rollout/rules/checks/check-records.ts";
+import { selectionOf } from "../../rollout/rules/missed/selection.ts";
+import { unexpired } from "../../rollout/rules/replacement/missing-pods.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { reservedOf } from "../../rollout/select/reserved.ts";

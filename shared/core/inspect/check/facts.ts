@@ -8,8 +8,8 @@ import type {
   Pod,
 } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import type { DisruptionBudget } from "../../rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
+import type { DisruptionBudget } from "../../rollout/rules/disruption-budgets/disruption-budget.ts";
 
 /** Something that was looked at, or the sentence that says why it could not be. */
 export type Seen<T> = { readonly value: T } | { readonly why: string };

@@ -16,8 +16,13 @@ import { replacesNotUpgradable, restartsAtOnce, whyNotRecreated } from "../../po
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
-import { budgetStanding, coverageBy, type DisruptionBudget, idOf } from "../../rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
+import {
+  budgetStanding,
+  coverageBy,
+  type DisruptionBudget,
+  idOf,
+} from "../../rollout/rules/disruption-budgets/disruption-budget.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";

@@ -2,9 +2,9 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import type { RestartPlan } from "../../rollout/replace/restarts.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
+import type { RestartPlan } from "../../rollout/rules/restarts/restarts.ts";
 import { type Observed, type Scene, sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Selection } from "../../rollout/select/select.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";

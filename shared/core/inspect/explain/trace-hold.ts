@@ -1,16 +1,18 @@
 /** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
-
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
-import { gateHold, lastRefusal } from "../../rollout/approval.ts";
 import { wordsOf } from "../../rollout/book.ts";
-import { type CheckRecord, heldBy } from "../../rollout/checks/check-records.ts";
-import type { Standstill } from "../../rollout/halt/standstill.ts";
-import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { lastTrouble } from "../../rollout/pass-trouble.ts";
+import { type CheckRecord, heldBy } from "../../rollout/rules/checks/check-records.ts";
+import { gateHold, lastRefusal } from "../../rollout/rules/gate/approval.ts";
+import type { Standstill } from "../../rollout/rules/halt/standstill.ts";
+import { lastUndone } from "../../rollout/rules/halt/undone.ts";
+import type { WavesNow, WavesSummary } from "../../rollout/rules/waves/standing.ts";
+import { type AtWork, checksNow } from "../../rollout/rules/waves/wave-checks.ts";
+import { wavesText } from "../../rollout/rules/waves/wave-text.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
-import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import type { Unasked } from "../restart-advice.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
 
@@ -74,4 +76,28 @@ function traceGate(sidecarSet: SidecarSet, what: string): Step {
   const message = `${refusal.message}, blocked since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
   const { hold, rules } = gateHold(refusal.message);
   return told(hold, message, { rules });
+}
+
+// Decides how it is explained which wave a pod is in, and what that waits for.
+
+/** Of all pods that wait for their wave. */
+export function traceWaves(waves: WavesSummary): Step {
+  return told("wave", wavesText(waves), { rules: { waves } });
+}
+
+/** undefined: the wave of the pod has begun, or there are none. */
+export function traceWave(state: PodState | undefined, waves: WavesNow | undefined): Step | undefined {
+  if (state === undefined || waves === undefined || waves.isOpen(state)) return undefined;
+  const { summary } = waves;
+  return told("wave", `the pod is in ${placeText(state, waves)}: ${wavesText(summary)}`, { rules: { waves: summary } });
+}
+
+/** For the end of a sentence about a pod; "" where there are no waves. */
+export function inWave(state: PodState | undefined, waves: WavesNow | undefined): string {
+  return state && waves ? `, in ${placeText(state, waves)}` : "";
+}
+
+function placeText(state: PodState, { rankOf, record }: WavesNow): string {
+  const name = record.list[rankOf(state)]?.name;
+  return name === undefined ? "no wave, which comes last" : `wave ${name}`;
 }

@@ -3,8 +3,8 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import { NO_RESTARTS } from "../../rollout/replace/replaced.ts";
-import type { RestartPlan } from "../../rollout/replace/restarts.ts";
+import { NO_RESTARTS } from "../../rollout/rules/replacement/replaced.ts";
+import type { RestartPlan } from "../../rollout/rules/restarts/restarts.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { type Step, told } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";

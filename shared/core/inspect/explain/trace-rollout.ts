@@ -8,7 +8,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { BOOK, holdsIn } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
-import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/way-back.ts";
+import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/outcomes.ts";
 import { EFFECTS, isStill } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { isDown } from "../../rollout/select/budget.ts";
@@ -20,10 +20,9 @@ import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { budgetText } from "./budget-text.ts";
 import { held, note, type Step, stop, told, wait } from "./step.ts";
-import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
+import { traceHalt, traceNext, traceUndone, traceWaves } from "./trace-hold.ts";
 import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { elsewhereHint } from "./trace-updated.ts";
-import { traceWaves } from "./trace-wave.ts";
 
 /** What the cluster knows about one SidecarSet. */
 export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {

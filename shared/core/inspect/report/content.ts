@@ -5,7 +5,7 @@ import type { EventLine } from "./event-line.ts";
 import type { PodGroup, StandingCounts } from "./groups.ts";
 import type { PodStanding } from "./pod-standing.ts";
 import type { Progress } from "./progress.ts";
-import type { Reason } from "./reason.ts";
+import type { Reason } from "./reasons.ts";
 import type { RevisionRow } from "./revision-row.ts";
 import type { SetRow } from "./set-row.ts";
 

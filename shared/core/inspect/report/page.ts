@@ -6,7 +6,7 @@ import { bar, curve } from "./figures.ts";
 import { type Html, html } from "./html.ts";
 import { withCommands } from "./pod-page.ts";
 import type { Standing } from "./pod-standing.ts";
-import type { Reason } from "./reason.ts";
+import type { Reason } from "./reasons.ts";
 import {
   batchesTable,
   countsText,

@@ -1,17 +1,16 @@
 /** Decides what the page says about why a rollout does no more than it does. */
-
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
 import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
-import { lastUndone } from "../../rollout/halt/undone.ts";
-import { undoHint } from "../../rollout/history/way-back.ts";
+import { undoHint } from "../../rollout/history/outcomes.ts";
 import type { Hold } from "../../rollout/hold.ts";
-import type { Counted } from "../../rollout/hold-words.ts";
+import type { Counted, Severity } from "../../rollout/hold-words.ts";
+import { lastUndone } from "../../rollout/rules/halt/undone.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
+import type { Reason as ReasonName } from "../explain/step.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
-import { type Mark, type Reason, sentence } from "./reason.ts";
 
 /** Those that need somebody first. */
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
@@ -205,4 +204,26 @@ function withoutWhy(pod: PodStanding): PodStanding {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Decides nothing: what the page says of a rollout that does no more than it does. */
+export interface Reason {
+  /** as explanations call it: docs/reasons.md */
+  readonly reason: ReasonName;
+  /** trouble: needs you to do something; wait: it goes on by itself; held: as it was asked for */
+  readonly kind: Exclude<Severity, "none">;
+  readonly title: string;
+  /** one sentence or two: what it is */
+  readonly text: string;
+  /** what to do, in words of ours, because commands in it can be copied; absent: nothing, or the text says it */
+  readonly next?: string | undefined;
+  /** pods that it is about, in the order of the list */
+  readonly pods: readonly { readonly name: string; readonly why: string }[];
+}
+
+/** Which reason, and how grave. */
+type Mark = readonly [ReasonName, Reason["kind"]];
+
+export function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

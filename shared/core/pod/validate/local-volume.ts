@@ -23,7 +23,6 @@ import { numberOf } from "../../admission/integer.ts";
 import { validateLabelSelector } from "../../admission/selector.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
 import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath, validatePullPolicy } from "./path.ts";
-import { requireMembers, validateMode } from "./volume-member.ts";
 
 type Source<Name extends keyof VolumeSources> = NonNullable<VolumeSources[Name]>;
 
@@ -340,4 +339,31 @@ function validateTrustBundle(bundle: ClusterTrustBundleProjection, field: string
     ...(path === "" ? [required(`${field}.path`)] : []),
     ...validateNonReservedPath(path, `${field}.path`),
   ];
+}
+
+/** Decides whether single members of a volume source are as they must be. */
+const HIGHEST_MODE = 0o777;
+
+/** Members that must be there and not be empty. */
+export function requireMembers<T extends object>(
+  source: T,
+  members: readonly (keyof T & string)[],
+  field: string,
+): readonly FieldError[] {
+  return members.flatMap((member) => {
+    const value = source[member] as unknown as string | readonly unknown[] | null | undefined;
+    return value?.length ? [] : [required(`${field}.${member}`)];
+  });
+}
+
+/** 0 stands for the whole disk, though the reference's message does not say so. */
+export function validatePartition(partition: number | undefined, field: string): readonly FieldError[] {
+  const number = numberOf(partition);
+  const detail = "must be between 1 and 255, inclusive";
+  return number < 0 || number > 255 ? [invalid(`${field}.partition`, partition, detail)] : [];
+}
+
+function validateMode(mode: number | undefined, field: string): readonly FieldError[] {
+  const isMode = mode == null || (numberOf(mode) >= 0 && numberOf(mode) <= HIGHEST_MODE);
+  return isMode ? [] : [invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive")];
 }

@@ -3,7 +3,7 @@ import type { VolumeSources } from "../../../api/volume-source.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";
 import { validateRange } from "../../admission/integer.ts";
-import { requireMembers } from "./volume-member.ts";
+import { requireMembers } from "./local-volume.ts";
 
 type Source<Name extends keyof VolumeSources> = NonNullable<VolumeSources[Name]>;
 

@@ -22,12 +22,14 @@ import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts"
 import { validateAnnotations } from "../../admission/object-meta.ts";
 import { validateLabelSelector, validateLabels } from "../../admission/selector.ts";
 import {
+  requireMembers,
   validateConfigMap,
   validateDownwardApi,
   validateEmptyDir,
   validateGitRepo,
   validateHostPath,
   validateImage,
+  validatePartition,
   validateProjected,
   validateSecret,
 } from "./local-volume.ts";
@@ -42,7 +44,6 @@ import {
   validateQuobyte,
   validateStorageOs,
 } from "./network-volume.ts";
-import { requireMembers, validatePartition } from "./volume-member.ts";
 import type { VolumeTable } from "./volume-mount.ts";
 
 /** Decides whether the claim that a volume brings along may be declared as it is. */

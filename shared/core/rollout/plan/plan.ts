@@ -4,14 +4,14 @@ import { countOf } from "../../../go/sequence.ts";
 import type { PodPurpose } from "../../actions.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
-import { evaluated } from "../checks/check-records.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
 import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
+import { evaluated } from "../rules/checks/check-records.ts";
+import { isDrainable } from "../rules/drain/drain.ts";
+import { checksNow } from "../rules/waves/wave-checks.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
-import { isDrainable } from "../upgrade/drain.ts";
-import { checksNow } from "../waves/wave-checks.ts";
 import {
   downNow,
   type PlannedStep,

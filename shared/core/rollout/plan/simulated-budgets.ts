@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
 import { uidOf } from "../../pod/pod-state.ts";
-import { coverageBy, type DisruptionBudget } from "../disruption/disruption-budget.ts";
+import { coverageBy, type DisruptionBudget } from "../rules/disruption-budgets/disruption-budget.ts";
 
 /** What they say, given how the pods of the SidecarSet are then. Other pods stay as they were. */
 export type BudgetsAhead = (pods: Sequence<Pod>) => readonly DisruptionBudget[];

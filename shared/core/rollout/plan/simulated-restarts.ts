@@ -5,8 +5,8 @@ import type { Action } from "../../actions.ts";
 import { uidOf } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import type { RestartWorkload } from "../replace/restarts.ts";
-import { mostDown, type Workload } from "../replace/workload-object.ts";
+import type { RestartWorkload } from "../rules/restarts/restarts.ts";
+import { mostDown, type Workload } from "../rules/restarts/workload-object.ts";
 import type { Observed } from "../select/observed-states.ts";
 
 /** key of a workload that is being restarted → uids of its pods that are still the old ones */

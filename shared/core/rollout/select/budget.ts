@@ -6,11 +6,11 @@ import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { Amount } from "../../pod/steering/annotations.ts";
 import type { PassedOver } from "../../refused-pods.ts";
-import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
-import type { PullFactsNow } from "../pre-pull/pull-facts.ts";
-import { type Missing, sumOf } from "../replace/missing-pods.ts";
-import type { Replacement } from "../replace/replacement.ts";
-import type { DownPods } from "./ordinal-order.ts";
+import type { DisruptionBudget } from "../rules/disruption-budgets/disruption-budget.ts";
+import type { DownPods } from "../rules/ordinals/ordinal-order.ts";
+import type { PullFactsNow } from "../rules/pre-pull/pull-facts.ts";
+import { type Missing, sumOf } from "../rules/replacement/missing-pods.ts";
+import type { Replacement } from "../rules/replacement/replacement.ts";
 
 /** Of one that costs nothing, however much is used. */
 const NOTHING = Number.NEGATIVE_INFINITY;

@@ -9,18 +9,18 @@ import { matchedStates } from "../../pod/pod-states.ts";
 import { evictsMissed, replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { forbiddenPods, type RefusedPod } from "../../refused-pods.ts";
-import type { CheckRecord } from "../checks/check-records.ts";
-import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
-import type { PullFacts } from "../pre-pull/pull-facts.ts";
-import { awaitedOf } from "../replace/missing-pods.ts";
-import { replacementOf } from "../replace/replacement.ts";
-import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
-import { isResizable, withResize } from "../upgrade/resize.ts";
-import { type WavesNow, wavesNow } from "../waves/standing.ts";
+import type { CheckRecord } from "../rules/checks/check-records.ts";
+import type { DisruptionBudget } from "../rules/disruption-budgets/disruption-budget.ts";
+import { downBeside } from "../rules/ordinals/ordinal-turn.ts";
+import type { PullFacts } from "../rules/pre-pull/pull-facts.ts";
+import { awaitedOf } from "../rules/replacement/missing-pods.ts";
+import { replacementOf } from "../rules/replacement/replacement.ts";
+import { isResizable, withResize } from "../rules/resize/resize.ts";
+import { openRestarts, owedRestarts, type Restarting } from "../rules/restarts/workload-object.ts";
+import { type WavesNow, wavesNow } from "../rules/waves/standing.ts";
 import type { BudgetUse, RuleUse } from "./budget.ts";
 import { classify } from "./classify.ts";
-import { downBeside } from "./ordinal-turn.ts";
 import type { Refused, Reserved } from "./reserved.ts";
 
 /** What was observed beside the pods, and says where each of them stands. */

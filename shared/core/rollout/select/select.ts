@@ -9,9 +9,12 @@ import type { Restarted } from "../../actions.ts";
 import { isPodReady, readyCondition } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
-import { type PullGuard, type PullPlan, pullGuard } from "../pre-pull/pull-guard.ts";
-import type { WavesNow } from "../waves/standing.ts";
+import { type Disruption, guardOf, type HeldPod } from "../rules/disruption-budgets/guard.ts";
+import { orderByOrdinals, placeOf } from "../rules/ordinals/ordinal-order.ts";
+import { type OrdinalTurn, ordinalTurn } from "../rules/ordinals/ordinal-turn.ts";
+import { withOwners } from "../rules/owner-budget/owner-budget.ts";
+import { type PullGuard, type PullPlan, pullGuard } from "../rules/pre-pull/pull-guard.ts";
+import type { WavesNow } from "../rules/waves/standing.ts";
 import {
   type BudgetUse,
   maxUnavailableOf,
@@ -22,9 +25,6 @@ import {
   usedBudget,
 } from "./budget.ts";
 import { classify, type Replaceable } from "./classify.ts";
-import { orderByOrdinals, placeOf } from "./ordinal-order.ts";
-import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
-import { withOwners } from "./owner-budget.ts";
 import { prioritize } from "./prioritize.ts";
 
 export interface Selection {

@@ -6,22 +6,22 @@ import type { Action, PodPurpose, ResourceChange } from "../../actions.ts";
 import { hasOtherValues, type PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { isPassedOver, type PassedOver } from "../../refused-pods.ts";
-import type { Disruption } from "../disruption/guard.ts";
-import { haltRoom } from "../halt/halt-room.ts";
-import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
-import { planRestarts, type RestartPlan } from "../replace/restarts.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
+import type { Disruption } from "../rules/disruption-budgets/guard.ts";
+import { type DrainWait, drainingOf, isDrainedForAnother, withDrain } from "../rules/drain/drain.ts";
+import { haltRoom } from "../rules/halt/standstill.ts";
+import { eviction, planReplacement, type ReplacementPlan } from "../rules/replacement/plan-replacement.ts";
+import { resizeMark } from "../rules/resize/resize.ts";
+import { planRestarts, type RestartPlan } from "../rules/restarts/restarts.ts";
 import { type BudgetUse, goesDown } from "../select/budget.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import type { Draining, PodProblem } from "../summary.ts";
-import { type DrainWait, drainingOf, isDrainedForAnother, withDrain } from "./drain.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import { flipEvent, notUpgradableEvent, patchPod, preconditionOf } from "./pod-actions.ts";
 import type { PodPlan } from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
-import { resizeMark } from "./resize.ts";
 import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
 
 export interface Batch {

@@ -1,5 +1,5 @@
 /** Finds what a SidecarSet may be stored with, though its pods would fail or be updated in another way than meant. */
-import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
+import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
 import { isHotUpgradeIn, slotNames } from "../../pod/sidecar-containers.ts";
 import { competitorsOf } from "./conflict.ts";
@@ -125,4 +125,29 @@ function tooMany({ spec: { updateStrategy = {} } }: SidecarSet): readonly string
     const percent = typeof share === "string" ? Number(/^(\d+)%$/.exec(share)?.[1] ?? 0) : 0;
     return percent > 100 ? [`spec.updateStrategy.${name}: ${share} is more than all pods; it counts as 100%`] : [];
   });
+}
+
+// Decides which sidecars the creator of a pod can steer to do more than the pod itself may do.
+
+/** Names of those that have more privileges than others and share what pods bring. */
+export function powerfulSharing({ initContainers = [], containers = [] }: SidecarSetSpec): readonly string[] {
+  const all = [...initContainers, ...containers];
+  return all.filter((one) => isSharing(one) && isPowerful(one)).map(({ name }) => name);
+}
+
+function isSharing({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {
+  return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
+}
+
+interface SecurityContext {
+  readonly privileged?: boolean;
+  readonly allowPrivilegeEscalation?: boolean;
+  readonly runAsUser?: number;
+  readonly capabilities?: { readonly add?: readonly string[] };
+}
+
+function isPowerful(container: SidecarContainer): boolean {
+  const { securityContext } = container as { readonly securityContext?: SecurityContext };
+  const { privileged, allowPrivilegeEscalation, runAsUser, capabilities } = securityContext ?? {};
+  return Boolean(privileged || allowPrivilegeEscalation || runAsUser === 0 || capabilities?.add?.length);
 }

@@ -1,0 +1,160 @@
+/** Decides which pod of a StatefulSet may be upgraded now where a SidecarSet follows ordinals: one at most, of one set. */
+
+import type { Pod } from "../../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../../api/sidecarset.ts";
+import { type Sequence, where } from "../../../../go/sequence.ts";
+import { isMatched } from "../../../pod/is-matched.ts";
+import { isRunningAndReady } from "../../../pod/is-ready.ts";
+import type { PodState } from "../../../pod/pod-state.ts";
+import { type BudgetUse, goesDown } from "../../select/budget.ts";
+import { hasSettled } from "../../select/classify.ts";
+import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
+
+export interface OrdinalTurn {
+  /** the one pod of a set that may go; absent: none may */
+  readonly next?: PodState;
+  /** what all others wait for; absent: each waits for its own set */
+  readonly holder?: Holder;
+  readonly down: DownPods;
+}
+
+/** What a turn is decided from. */
+export interface OrdinalScene {
+  readonly sidecarSet: SidecarSet;
+  /** those that the partition lets go, in their order, pods of no set among them */
+  readonly line: readonly PodState[];
+  /** all matched pods */
+  readonly all: readonly PodState[];
+  readonly budgetUse: BudgetUse;
+  readonly canTake: (state: PodState) => boolean;
+  /** no disruption budget is in the way */
+  readonly isFree: (state: PodState) => boolean;
+}
+
+/**
+ * Of all that the SidecarSet selects: pods of sets that are down and take no part in the rollout, since they are on their
+ * way out, have ended, or lack the sidecars.
+ */
+export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
+  const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
+  return new Map(
+    down.flatMap((pod) => {
+      const place = placeOf(pod);
+      return place ? [[place.setUid, { pod, set: place.set, standing: "down" }] as const] : [];
+    }),
+  );
+}
+
+/**
+ * A set goes on only while no pod of any set is on its way, and none of its own is down, but for the very pod that is to
+ * be upgraded. A set that has begun is finished before another begins; one that cannot begin is passed over.
+ */
+export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
+  const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
+  const line = membersOf(scene.line);
+  const isInLine = new Set(line.map(({ state }) => state));
+  const down = new Map([...(scene.budgetUse.rules.ordinals ?? []), ...downMembers(scene)]);
+  const elsewhere = moving.find(({ state }) => !isInLine.has(state));
+  if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
+  const [awaited] = scene.budgetUse.rules.replacement?.gone ?? [];
+  if (awaited)
+    return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
+  const isUnderWay = new Set(moving.map(({ state }) => state));
+  const reserved = line.filter(({ state }) => isUnderWay.has(state));
+  return reserved.length > 0 ? resume(reserved, scene, down) : begin(line, scene, down);
+}
+
+function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: PodState, scene: OrdinalScene): boolean {
+  if (scene.budgetUse.reserved.has(pod.metadata?.uid ?? "")) return true;
+  if (isUpdated) return !(isConsistent && isReady);
+  return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || resize?.step === "wait";
+}
+
+function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
+  const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse));
+  return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
+}
+
+function holderOf({ state, place }: Member, standing: Holder["standing"]): Holder {
+  return { pod: state.pod, set: place.set, standing };
+}
+
+/**
+ * Of those that were reserved before. Where more than one would go down, the order was asked for meanwhile: patches of
+ * each may still land, and nobody knows of which, so none goes before all were fenced.
+ */
+function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: DownPods): OrdinalTurn {
+  const [first] = reserved;
+  const open = reserved.filter(({ state }) => goesDown(state, budgetUse) && !state.resize?.isUnderWay);
+  const isAlone = open.length === 0 || reserved.length === 1;
+  if (first && isAlone && mayGo(first, budgetUse, down))
+    return { next: first.state, holder: holderOf(first, "next"), down };
+  return { ...(first ? { holder: holderOf(first, "moving") } : {}), down };
+}
+
+/** A pod that is down itself loses nothing; nor does one whose resources have begun to change. */
+function mayGo({ state, place }: Member, budgetUse: OrdinalScene["budgetUse"], down: DownPods): boolean {
+  return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setUid);
+}
+
+function begin(
+  line: readonly Member[],
+  { all, budgetUse, canTake, isFree }: OrdinalScene,
+  down: DownPods,
+): OrdinalTurn {
+  const begun = begunSets(all);
+  const firsts = firstOfSets(line, canTake);
+  const isBegun = ({ place }: Member) => begun.has(place.setUid);
+  const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
+  const open = candidates.filter((member) => mayGo(member, budgetUse, down));
+  // One that a disruption budget holds lets another set go first, if there is one that may.
+  const next = open.find(({ state }) => isFree(state)) ?? open[0];
+  if (next) return { next: next.state, holder: holderOf(next, "next"), down };
+  const stuck = candidates.find(isBegun);
+  const holder = stuck && down.get(stuck.place.setUid);
+  return { ...(holder ? { holder } : {}), down };
+}
+
+/** Of each set the first that can be taken. */
+function firstOfSets(line: readonly Member[], canTake: (state: PodState) => boolean): readonly Member[] {
+  const firsts = new Map<string, Member>();
+  for (const member of line)
+    if (!firsts.has(member.place.setUid) && canTake(member.state)) firsts.set(member.place.setUid, member);
+  return [...firsts.values()];
+}
+
+/** What a pod of a set waits for, to complete "it waits: …"; undefined: nothing, or it is of no set. */
+export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
+  const place = placeOf(pod);
+  const one = holder ?? (place && down.get(place.setUid));
+  if (!place || !one || next?.pod === pod) return undefined;
+  const name = `${one.pod.metadata?.namespace}/${one.pod.metadata?.name}`;
+  return one.set === place.set
+    ? `${name} of the same set ${OWN[one.standing]}`
+    : `${OTHER[one.standing](one.set, name)}`;
+}
+
+const OWN = {
+  next: "comes first",
+  moving: "is being upgraded, and has to be ready again first",
+  down: "is not ready: fix it, or delete it, and its successor has the new version",
+  gone: "was evicted, and another pod has to take its place first",
+} as const;
+
+const OTHER = {
+  next: (set: string, name: string) => `the set ${set} comes first, now with ${name}`,
+  moving: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready again`,
+  down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
+  gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
+} as const;
+
+/** What the first pod of a StatefulSet waits for. */
+export function waitingForTurn({
+  turn,
+  waiting,
+}: {
+  readonly turn?: OrdinalTurn;
+  readonly waiting: Iterable<PodState>;
+}) {
+  return turn && [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? [])[0];
+}

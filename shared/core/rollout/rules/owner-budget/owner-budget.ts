@@ -1,0 +1,120 @@
+/** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
+import type { Pod } from "../../../../api/kubernetes.ts";
+import type { PodState } from "../../../pod/pod-state.ts";
+import { controllerKey, controllerOf } from "../../../pod/replaced.ts";
+import type { Amount } from "../../../pod/steering/annotations.ts";
+import { type BudgetUse, goesDown } from "../../select/budget.ts";
+
+const OWNERS_NAMED = 3;
+const PODS_NAMED = 3;
+
+/** What `takeWithin` asks of each pod that gets its turn, where owners have a say too. */
+export interface OwnersAsked {
+  readonly canTake: (state: PodState) => boolean;
+  /** who was passed over, and sentences about a few of their owners */
+  readonly outcome: () => { readonly crowded: readonly PodState[]; readonly fullOwners: readonly string[] };
+}
+
+interface Owner {
+  readonly limit: number;
+  /** down, or reserved */
+  readonly used: ReadonlySet<PodState>;
+  /** evicted pods without a successor, and pods that are taken now */
+  taken: number;
+}
+
+interface Given {
+  /** all matched pods */
+  readonly pods: Iterable<PodState>;
+  readonly budgetUse: Pick<BudgetUse, "reserved" | "isReservedForThis" | "rules">;
+}
+
+/**
+ * Every pod of an owner that is down counts, whatever took it down; so does one that is reserved. Taking one that counts
+ * already costs nothing. Where more count than may, no reserved one that is ready is taken, unless all were reserved for
+ * this very spec. Pods without a controller are nobody's.
+ */
+export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState) => boolean): OwnersAsked {
+  const { ownerBudget } = budgetUse.rules;
+  if (ownerBudget === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
+  const isHeld = heldBy(budgetUse);
+  const owners = ownersOf(ownerBudget, { pods, budgetUse });
+  const crowded: PodState[] = [];
+  const hasRoom = (state: PodState, owner: Owner) => {
+    if (isHeld(state))
+      return budgetUse.isReservedForThis === true || owner.used.size + missingOf(state, budgetUse) <= owner.limit;
+    const used = owner.used.size + owner.taken;
+    return owner.used.has(state) ? state.isReady || used <= owner.limit : used < owner.limit;
+  };
+  return {
+    canTake: (state) => {
+      const owner = owners.get(keyOfOwner(state));
+      if (owner && goesDown(state, budgetUse) && !hasRoom(state, owner)) {
+        crowded.push(state);
+        return false;
+      }
+      if (!canTake(state)) return false;
+      if (owner && !owner.used.has(state)) owner.taken++;
+      return true;
+    },
+    outcome: () => ({ crowded, fullOwners: fullTexts(owners, crowded) }),
+  };
+}
+
+/** Who of its owner's pods is in the way of one that was passed over; undefined: it was not. */
+export function ownerInTheWay(crowded: readonly PodState[], { pods, budgetUse }: Given, pod: Pod): string | undefined {
+  const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
+  const { ownerBudget } = budgetUse.rules;
+  const owner = state && ownerBudget && ownersOf(ownerBudget, { pods, budgetUse }).get(keyOfOwner(state));
+  return owner && fullText(owner, pod);
+}
+
+function heldBy({ reserved }: Given["budgetUse"]) {
+  return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
+}
+
+function missingOf(state: PodState, { rules }: Given["budgetUse"]): number {
+  return rules.replacement?.missing?.get(keyOfOwner(state)) ?? 0;
+}
+
+/** A share is one of the missing pods too. */
+function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
+  const isHeld = heldBy(budgetUse);
+  const byOwner = Map.groupBy(pods, keyOfOwner);
+  byOwner.delete("");
+  return new Map(
+    [...byOwner].map(([key, own]) => {
+      const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
+      const missing = own[0] === undefined ? 0 : missingOf(own[0], budgetUse);
+      return [key, { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), taken: missing }];
+    }),
+  );
+}
+
+/** A share is rounded up. */
+function limitOf({ amount, isPercent }: Amount, total: number): number {
+  return isPercent ? Math.ceil((amount * total) / 100) : amount;
+}
+
+function fullTexts(owners: ReadonlyMap<string, Owner>, crowded: readonly PodState[]): readonly string[] {
+  const full = new Map(crowded.map((state) => [owners.get(keyOfOwner(state)), state]));
+  return [...full].slice(0, OWNERS_NAMED).flatMap(([owner, { pod }]) => (owner ? [fullText(owner, pod)] : []));
+}
+
+function fullText({ limit, used, taken }: Owner, pod: Pod): string {
+  const { kind = "", name = "" } = controllerOf(pod) ?? {};
+  const names = [...used].slice(0, PODS_NAMED).map((state) => state.pod.metadata?.name ?? "");
+  const more = used.size - names.length;
+  const held = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const place = `${kind} ${pod.metadata?.namespace}/${name}`;
+  return `${place}: ${used.size + taken} of at most ${limit} down or on their way${held === "" ? "" : ` (${held})`}`;
+}
+
+function keyOfOwner({ pod }: PodState): string {
+  return controllerKey(pod);
+}
+
+/** How many pods wait for others of their owners, and which owners those are. */
+export function waitingForOwners(found: ReturnType<OwnersAsked["outcome"]>) {
+  return found.crowded.length === 0 ? undefined : { waiting: found.crowded.length, full: found.fullOwners };
+}

@@ -1,0 +1,64 @@
+/** Decides nothing: what the book of holds says of images that are pulled first. */
+import { counted } from "../../../../go/counted.ts";
+import type { HoldWords } from "../../hold-words.ts";
+import { LOOK_SECONDS, type PullsSummary } from "./pull-facts.ts";
+
+/** Where nothing else is known of pulls. */
+const STUCK_PULLS: PullsSummary = {
+  nodes: 0,
+  underWay: 0,
+  atOnce: 0,
+  waiting: 0,
+  failed: [],
+  failedCount: 0,
+  isStuck: true,
+  seconds: LOOK_SECONDS,
+};
+
+export const PRE_PULL_WORDS: HoldWords = {
+  applies: ({ rules: { prePull: pulls } }) => pulls !== undefined && pulls.waiting > 0,
+  cause: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "PrePullFailed" : "PrePulling"),
+  severity: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "trouble" : "wait"),
+  reason: "PrePull",
+  progress: ({ rules: { prePull: pulls } }) => pulls && pullsText(pulls),
+  goesOn: ({ rules: { prePull: pulls } }) => !pulls?.isStuck,
+  verdict: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "Blocked" : "Updating"),
+  blocked: {
+    reason: "PrePull",
+    text: ({ used, rules: { prePull: pulls } }) => (used === 0 && pulls?.isStuck ? pullsText(pulls) : undefined),
+  },
+  // It blocks where it is stuck, and only there.
+  factsIn: () => ({ rules: { prePull: STUCK_PULLS } }),
+  clause: ({ rules: { prePull: pulls } }) => (pulls ? pullsText(pulls) : "images are pulled first"),
+  title: ({ rules: { prePull: pulls } }) =>
+    `${counted(pulls?.waiting ?? 0, "pod waits", "pods wait")} for images to be pulled`,
+  next: (_, { rules: { prePull: pulls } }) =>
+    pulls?.isStuck
+      ? "correct that, set another image, or take the annotation sidecarset.kruise.io/pre-pull away"
+      : undefined,
+};
+
+/** One clause. */
+function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: PullsSummary): string {
+  const named = failed.map(
+    ({ node, kind, message }) => `${node} (${kind === "refused" ? "" : "not known: "}${message})`,
+  );
+  const more = failedCount > named.length ? [`${failedCount - named.length} more`] : [];
+  const failures =
+    failedCount === 0
+      ? ""
+      : `${counted(failedCount, "node has", "nodes have")} not pulled them: ${[...named, ...more].join(", ")}`;
+  const rest = nodes - failedCount;
+  const progress =
+    rest <= 0 && underWay === 0
+      ? ""
+      : `images are pulled first on ${counted(nodes, "node")}, ${underWay} now, at most ${atOnce} at once`;
+  const refused = refusal === undefined ? "" : `pods that pull them cannot be created: ${refusal}`;
+  return [progress, failures, refused].filter(Boolean).join("; ");
+}
+
+/** Why a pod of this node waits. */
+export function nodeText(pulls: PullsSummary, node: string): string {
+  const failure = pulls.failed.find((one) => one.node === node);
+  return failure ? `its node ${node} has not pulled the images: ${failure.message}` : pullsText(pulls);
+}

@@ -1,0 +1,165 @@
+/** Decides what a workload says of itself: whether it may be restarted, whether it is through, and how many pods it takes down. */
+import type { IntOrString, KubernetesObject, Pod } from "../../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../../api/names.ts";
+import type { SidecarSet } from "../../../../api/sidecarset.ts";
+import { scaleIntOrPercent } from "../../../../go/int-or-percent.ts";
+import { addSeconds } from "../../../../go/seconds-between.ts";
+import { each, type Sequence } from "../../../../go/sequence.ts";
+import type { Restarted, RestartedKind } from "../../../actions.ts";
+import type { PodState } from "../../../pod/pod-state.ts";
+import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../../pod/workload.ts";
+
+interface Strategy {
+  readonly type?: string;
+  readonly rollingUpdate?: {
+    readonly maxUnavailable?: IntOrString;
+    readonly maxSurge?: IntOrString;
+    readonly partition?: number;
+  };
+}
+
+/** A Deployment, StatefulSet or DaemonSet of apps/v1, as far as restarts read it. */
+export interface Workload extends KubernetesObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly paused?: boolean;
+    readonly strategy?: Strategy;
+    readonly updateStrategy?: Strategy;
+    readonly template?: Pick<KubernetesObject, "metadata">;
+  };
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** What is known of workloads. */
+export interface Restarting {
+  /** pods that missed their sidecars, where their workloads are restarted */
+  readonly missed: readonly Pod[];
+  /** by key; null: it is not there, or not what its pods say */
+  readonly workloads: ReadonlyMap<string, Workload | null>;
+  /** as the ledger says */
+  readonly restarted: readonly Restarted[];
+  /** key → what follows the name of one that was not read, such as: cannot be read: … */
+  readonly unread?: ReadonlyMap<string, string> | undefined;
+  /** from 0 up to but not including 1: where in a long line the reading begins */
+  readonly turn?: number | undefined;
+}
+
+interface OwedFacts {
+  readonly sidecarSet: SidecarSet;
+  readonly states: Sequence<PodState>;
+  readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
+}
+
+/** Those of the ledger whose pods may still be taken down. One that cannot be read is taken for one. */
+export function openRestarts(
+  { restarted, workloads }: Restarting,
+  reserved: ReadonlySet<string>,
+): readonly Restarted[] {
+  return restarted.filter((one) => {
+    const workload = workloads.get(keyOfWorkload(one));
+    if (workload === undefined || reserved.has(one.uid)) return true;
+    return workload?.metadata?.uid === one.uid && !isThrough(one.workload, workload);
+  });
+}
+
+/**
+ * Those that pods wait for which missed their sidecars, as far as is known: until then a wave is not complete. Where a pod
+ * is not updated either, the workload waits for that one, or has to stay as it is.
+ */
+export function owedRestarts(
+  { missed, workloads }: Restarting,
+  { sidecarSet: { metadata }, states, replacement }: OwedFacts,
+): readonly RestartedWorkload[] {
+  const hash = metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+  const isFree = ({ key, workload: kind }: RestartedWorkload) => {
+    const known = workloads.get(key);
+    return known === undefined || (known && !whyNotRestarted(kind, known, metadata?.name ?? "", hash));
+  };
+  const waiting = missed.filter((pod) => !replacement?.isStopped(pod));
+  const refs = waiting.flatMap((pod) => restartedWorkloadOf(pod) ?? []).filter(isFree);
+  const owed = new Map(refs.map((ref) => [ref.key, ref]));
+  if (owed.size > 0)
+    each(states, ({ pod, isUpdated }) => {
+      if (!isUpdated) owed.delete(restartedWorkloadOf(pod)?.key ?? "");
+    });
+  return [...owed.values()];
+}
+
+/** SidecarSets and their hashes, for which it was restarted last. */
+function restartsOf({ metadata }: Workload): ReadonlyMap<string, string> {
+  const text = metadata?.annotations?.[RESTARTED_FOR_ANNOTATION] ?? "";
+  const pairs = text.split(",").map((pair) => pair.split("="));
+  return new Map(pairs.flatMap(([name, hash]) => (name && hash ? [[name, hash]] : [])));
+}
+
+/** What its annotation says once it is restarted for this SidecarSet too. */
+export function withRestartFor(workload: Workload, sidecarSet: string, hash: string): string {
+  return [...new Map([...restartsOf(workload), [sidecarSet, hash]])].map((pair) => pair.join("=")).join(",");
+}
+
+/** Why it is not restarted for this version now; undefined: nothing of its own is in the way. */
+export function whyNotRestarted(
+  kind: RestartedKind,
+  workload: Workload,
+  sidecarSet: string,
+  hash: string,
+): string | undefined {
+  const { metadata, spec } = workload;
+  const { type, rollingUpdate } = strategyOf(workload);
+  if (metadata?.deletionTimestamp) return "it is being deleted";
+  if (restartsOf(workload).get(sidecarSet) === hash) return "it was restarted for this version already";
+  if (spec?.paused) return "it is paused";
+  if (type === "OnDelete") return "its update strategy is OnDelete";
+  if ((rollingUpdate?.partition ?? 0) > 0) return "its update strategy has a partition";
+  return isRolledOut(kind, workload) ? undefined : "it is being rolled out already";
+}
+
+/** As `kubectl rollout status` has it. */
+export function isThrough(kind: RestartedKind, workload: Workload): boolean {
+  const available = kind === "DaemonSet" ? "numberAvailable" : "availableReplicas";
+  return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
+}
+
+/** RFC3339: when it is said to be restarted. With the time that is there, of a restart in the same second, it would not be. */
+export function restartTime({ spec }: Workload, now: string): string {
+  const before = spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
+  return before === now ? (addSeconds(now, 1) ?? now) : now;
+}
+
+/** Every pod is of the newest template, ready or not. */
+function isRolledOut(kind: RestartedKind, workload: Workload): boolean {
+  if (numberOf(workload, "observedGeneration") < (workload.metadata?.generation ?? 0)) return false;
+  const updated = numberOf(workload, kind === "DaemonSet" ? "updatedNumberScheduled" : "updatedReplicas");
+  if (updated < wantedOf(kind, workload)) return false;
+  if (kind === "Deployment") return numberOf(workload, "replicas") <= updated;
+  return kind === "DaemonSet" || workload.status?.["currentRevision"] === workload.status?.["updateRevision"];
+}
+
+/** How many of its pods its own strategy may take down at once. */
+export function mostDown(kind: RestartedKind, workload: Workload): number {
+  const { type, rollingUpdate = {} } = strategyOf(workload);
+  const wanted = wantedOf(kind, workload);
+  if (type === "Recreate") return wanted;
+  const { maxUnavailable = kind === "Deployment" ? "25%" : 1, maxSurge = kind === "Deployment" ? "25%" : 0 } =
+    rollingUpdate;
+  const most = scaled(maxUnavailable, wanted, kind === "Deployment");
+  return most === 0 && scaled(maxSurge, wanted, false) > 0 ? 0 : Math.max(1, most);
+}
+
+function scaled(value: IntOrString, total: number, isRoundedDown: boolean): number {
+  if (isRoundedDown && typeof value === "string") return Math.floor((Number.parseFloat(value) * total) / 100);
+  return scaleIntOrPercent(value, total) ?? total;
+}
+
+function wantedOf(kind: RestartedKind, workload: Workload): number {
+  return kind === "DaemonSet" ? numberOf(workload, "desiredNumberScheduled") : (workload.spec?.replicas ?? 1);
+}
+
+function strategyOf({ spec }: Workload): Strategy {
+  return spec?.strategy ?? spec?.updateStrategy ?? {};
+}
+
+function numberOf({ status }: Workload, field: string): number {
+  const value = status?.[field];
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,82 @@
+/** Decides how it is said which wave keeps the others, and why: the same for passes, conditions, explanations and the page. */
+import { counted } from "../../../../go/counted.ts";
+import type { HoldWords } from "../../hold-words.ts";
+import type { WaveRow, WavesSummary } from "./standing.ts";
+
+/** Why pods of later waves wait, as conditions and explanations call it. */
+type WaveReason = "LaterWave" | "WaveSoaking" | "WaveChecking" | "WavePaused";
+
+function waveReason({ holder }: WavesSummary): WaveReason {
+  if (holder?.stage === "soaking") return "WaveSoaking";
+  if (holder?.stage === "checking") return "WaveChecking";
+  return holder?.stage === "paused" ? "WavePaused" : "LaterWave";
+}
+
+/** What keeps later waves, to be gone on with; undefined: nothing does. */
+function holderText({ holder }: WavesSummary): string | undefined {
+  return holder && textOf(holder);
+}
+
+/** The same, and how many pods wait for that. */
+export function wavesText(summary: WavesSummary): string {
+  const { behind, isTurning } = summary;
+  const waiting = counted(behind, "pod of later waves waits", "pods of later waves wait");
+  const text = isTurning ? turnText(summary) : (holderText(summary) ?? "all waves have begun");
+  return behind === 0 ? text : `${text}; ${waiting}`;
+}
+
+function turnText({ rows }: WavesSummary): string {
+  const passed = rows.findLast(({ stage }) => stage === "passed");
+  return `wave ${passed?.name} is passed, the next one begins`;
+}
+
+function textOf({ name, stage, pods, left, restarts = 0, soaksUntil }: WaveRow): string {
+  if (stage === "soaking") return `wave ${name} is complete and soaks until ${soaksUntil}`;
+  if (stage === "checking") return `wave ${name} is complete and is passed once its checks of metrics pass`;
+  if (stage === "paused") return `wave ${name} is paused`;
+  const podsLeft = left - restarts;
+  const parts = [
+    ...(podsLeft === 0 && restarts > 0
+      ? []
+      : [`${podsLeft} of its ${counted(pods, "pod")} ${podsLeft === 1 ? "is" : "are"} not updated and ready yet`]),
+    ...(restarts === 0 ? [] : [`${counted(restarts, "workload is", "workloads are")} being restarted, or to be`]),
+  ];
+  return `wave ${name} comes first, ${parts.join(", and ")}`;
+}
+
+/** A wave by name; namespaces of no wave have none. */
+export function waveName(name: string): string {
+  return name === "" ? "no wave" : `wave ${name}`;
+}
+
+/** Where a wave stands, in a few words. */
+export function stageText({ stage, pods, updatedReady, soaksUntil }: WaveRow): string {
+  const until = soaksUntil === undefined || stage !== "soaking" ? "" : ` until ${soaksUntil}`;
+  return `${stage}${until}, ${updatedReady} of ${counted(pods, "pod")} updated and ready`;
+}
+
+export const WAVE_WORDS: HoldWords = {
+  applies: ({ rules: { waves }, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
+  cause: ({ rules: { waves } }) => (waves ? waveReason(waves) : "LaterWave"),
+  isExplainedApart: true,
+  severity: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
+  ends: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
+  reason: ({ rules: { waves } }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
+  progress: ({ rules: { waves } }) => waves && wavesText(waves),
+  // A wave that soaks goes on by itself; a paused one does not.
+  goesOn: ({ rules: { waves } }) => waves !== undefined && waveReason(waves) !== "WavePaused",
+  verdict: "Paused",
+  blocked: undefined,
+  clause: ({ selected, rules: { waves } }) =>
+    `${selected === 0 ? "" : `${selected} being upgraded; `}${waves ? wavesText(waves) : "pods of later waves wait"}`,
+  sentence: ({ rules: { waves } }) => (waves ? wavesText(waves) : "pods of later waves wait"),
+  title: ({ rules: { waves } }) => {
+    const behind = waves?.behind ?? 0;
+    if (behind === 0) return "The last wave is not passed yet";
+    return `${counted(behind, "pod waits", "pods wait")} for ${behind === 1 ? "its" : "their"} wave`;
+  },
+  next: (_, { rules: { waves } }) =>
+    waves && waveReason(waves) === "WavePaused"
+      ? 'take "paused" of that wave out of the annotation sidecarset.kruise.io/waves'
+      : undefined,
+};
