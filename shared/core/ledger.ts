@@ -66,7 +66,7 @@ export interface Ledger {
   readonly reservations: readonly Reservation[];
   /** digest of the annotations by which all of these were reserved; absent: it is not known, or of older ones */
   readonly steering?: string;
-  /** what came of checks of metrics (`rollout/checks/check-records.ts`); absent: nothing is checked */
+  /** what came of checks of metrics (`rollout/rules/checks/check-records.ts`); absent: nothing is checked */
   readonly checks?: string;
   /** evicted pods that have no successor yet; absent: none */
   readonly departed?: readonly Departure[];
@@ -74,7 +74,7 @@ export interface Ledger {
   readonly restarted?: readonly Restarted[];
   /** pods to which the API server refused a write of this generation; absent: none */
   readonly refused?: readonly RefusedPod[];
-  /** what came of pulls of images (`rollout/pre-pull/pull-facts.ts`); absent: no pod of ours pulls */
+  /** what came of pulls of images (`rollout/rules/pre-pull/pull-facts.ts`); absent: no pod of ours pulls */
   readonly pulls?: string;
 }
 
