@@ -201,6 +201,21 @@ describe("failures of announcing:", () => {
     expect(slept.slice(0, 3)).toEqual([10, 20, 30]);
   });
 
+  test("a write is announced whatever came of the writes before it", async () => {
+    const refused = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
+    const outcomes: string[] = [];
+    for (const isRefused of [true, false, true, true, false]) {
+      if (isRefused) failures.push(refused);
+      outcomes.push(await admit(request({})).then(({ kind }) => kind, String));
+    }
+    const refusal = expect.stringContaining("can't be announced");
+    expect(outcomes).toEqual([refusal, "allowed", refusal, refusal, "allowed"]);
+    expect(await written()).toEqual([
+      [1, "web", "7"],
+      [2, "web", "7"],
+    ]);
+  });
+
   test("a write waits for every lease and is allowed when the ConfigMap does not exist", async () => {
     stored = undefined;
     expect(await admit(request({}))).toEqual({ kind: "allowed" });

@@ -193,4 +193,17 @@ describe("trustedNotice:", () => {
     notice = new KubeError("away", { code: 503, reason: "ServiceUnavailable" });
     await expect(isTrusted()).rejects.toThrow("away");
   });
+
+  test.each([503, 429, 500, 0])(
+    "a registration that cannot be read (%s) is read again by each call until it is read, and its change counts at once",
+    async (code) => {
+      expect(await isTrusted()).toBe(true);
+      const unannounced = { ...registered(60, { generation: 2 }), webhooks: [] };
+      registration = new KubeError("away", { code, reason: "x", isOutcomeKnown: true });
+      steady = STARTED + 2_000;
+      for (let call = 0; call < 3; call++) await expect(isTrusted()).rejects.toThrow("away");
+      registration = unannounced;
+      expect(await isTrusted()).toBe(false);
+    },
+  );
 });

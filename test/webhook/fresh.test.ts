@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Breaker, fresh } from "../../shared/webhook/view/fresh.ts";
 import { answeringOf } from "../../shared/webhook/view/trouble.ts";
+import { seededChance } from "../simulation/chance.ts";
 
 /** A source and a clock that the test controls. */
 function source(freshnessMs: number, steady?: () => number) {
@@ -396,4 +397,41 @@ describe("an API server in trouble:", () => {
     await pass(10);
     expect(await next).toEqual({ value: 3 });
   });
+
+  test.each([0, 250, 2_000])(
+    "with a freshness of %s ms, no answer is older than a reading that ended before it, however slow and faulty readings are",
+    async (holdsForMs) => {
+      const { next: random, isLucky } = seededChance(holdsForMs);
+      for (let world = 0; world < 40; world++) {
+        const begun: number[] = [];
+        const ended: { value: number; at: number }[] = [];
+        const read = async () => {
+          const value = begun.push(Date.now()) - 1;
+          await new Promise((resolve) => setTimeout(resolve, Math.floor(5_000 * random() ** 3)));
+          if (isLucky(0.2)) throw new Error("503");
+          ended.push({ value, at: Date.now() });
+          return value;
+        };
+        const get = fresh({ breaker: new Breaker({ now: Date.now }), holdsForMs: () => holdsForMs, read });
+        const faults: string[] = [];
+        const ask = async () => {
+          const asked = Date.now();
+          const answer = await Promise.resolve()
+            .then(get)
+            .catch(() => undefined);
+          if (answer === undefined) return;
+          const newest = Math.max(-1, ...ended.flatMap(({ value, at }) => (at < Date.now() ? [value] : [])));
+          if (answer.value < newest) faults.push(`${answer.value} although ${newest} was read`);
+          const isStale = "staleBecause" in answer;
+          if (!isStale && (begun[answer.value] ?? 0) < asked - holdsForMs) faults.push(`${answer.value} is too old`);
+        };
+        for (let pods = 0; pods < 30; pods++) {
+          void ask();
+          await pass(Math.floor(1_500 * random() ** 2));
+        }
+        await pass(20_000);
+        expect(faults).toEqual([]);
+      }
+    },
+  );
 });
