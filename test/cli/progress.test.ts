@@ -1,10 +1,12 @@
-/** When a watch of a rollout ends because only a person can help. */
+/** When a watch of a rollout ends because only a person can help, and how long the rest takes. */
 import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SetFacts } from "../../shared/core/inspect/explain/trace-rollout.ts";
+import { addSeconds } from "../../shared/go/seconds-between.ts";
 import { LABELS, setOf, updatedPod } from "../core/check/fixture.ts";
+import { seededChance } from "../simulation/chance.ts";
 import { CONTEXT, NOW, podOf, reservedFor, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const SET = setOf("ss", { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
@@ -48,4 +50,26 @@ it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
 ])("when %s, isStopped is %s", (_title, isStopped, pods, given) => {
   const own = { pods, revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT, ...given };
   expect(progressOf(SET, own).isStopped === true).toBe(isStopped);
+});
+
+/** Each updated pod was ready so many seconds after its update. */
+function etaAfter(seconds: readonly number[]): number | undefined {
+  const ready = seconds.map((after, index) => {
+    const pod = updatedPod(SET, { name: `ready-${index}` });
+    const lastTransitionTime = addSeconds(NOW, after) ?? NOW;
+    return { ...pod, status: { ...pod.status, conditions: [{ type: "Ready", status: "True", lastTransitionTime }] } };
+  }) as readonly Pod[];
+  const pods = [...ready, oldPod("a"), oldPod("b")];
+  const own = { pods, revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT, now: addSeconds(NOW, 10_000) ?? NOW };
+  return progressOf(SET, own).etaSeconds;
+}
+
+it("the rest of a rollout is taken to last as long as the middle one of the pods that are ready again", () => {
+  const { pick, between } = seededChance(1);
+  for (let times = 0; times < 100; times++) {
+    const seconds = Array.from({ length: 2 * between(0, 4) + 1 }, () => pick([2, 9, 10, 35, 100, 900, 1_000]));
+    const middle = seconds.toSorted((one, other) => one - other)[(seconds.length - 1) / 2] ?? 0;
+    expect([seconds, etaAfter(seconds)]).toEqual([seconds, etaAfter([middle])]);
+  }
+  expect(etaAfter([9, 10, 100])).toBe(10);
 });

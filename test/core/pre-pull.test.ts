@@ -195,6 +195,19 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(fourth.pulls?.record).toContain("n1 2 2025-06-01T00:01:32Z refused ErrImagePull: not found\n");
   });
 
+  test.each([
+    ["other pull secrets", { imagePullSecrets: [{ name: "registry" }] }],
+    ["another image", { containers: [{ name: "sc", image: "reg/sc:v3" }] }],
+    ["another policy", { containers: [{ name: "sc", image: "reg/sc:v2", imagePullPolicy: "Always" }] }],
+  ])("nodes that failed are tried at once with %s", (_, change) => {
+    const set = setOf(1);
+    const pods = [podOn("n1")];
+    const failed = decided(set, pods, seenAfter(decided(set, pods), { n1: REFUSED }));
+    const record = { ...EMPTY, record: failed.pulls?.record };
+    expect(decided(set, pods, record).nodes).toEqual([]);
+    expect(decided({ ...set, spec: { ...set.spec, ...change } }, pods, record).nodes).toEqual(["n1"]);
+  });
+
   test("the failure of one pod is counted once, however often passes see it", () => {
     const set = setOf(1);
     const pods = [podOn("n1")];

@@ -4,9 +4,10 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { notifier } from "../../shared/approval/notifier.ts";
-import { CLAIM_MS, claimed, notificationBody, withNews } from "../../shared/core/rollout/notifications.ts";
+import { CLAIM_MS, claimed, notificationBody, withNews, withoutTaken } from "../../shared/core/rollout/notifications.ts";
 import { createLog } from "../../shared/log.ts";
 import { parseReceiver } from "../../shared/settings/notification-settings.ts";
+import { seededChance } from "../simulation/chance.ts";
 import { PATIENT } from "../support/patient.ts";
 
 const SET = { name: "log-agent", uid: "u", generation: 7 };
@@ -17,6 +18,8 @@ const BLOCKED = {
   cause: "Halted",
   message: "3 pods fail",
 } as const;
+
+const NEWS = { type: "Normal", reason: "RolloutFinished", message: "m" } as const;
 
 let server: Server;
 const seen: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: unknown }[] = [];
@@ -119,6 +122,18 @@ describe("receivers:", () => {
     expect(seen).toHaveLength(2);
   });
 
+  test("a notification is taken by an answer of 200 to 299, and by no other", async () => {
+    const taken: number[] = [];
+    const notify = notifier(async () => [`* json ${at("/hook")}`], { now: () => code * 60_000 });
+    for (code = 200; code < 600; code++) {
+      const why = await notify(SET, BLOCKED, PATIENT.timeout);
+      if (why === undefined) taken.push(code);
+      else expect(why).toMatch(new RegExp(`answered ${code}$`));
+    }
+    expect(taken).toEqual(Array.from({ length: 100 }, (_, index) => 200 + index));
+    expect(seen).toHaveLength(400);
+  });
+
   test("a receiver in a private network is not told unless its line says private", async () => {
     const { port } = server.address() as AddressInfo;
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
@@ -154,6 +169,31 @@ describe("receivers:", () => {
     expect(printed.join()).toContain("failed");
     expect(printed.join()).not.toContain("s3cret");
   });
+});
+
+test("every notification is taken, waits, or is counted as given up by one that is taken or waits", () => {
+  const { below, isLucky } = seededChance(54);
+  for (let history = 0; history < 30; history++) {
+    let [written, taken, seconds, version] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000, 0];
+    let status: SidecarSetStatus = {};
+    const counted = () => (status.notifications ?? []).reduce((sum, { givenUp = 0 }) => sum + 1 + givenUp, taken);
+    const stored = () => ({ metadata: { uid: "u", resourceVersion: `${++version}` }, spec: {}, status }) as SidecarSet;
+    for (let step = 0; step < 200; step++) {
+      seconds += below(isLucky(0.1) ? 40_000 : 600);
+      const now = new Date(seconds * 1_000).toISOString();
+      const news = Array.from({ length: 1 + below(isLucky(0.1) ? 30 : 2) }, () => NEWS);
+      written += news.length;
+      status = { ...status, ...withNews(stored(), {}, news, now) };
+      expect(counted()).toBe(written);
+      const [first] = isLucky(0.3) ? (claimed(stored(), now) ?? []) : [];
+      if (first === undefined) continue;
+      // Some of those that wait may have been given up by the claim.
+      status = { notifications: claimed(stored(), now) ?? [] };
+      expect(counted()).toBe(written);
+      taken += 1 + (first.givenUp ?? 0);
+      status = { notifications: withoutTaken(stored(), first.id) ?? [] };
+    }
+  }
 });
 
 describe("what Slack is sent:", () => {

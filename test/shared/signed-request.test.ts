@@ -41,7 +41,22 @@ test.each([
   await expect(answered(status, text)).rejects.toThrow(message);
 });
 
+/** As AWS' own SDKs have them, of the services that we ask. */
+const BUSY = [
+  "KMS.ThrottlingException",
+  "KmsThrottled",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "ThrottledException",
+  "Throttling",
+  "ThrottlingException",
+  "TooManyRequestsException",
+];
+
 test.each<[string, number, Readonly<Record<string, string>>, string]>([
+  ...[400, 403].flatMap((status) =>
+    BUSY.map((code) => [`${status} ${code}`, status, { "x-amzn-errortype": code }, "{}"] as [string, number, {}, string]),
+  ),
   ["429 without a code", 429, {}, ""],
   ["500", 500, {}, ""],
   ["a code of throttling in the text", 400, {}, '{"__type":"com.amazon#ThrottlingException"}'],

@@ -17,6 +17,9 @@ const atMinute = (minute: number, namespace = "shop") => ({
   updatedAt: new Date(minute * 60_000).toISOString(),
 });
 
+const times = (count: number, namespace: string, minute = 0) =>
+  Array<ReturnType<typeof atMinute>>(count).fill(atMinute(minute, namespace));
+
 /** Failing pods, given by the minute of their update. */
 const failing = (...minutes: readonly number[]) => minutes.map((minute) => atMinute(minute));
 
@@ -43,8 +46,6 @@ test.each<[string, string | undefined, readonly number[], number, boolean]>([
 });
 
 describe("haltOf with pods of several namespaces:", () => {
-  const times = (count: number, namespace: string, minute = 0) => Array(count).fill(atMinute(minute, namespace));
-
   test.each<[string, string, readonly ReturnType<typeof atMinute>[], boolean]>([
     ["failing pods of one namespace alone do not halt the rollout", "3", times(99, "evil"), false],
     ["failing pods of one namespace do not halt it even if halt-on is 0", "0", times(99, "evil"), false],
@@ -90,6 +91,19 @@ describe("haltOf with pods of several namespaces:", () => {
   ])("%s", (_, value, witnesses, isHalted) => {
     expect(haltOf(set(value), { witnesses, upgraded: 100, namespaces: 2 }) !== undefined).toBe(isHalted);
   });
+});
+
+test("pods of two namespaces halt a rollout when enough of them fail, the lesser half of those in each", () => {
+  for (let allowed = 0; allowed <= 12; allowed++)
+    for (const form of [`${allowed}`, `${allowed} within 5m`])
+      for (let one = 0; one <= 14; one++)
+        for (let other = 0; other <= 14; other++) {
+          const needed = Math.max(allowed + 1, 2);
+          const halts = one + other >= needed && Math.min(one, other) >= Math.floor(needed / 2);
+          const witnesses = [...times(one, "a"), ...times(other, "b")];
+          const halt = haltOf(set(form), { witnesses, upgraded: 100, namespaces: 2 });
+          expect([form, one, other, halt !== undefined]).toEqual([form, one, other, halts]);
+        }
 });
 
 describe("an invalid halt-on annotation:", () => {

@@ -133,6 +133,13 @@ describe("decide about restarts of workloads:", () => {
       ["b"],
     ],
     [
+      "the next one after a workload was scaled to zero while it was restarted",
+      setOf(),
+      both.slice(2),
+      known([workload("a", { spec: { replicas: 0 }, status: { observedGeneration: 1 } }), workload("b")], [entry("a")]),
+      ["b"],
+    ],
+    [
       "one beside a workload with a pod that is down, which counts once",
       setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
       [...both.slice(0, 2), updated("b-0", { isReady: false }), updated("b-1")],
@@ -371,6 +378,38 @@ describe("whyNotRestarted and mostDown:", () => {
     [0, "DaemonSet", { updateStrategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } } }],
   ])("mostDown returns %i for a %s with the spec %j", (most, kind, spec = {}) => {
     expect(mostDown(kind, { spec, status: { desiredNumberScheduled: 10 } })).toBe(most);
+  });
+
+  test("a restart is done when as many new pods are available as are wanted, none included, and no old pod is left", () => {
+    for (const kind of ["Deployment", "StatefulSet", "DaemonSet"] as const)
+      for (const wanted of [undefined, 0, 1, 2, 3])
+        for (let updatedReplicas = 0; updatedReplicas <= 3; updatedReplicas++)
+          for (let available = 0; available <= updatedReplicas; available++)
+            for (let old = 0; old <= 1; old++) {
+              const isOfDaemons = kind === "DaemonSet";
+              const least = wanted ?? (isOfDaemons ? 0 : 1);
+              const one = {
+                metadata: { generation: 1 },
+                spec: isOfDaemons || wanted === undefined ? {} : { replicas: wanted },
+                status: isOfDaemons
+                  ? {
+                      observedGeneration: 1,
+                      ...(wanted === undefined ? {} : { desiredNumberScheduled: wanted }),
+                      updatedNumberScheduled: updatedReplicas,
+                      numberAvailable: available,
+                    }
+                  : {
+                      observedGeneration: 1,
+                      replicas: updatedReplicas + old,
+                      updatedReplicas,
+                      availableReplicas: available,
+                      currentRevision: "r1",
+                      updateRevision: old > 0 ? "r2" : "r1",
+                    },
+              };
+              const isDone = available >= least && (isOfDaemons || old === 0);
+              expect([kind, wanted, one.status, isThrough(kind, one)]).toEqual([kind, wanted, one.status, isDone]);
+            }
   });
 
   test("a restart is done when all pods are available, and the annotation keeps the restarts for other SidecarSets", () => {
