@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PRE_PULL_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -96,6 +97,21 @@ describe("a pass pulls images before it updates pods", () => {
     expect(await imagesIn("pulled")).toEqual(Array(6).fill(imageOf(2)));
     expect(pullsIn("pulled")).toMatchObject({ most: 2, early: 0, updates: 6, created: 3 });
     expect(await pullPods()).toEqual([]);
+  });
+
+  it.each([
+    ["when the rollout is over", "over", {}],
+    ["when nobody asks for it any more", "unasked", { [PRE_PULL_ANNOTATION]: null }],
+  ])("keeps a record in the ledger while images are pulled, and none %s", async (_, name, annotations) => {
+    const pullsIn = async () => (await readLedger(cluster, KRUISE_NAMESPACE, name)).ledger.pulls;
+    await begin(name, "1");
+    await pass(name, cluster, { follow: false });
+    expect(await pullsIn()).toBeDefined();
+    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
+    await pass(name);
+    await pass(name);
+    expect(await imagesIn(name)).toEqual(Array(6).fill(imageOf(2)));
+    expect([await pullsIn(), await pullPods()]).toEqual([undefined, []]);
   });
 
   it("creates no pod, lists none, and writes nothing else for a SidecarSet that does not ask for it", async () => {

@@ -1,7 +1,7 @@
 /** Writes to pods that another pass or the API server refuses. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../shared/api/names.ts";
+import { DRAIN_ANNOTATION, FENCE_ANNOTATION, FENCE_CONDITION, SERVING, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import { timestamp } from "../../shared/controller/loop/clock.ts";
 import { fencePod } from "../../shared/controller/rollout/fence-pod.ts";
 import { decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
@@ -11,7 +11,7 @@ import { type Reservation, subjectOf, withReservations } from "../../shared/core
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { wantedPods } from "../../shared/core/rollout/rules/replacement/plan-replacement.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { PODS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
@@ -280,4 +280,37 @@ it("a batch ends when a pass sees that the SidecarSet has changed", async () => 
   // It is read after two seconds, while the patch is sent once more.
   expect(calls.filter(([, call]) => call === "PATCH pods refused").map(([atMs]) => atMs)).toEqual([0, 2_000]);
   expect([versions(), context.tally.upgraded]).toEqual(["1", 0]);
+});
+
+it("a drain counts from when it is written, however long the writes before it took", async () => {
+  const on = bareRollout("set");
+  on.deploy(40, { maxUnavailable: 40 });
+  on.release(2, { maxUnavailable: 40 });
+  const { metadata, ...set } = on.readSet();
+  const annotations = { ...metadata?.annotations, [DRAIN_ANNOTATION]: "20s" };
+  on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
+  for (let index = 0; index < 40; index++) {
+    const { metadata: own, ...pod } = on.readPod(index);
+    on.server.put("test", PODS, { ...pod, metadata: { ...own, labels: { ...own?.labels, [TRAFFIC_LABEL]: SERVING } } });
+  }
+  const written: (readonly [string, string])[] = [];
+  const cluster: Cluster = {
+    ...on.cluster,
+    patch: async (resource, key, patch, options) => {
+      const [, since] = /"since\W+([^"\\]+)/.exec(JSON.stringify(patch)) ?? [];
+      if (resource === PODS && since) written.push([timestamp(on.clock), since]);
+      await on.clock.sleep(2_000);
+      return await on.cluster.patch(resource, key, patch, options);
+    },
+  };
+  const context = { ...on.context, cluster };
+  const snapshot = await observe(context, "set");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const decision = decideOn(context, snapshot, []);
+  const plan = withReservations([], wantedPods(decision.actions, new Set()), subjectOf(snapshot.sidecarSet));
+  const granted = new Set(decision.actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : [])));
+  await writePods(context, snapshot, decision, { ...plan, granted });
+  expect(written).toHaveLength(40);
+  expect(new Set(written.map(([at]) => at)).size).toBeGreaterThan(2);
+  for (const [at, since] of written) expect(since).toBe(at);
 });

@@ -2,9 +2,15 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
+import type { Notification, SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { notifier } from "../../shared/approval/notifier.ts";
-import { CLAIM_MS, claimed, notificationBody, withNews, withoutTaken } from "../../shared/core/rollout/notifications.ts";
+import {
+  CLAIM_MS,
+  claimed,
+  notificationBody,
+  withNews,
+  withoutTaken,
+} from "../../shared/core/rollout/notifications.ts";
 import { createLog } from "../../shared/log.ts";
 import { parseReceiver } from "../../shared/settings/notification-settings.ts";
 import { seededChance } from "../simulation/chance.ts";
@@ -171,28 +177,30 @@ describe("receivers:", () => {
   });
 });
 
+const told = ({ givenUp = 0 }: Pick<Notification, "givenUp">) => 1 + givenUp;
+
 test("every notification is taken, waits, or is counted as given up by one that is taken or waits", () => {
   const { below, isLucky } = seededChance(54);
-  for (let history = 0; history < 30; history++) {
-    let [written, taken, seconds, version] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000, 0];
-    let status: SidecarSetStatus = {};
-    const counted = () => (status.notifications ?? []).reduce((sum, { givenUp = 0 }) => sum + 1 + givenUp, taken);
-    const stored = () => ({ metadata: { uid: "u", resourceVersion: `${++version}` }, spec: {}, status }) as SidecarSet;
-    for (let step = 0; step < 200; step++) {
-      seconds += below(isLucky(0.1) ? 40_000 : 600);
-      const now = new Date(seconds * 1_000).toISOString();
-      const news = Array.from({ length: 1 + below(isLucky(0.1) ? 30 : 2) }, () => NEWS);
-      written += news.length;
-      status = { ...status, ...withNews(stored(), {}, news, now) };
-      expect(counted()).toBe(written);
-      const [first] = isLucky(0.3) ? (claimed(stored(), now) ?? []) : [];
-      if (first === undefined) continue;
-      // Some of those that wait may have been given up by the claim.
-      status = { notifications: claimed(stored(), now) ?? [] };
-      expect(counted()).toBe(written);
-      taken += 1 + (first.givenUp ?? 0);
-      status = { notifications: withoutTaken(stored(), first.id) ?? [] };
-    }
+  let [written, taken, seconds] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000];
+  let waiting: readonly Notification[] = [];
+  const counted = () => waiting.reduce((sum, one) => sum + told(one), taken);
+  for (let step = 0; step < 5_000; step++) {
+    seconds += below(10_000);
+    const now = new Date(seconds * 1_000).toISOString();
+    const stored = () => ({
+      metadata: { uid: "u", resourceVersion: `${step}` },
+      spec: {},
+      status: { notifications: waiting },
+    });
+    const news = Array.from({ length: 1 + below(isLucky(0.1) ? 30 : 2) }, () => NEWS);
+    written += news.length;
+    waiting = withNews(stored(), {}, news, now).notifications ?? [];
+    expect(counted()).toBe(written);
+    waiting = (claimed(stored(), now) ?? []).map(({ claimedAt: _, ...one }) => one);
+    expect(counted()).toBe(written);
+    const left = withoutTaken(stored(), isLucky(0.3) ? (waiting[0]?.id ?? "") : "") ?? waiting;
+    taken += waiting.slice(0, waiting.length - left.length).reduce((sum, one) => sum + told(one), 0);
+    waiting = left;
   }
 });
 

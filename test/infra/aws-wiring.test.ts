@@ -164,7 +164,8 @@ describe.each(Object.keys(CLUSTERS))("with %s,", (name) => {
         ),
       ];
       if (given.includes("function-urls")) expect(called.length).toBeGreaterThan(2);
-      for (const one of called) expect([given, permitted]).toEqual([given, expect.arrayContaining([JSON.stringify(one)])]);
+      for (const one of called)
+        expect([given, permitted]).toEqual([given, expect.arrayContaining([JSON.stringify(one)])]);
     }
   });
 });

@@ -93,18 +93,20 @@ describe("haltOf with pods of several namespaces:", () => {
   });
 });
 
-test("pods of two namespaces halt a rollout when enough of them fail, the lesser half of those in each", () => {
-  for (let allowed = 0; allowed <= 12; allowed++)
-    for (const form of [`${allowed}`, `${allowed} within 5m`])
-      for (let one = 0; one <= 14; one++)
-        for (let other = 0; other <= 14; other++) {
-          const needed = Math.max(allowed + 1, 2);
-          const halts = one + other >= needed && Math.min(one, other) >= Math.floor(needed / 2);
-          const witnesses = [...times(one, "a"), ...times(other, "b")];
-          const halt = haltOf(set(form), { witnesses, upgraded: 100, namespaces: 2 });
-          expect([form, one, other, halt !== undefined]).toEqual([form, one, other, halts]);
-        }
-});
+const upTo = (most: number) => Array.from({ length: most + 1 }, (_, index) => index);
+
+test.each(upTo(12))(
+  "with halt-on %i pods of two namespaces halt a rollout when one more fails, at least the lesser half in each",
+  (allowed) => {
+    const needed = Math.max(allowed + 1, 2);
+    for (const [one = 0, other = 0] of upTo(14).flatMap((first) => upTo(14).map((second) => [first, second]))) {
+      const halts = one + other >= needed && Math.min(one, other) >= Math.floor(needed / 2);
+      const testimony = { witnesses: [...times(one, "a"), ...times(other, "b")], upgraded: 100, namespaces: 2 };
+      const found = [`${allowed}`, `${allowed} within 5m`].map((text) => haltOf(set(text), testimony) !== undefined);
+      expect([one, other, ...found]).toEqual([one, other, halts, halts]);
+    }
+  },
+);
 
 describe("an invalid halt-on annotation:", () => {
   test.each(["", "many", "10 %", "-1", "1.5", "3 within", "3 within 5", "3 within 5d", "10%5m"])(

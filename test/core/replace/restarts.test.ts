@@ -380,37 +380,33 @@ describe("whyNotRestarted and mostDown:", () => {
     expect(mostDown(kind, { spec, status: { desiredNumberScheduled: 10 } })).toBe(most);
   });
 
-  test("a restart is done when as many new pods are available as are wanted, none included, and no old pod is left", () => {
-    for (const kind of ["Deployment", "StatefulSet", "DaemonSet"] as const)
-      for (const wanted of [undefined, 0, 1, 2, 3])
-        for (let updatedReplicas = 0; updatedReplicas <= 3; updatedReplicas++)
-          for (let available = 0; available <= updatedReplicas; available++)
-            for (let old = 0; old <= 1; old++) {
-              const isOfDaemons = kind === "DaemonSet";
-              const least = wanted ?? (isOfDaemons ? 0 : 1);
-              const one = {
-                metadata: { generation: 1 },
-                spec: isOfDaemons || wanted === undefined ? {} : { replicas: wanted },
-                status: isOfDaemons
-                  ? {
-                      observedGeneration: 1,
-                      ...(wanted === undefined ? {} : { desiredNumberScheduled: wanted }),
-                      updatedNumberScheduled: updatedReplicas,
-                      numberAvailable: available,
-                    }
-                  : {
-                      observedGeneration: 1,
-                      replicas: updatedReplicas + old,
-                      updatedReplicas,
-                      availableReplicas: available,
-                      currentRevision: "r1",
-                      updateRevision: old > 0 ? "r2" : "r1",
-                    },
-              };
-              const isDone = available >= least && (isOfDaemons || old === 0);
-              expect([kind, wanted, one.status, isThrough(kind, one)]).toEqual([kind, wanted, one.status, isDone]);
-            }
-  });
+  test.each([0, 1, 2, 3])(
+    "a restart is done when all of %i pods are new and available, and no old one is left",
+    (wanted) => {
+      const ofReplicas = (updated: number, available: number, old: number) => ({
+        ...{ observedGeneration: 1, replicas: updated + old, updatedReplicas: updated, availableReplicas: available },
+        ...{ currentRevision: "r1", updateRevision: old > 0 ? "r2" : "r1" },
+      });
+      const ofDaemons = (updated: number, available: number) => ({
+        ...{ observedGeneration: 1, desiredNumberScheduled: wanted },
+        ...{ updatedNumberScheduled: updated, numberAvailable: available },
+      });
+      const counts = [0, 1, 2, 3].flatMap((updated) =>
+        [0, 1, 2, 3].flatMap((available) => [0, 1].map((old) => [updated, available, old] as const)),
+      );
+      for (const [updated, available, old] of counts.filter(([most, least]) => least <= most)) {
+        const one = { spec: { replicas: wanted }, status: ofReplicas(updated, available, old) };
+        const found = [
+          isThrough("Deployment", one),
+          isThrough("StatefulSet", one),
+          isThrough("DaemonSet", { status: ofDaemons(updated, available) }),
+        ];
+        const isDone = available >= wanted;
+        const isAlone = isDone && old === 0;
+        expect([updated, available, old, ...found]).toEqual([updated, available, old, isAlone, isAlone, isDone]);
+      }
+    },
+  );
 
   test("a restart is done when all pods are available, and the annotation keeps the restarts for other SidecarSets", () => {
     expect(isThrough("Deployment", workload("a"))).toBe(true);
