@@ -21,13 +21,29 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
       ...keyStatement(settings),
     ];
     const isInVpc = isInCluster && settings.subnets.length > 0;
-    return [roleId(name), role("lambda.amazonaws.com", statements, { settings, isInVpc })] as const;
+    return [roleId(name), role("lambda.amazonaws.com", grouped(statements), { settings, isInVpc })] as const;
   });
   return Object.fromEntries(entries);
 }
 
+interface Statement {
+  readonly Effect: string;
+  readonly Action: string | readonly string[];
+  readonly Resource: unknown;
+}
+
+/** One statement for each action: IAM limits the characters of a policy, and a table of clusters names many resources. */
+function grouped(statements: readonly Statement[]): readonly Statement[] {
+  const byAction = Map.groupBy(statements, ({ Action }) => String(Action));
+  return [...byAction.values()].flatMap((those) => {
+    const [first] = those;
+    if (first === undefined || those.length === 1) return those;
+    return [{ ...first, Resource: those.map(({ Resource }) => Resource) }];
+  });
+}
+
 /** To ask EKS where the API server is. Its token is signed by the function itself, which needs no permission. */
-function describeStatements(settings: AwsSettings): readonly object[] {
+function describeStatements(settings: AwsSettings): readonly Statement[] {
   const asked = eachAlone(settings).flatMap(({ eksCluster, clusterServer }) =>
     eksCluster === undefined || clusterServer !== undefined ? [] : [eksCluster],
   );
@@ -41,7 +57,7 @@ function describeStatements(settings: AwsSettings): readonly object[] {
 }
 
 /** Lambda takes messages out of a queue as the function that they are for. */
-function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSettings): readonly object[] {
+function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSettings): readonly Statement[] {
   if (queue === undefined || rolloutWorkers === undefined) return [];
   const receive = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
   const Action = ["sqs:SendMessage", ...(queue === "worker" ? receive : [])];
@@ -49,14 +65,14 @@ function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSett
 }
 
 /** Lambda puts a tick that failed into the queue as the function. */
-function failureStatement({ name }: DeployedFunction, settings: AwsSettings): readonly object[] {
+function failureStatement({ name }: DeployedFunction, settings: AwsSettings): readonly Statement[] {
   return tickingFunctions(settings).includes(name)
     ? [{ Effect: "Allow", Action: "sqs:SendMessage", Resource: UNDELIVERED }]
     : [];
 }
 
 /** To read its own environment. */
-export function keyStatement({ functionKey }: AwsSettings): readonly object[] {
+export function keyStatement({ functionKey }: AwsSettings): readonly Statement[] {
   return functionKey === undefined ? [] : [{ Effect: "Allow", Action: "kms:Decrypt", Resource: functionKey }];
 }
 
@@ -92,7 +108,7 @@ export function role(
   };
 }
 
-export function logStatement(name: string): object {
+export function logStatement(name: string): Statement {
   return {
     Effect: "Allow",
     Action: ["logs:CreateLogStream", "logs:PutLogEvents"],
@@ -102,7 +118,7 @@ export function logStatement(name: string): object {
   };
 }
 
-export function readStatement(arn: Arn): object {
+export function readStatement(arn: Arn): Statement {
   const isParameter = JSON.stringify(arn).includes(":ssm:");
   return {
     Effect: "Allow",

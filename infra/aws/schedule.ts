@@ -1,7 +1,7 @@
 /** A tick every minute: EventBridge Scheduler hands it over once. What it cannot hand over, and what fails, waits in a queue. */
-import { calledArn } from "./canary/alias.ts";
+import { ALIAS, calledArn } from "./canary/alias.ts";
 import { tickingFunctions } from "./deployed.ts";
-import { clusterId, functionId, functionName } from "./names.ts";
+import { aliasId, clusterId, functionId, functionName } from "./names.ts";
 import { UNDELIVERED } from "./queue.ts";
 import { role } from "./roles.ts";
 import type { AwsSettings } from "./settings.ts";
@@ -30,7 +30,7 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
       ],
       { settings },
     ),
-    ...(settings.isKeptWarm ? { KeepWarm: keepWarm(settings) } : {}),
+    ...(settings.isKeptWarm ? { KeepWarm: keepWarm(settings), KeepWarmInvocation: pingOnce(settings) } : {}),
     ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }, settings),
     RolloutInvocation: onceOnly("rollout"),
     ...(isServingStatefulSets
@@ -62,6 +62,14 @@ function keepWarm(settings: AwsSettings): object {
       },
     },
   };
+}
+
+/** Lambda would try a ping that failed twice more. Nobody looks at a ping that failed: the next one is there in five minutes. */
+function pingOnce({ canary }: AwsSettings): object {
+  const { Type, Properties } = onceOnly(WARM);
+  const { DestinationConfig: _, ...own } = Properties;
+  if (canary === undefined) return { Type, Properties: own };
+  return { Type, DependsOn: aliasId(WARM), Properties: { ...own, Qualifier: ALIAS } };
 }
 
 function arnOf(name: string): object {
@@ -129,7 +137,7 @@ function everyMinute(name: string, Description: string, { cluster, groupId }: Ca
 }
 
 /** The Scheduler's call is asynchronous, and Lambda itself would try a failed one twice more. */
-function onceOnly(name: string): object {
+function onceOnly(name: string) {
   return {
     Type: "AWS::Lambda::EventInvokeConfig",
     Properties: {

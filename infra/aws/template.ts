@@ -1,5 +1,6 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
 
+import { ConfigError } from "../../shared/settings/config-error.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
 import { alarms } from "./alarms.ts";
@@ -17,19 +18,22 @@ import { schedule } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
 import { sized } from "./sizing.ts";
 
+/** @throws ConfigError for a table of clusters that is too large for one stack */
 export function template(settings: AwsSettings): object {
+  const Resources: Resources = {
+    ...roles(settings),
+    ...schedule(settings),
+    ...queue(settings),
+    ...httpApiResources(settings),
+    ...loadBalancerResources(settings),
+    ...alarms(settings),
+    ...canaryResources(settings),
+    ...logFilters(settings),
+  };
+  requireRoom(Resources, settings);
   return {
     Description: "SidecarSet without a control plane",
-    Resources: {
-      ...roles(settings),
-      ...schedule(settings),
-      ...queue(settings),
-      ...httpApiResources(settings),
-      ...loadBalancerResources(settings),
-      ...alarms(settings),
-      ...canaryResources(settings),
-      ...logFilters(settings),
-    },
+    Resources,
     Outputs: {
       ...roleOutputs(),
       ...httpApiOutputs(settings),
@@ -45,6 +49,39 @@ export function template(settings: AwsSettings): object {
       checkerExtensions(settings),
     ]),
   };
+}
+
+type Resources = Readonly<Record<string, object>>;
+
+/** Source: CloudFormation quotas, resources in a template; IAM quotas, characters of a role's own policies. */
+const [MOST_RESOURCES, MOST_OF_POLICIES] = [500, 10_240];
+/** Functions, their addresses, permissions and logs, and a bucket: what osls makes without options. */
+const MADE_BY_OSLS = 28;
+/** Characters of what CloudFormation fills in: an ARN of ours is no longer. */
+const FILLED_IN = "x".repeat(100);
+
+/** CloudFormation and IAM refuse a larger one in the middle of a deployment. @throws ConfigError */
+function requireRoom(resources: Resources, { clusters }: AwsSettings): void {
+  if (clusters === undefined) return;
+  const advice = `share the ${clusters.size} clusters out among several stages: a table and --stage for each (docs/several-clusters.md)`;
+  const count = Object.keys(resources).length + MADE_BY_OSLS;
+  if (count > MOST_RESOURCES)
+    throw new ConfigError(
+      `--param clusters: the stack would have some ${count} resources, and CloudFormation takes ${MOST_RESOURCES}: ${advice}.`,
+    );
+  for (const [id, resource] of Object.entries(resources)) {
+    const { Policies = [] } = (resource as Partial<RoleResource>).Properties ?? {};
+    const isFilledIn = (value: unknown) => typeof value === "object" && /^\{"(?:Fn::|Ref")/.test(JSON.stringify(value));
+    const text = JSON.stringify(Policies, (_, value: unknown) => (isFilledIn(value) ? FILLED_IN : value));
+    if (text.length > MOST_OF_POLICIES)
+      throw new ConfigError(
+        `--param clusters: the policy of ${id} would have some ${text.length} characters, and IAM takes ${MOST_OF_POLICIES}: ${advice}.`,
+      );
+  }
+}
+
+interface RoleResource {
+  readonly Properties: { readonly Policies?: readonly object[] };
 }
 
 /** For the one who gives them access to the cluster. */

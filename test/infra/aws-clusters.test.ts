@@ -59,6 +59,23 @@ async function packaged(table: object | string, parameters: Parameters = {}) {
 const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
   JSON.parse(environment?.["CLUSTERS"] ?? "");
 
+/** As many clusters of EKS, each with a secret of its own. */
+function manyClusters(count: number) {
+  const names = Array.from({ length: count }, (_, index) => `c${index}`);
+  const eks = (name: string) => `arn:aws:eks:eu-central-1:123456789012:cluster/${name}`;
+  return Object.fromEntries(
+    names.map((name) => [name, { EKS_CLUSTER: eks(name), PATH_SECRETS: arn(`${name}/secrets`) }]),
+  );
+}
+
+test("a table of clusters that is too large for a stack or for a policy is refused with the number, before anything is packaged", async () => {
+  const from = { "clusters-from": TABLE_ARN };
+  await expect(packaged(manyClusters(50), from)).resolves.toBeDefined();
+  await expect(packaged(manyClusters(80), from)).rejects.toThrow(
+    /--param clusters: the stack would have some [67]\d\d resources, and CloudFormation takes 500: share the 80 clusters out/,
+  );
+});
+
 describe("the table of clusters of a function:", () => {
   test("the table of a function has only the settings of each cluster that the function needs", async () => {
     const { environments } = await packaged(TABLE);
@@ -100,7 +117,7 @@ test("a role may read only the secrets and EKS clusters that its function's tabl
     const statements = JSON.parse(/"Statement":(\[\{"Effect":"Allow","Action":\[.*?\])\}\}\]/.exec(text)?.[1] ?? "[]");
     return (statements as { readonly Action: unknown; readonly Resource: unknown }[])
       .filter(({ Action }) => Action === action)
-      .map(({ Resource }) => Resource);
+      .flatMap(({ Resource }) => Resource);
   };
   const common = { "Fn::Sub": expect.stringContaining("parameter/sidecarset/test/path-secrets") };
   expect(resourcesOf("MutatePodRole", "ssm:GetParameter")).toEqual([common, arn("on-prem-secrets"), arn("webhooks")]);
@@ -192,7 +209,7 @@ test("an HTTP API and a load balancer have only routes that start with the name 
 });
 
 test("with --param clusters-from the functions read a large table from a secret", async () => {
-  const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`c${index}`, { EKS_CLUSTER: US }]));
+  const many = Object.fromEntries(Array.from({ length: 53 }, (_, index) => [`c${index}`, { EKS_CLUSTER: US }]));
   await expect(packaged(many)).rejects.toThrow(
     /^the environment of mutate-pod would have \d+ bytes, and Lambda takes 4096: \d+ of them are --param clusters: keep that file in a secret/,
   );

@@ -646,3 +646,17 @@ test("one environment of mutate-pod is pinged every five minutes, by its alias w
   expect(await pingOf({ canary: "true" })).toMatchObject({ Target: { Arn: { Ref: "MutateDashpodLambdaAlias" } } });
   expect(await pingOf({ "keep-warm": "false" })).toBeUndefined();
 });
+
+test("a ping that failed is not repeated, whichever version of mutate-pod it calls", async () => {
+  const onceOf = async (parameters: Readonly<Record<string, string>>) => {
+    const { Resources } = template(await settings(parameters)) as { Resources: Record<string, { Properties: object }> };
+    return Resources["KeepWarmInvocation"];
+  };
+  const once = { FunctionName: { Ref: "MutateDashpodLambdaFunction" }, MaximumRetryAttempts: 0 };
+  expect(await onceOf({})).toMatchObject({ Properties: { ...once, Qualifier: "$LATEST" } });
+  expect(await onceOf({ canary: "true" })).toMatchObject({
+    DependsOn: "MutateDashpodLambdaAlias",
+    Properties: { ...once, Qualifier: "live" },
+  });
+  expect(await onceOf({ "keep-warm": "false" })).toBeUndefined();
+});

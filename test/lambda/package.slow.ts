@@ -171,7 +171,7 @@ describe("the template of the package:", () => {
         },
       },
     ]);
-    expect(ofType("AWS::Lambda::EventInvokeConfig")).toMatchObject([{ MaximumRetryAttempts: 0 }]);
+    expect(ofType("AWS::Lambda::EventInvokeConfig")).toMatchObject(Array(2).fill({ MaximumRetryAttempts: 0 }));
     const limited = ofType("AWS::Lambda::Function").filter(
       (properties) => "ReservedConcurrentExecutions" in properties,
     );
