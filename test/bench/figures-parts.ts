@@ -51,11 +51,16 @@ async function measurements({ functions }: ColdStartFigures): Promise<Measuremen
   };
 }
 
+/** One set of functions holds no more than some 54 clusters (infra/aws/template.ts), so that 100 need two. */
+export const CLUSTERS_OF_A_SET = 50;
+
 /** Clusters → dollars of an idle month, with the alarms that the template has for so many. */
 export async function clustersMonth(measured: Measurements): Promise<Readonly<Record<string, number>>> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-clusters-"));
   const months: [string, number][] = [];
-  for (const clusters of [1, 10, 50, 100]) {
+  for (const all of [1, 10, 50, 100]) {
+    const sets = Math.ceil(all / CLUSTERS_OF_A_SET);
+    const clusters = all / sets;
     const file = join(folder, "clusters.json");
     const table = Object.fromEntries(
       Array.from({ length: clusters }, (_, index) => [`c${index}`, { EKS_CLUSTER: "c" }]),
@@ -65,8 +70,8 @@ export async function clustersMonth(measured: Measurements): Promise<Readonly<Re
       name === "clusters" && clusters > 1 ? file : "",
     );
     months.push([
-      String(clusters),
-      idleClustersMonth(clusters, { ...measured, alarmMetrics: countAlarmMetrics(settings) }),
+      String(all),
+      sets * idleClustersMonth(clusters, { ...measured, alarmMetrics: countAlarmMetrics(settings) }),
     ]);
   }
   await rm(folder, { recursive: true });

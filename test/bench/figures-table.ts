@@ -2,6 +2,7 @@
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost, Measurements } from "./cost.ts";
+import { CLUSTERS_OF_A_SET } from "./figures-parts.ts";
 import { type QueueFigures, queueCostTable } from "./queue/queue-table.ts";
 import type { FigureRow } from "./wanted-figure.ts";
 
@@ -76,7 +77,7 @@ function costTable(cost: Figures["cost"]): string {
     ...Object.entries(idleMonth.parts),
     ["**an idle cluster, a month**", idleMonth.total],
     ...several.map(([clusters, month]): [string, number] => [
-      `${clusters} idle clusters by one set of functions`,
+      `${clusters} idle clusters by ${Number(clusters) > CLUSTERS_OF_A_SET ? "two sets" : "one set"} of functions`,
       month,
     ]),
     [`**${pods} new pods a minute, a month**, by Function URL`, podsMonth.total],
