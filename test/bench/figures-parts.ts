@@ -18,6 +18,7 @@ import {
   podsMonth,
   rolloutOnce,
 } from "./cost.ts";
+import { measuredCode } from "./figures-age.ts";
 import { measureWaits } from "./waits.ts";
 
 export const FIGURES = "test/bench/figures.json";
@@ -99,7 +100,7 @@ async function lambda(): Promise<object> {
   const coldStart = await measureColdStart(PROCESSES);
   const measured = await measurements(coldStart);
   const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", runtimeClient: RUNTIME_CLIENT };
-  return { measuredAt: today(), machine, sizes, coldStart, cost: await costOf(measured) };
+  return { measuredAt: today(), code: measuredCode(), machine, sizes, coldStart, cost: await costOf(measured) };
 }
 
 /** stdout of an npm script. @throws Error when it fails */

@@ -2,6 +2,7 @@
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost, Measurements } from "./cost.ts";
+import type { MeasuredCode } from "./figures-age.ts";
 import { CLUSTERS_OF_A_SET } from "./figures-parts.ts";
 import { type QueueFigures, queueCostTable } from "./queue/queue-table.ts";
 import type { FigureRow } from "./wanted-figure.ts";
@@ -9,6 +10,8 @@ import type { FigureRow } from "./wanted-figure.ts";
 export interface Figures {
   readonly figures: readonly FigureRow[];
   readonly measuredAt: string;
+  /** of `lambda` */
+  readonly code: MeasuredCode;
   readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
   readonly sizes: Readonly<Record<string, BundleSize>>;
   readonly coldStart: ColdStartFigures;
@@ -37,10 +40,10 @@ function withTable(document: string, name: string, table: string): string {
 
 /** How each document is written with its tables. */
 export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
-  const { cost, sizes, coldStart, queue } = figures;
+  const { code, cost, sizes, coldStart, queue } = figures;
   return [
     ["docs/benchmarks.md", (text) => withTable(text, "figures", mainTable(figures))],
-    ["docs/deploy-costs.md", (text) => withTable(text, "cost", costTable(cost))],
+    ["docs/deploy-costs.md", (text) => withTable(text, "cost", costTable(cost, code))],
     ["test/bench/README.md", (text) => withTable(text, "cold starts", startTable(sizes, coldStart))],
     ["docs/deploy-scale.md", (text) => withTable(text, "queue", queueCostTable(queue))],
   ];
@@ -69,7 +72,7 @@ function dollars(amount: number): string {
   return amount < 0.01 ? "< $0.01" : `$${amount.toFixed(2)}`;
 }
 
-function costTable(cost: Figures["cost"]): string {
+function costTable(cost: Figures["cost"], { commit }: MeasuredCode): string {
   const { idleMonth, podsPerMinute, podsMonth, doorsMonth, rolloutOf10000Pods } = cost;
   const several = Object.entries(cost.clusters).filter(([clusters]) => clusters !== "1");
   const pods = podsPerMinute.toLocaleString("en-US");
@@ -87,9 +90,11 @@ function costTable(cost: Figures["cost"]): string {
     ["`serve` on Fargate instead: two tasks and a load balancer", cost.fargateMonth],
     [`**one rollout over 10,000 pods**, ${rolloutOf10000Pods.minutes} minutes`, rolloutOf10000Pods.total],
   ];
-  return ["| what | cost |", "|---|---|", ...rows.map(([what, amount]) => `| ${what} | ${dollars(amount)} |`)].join(
-    "\n",
-  );
+  return [
+    `| what | cost (times of commit \`${commit}\`) |`,
+    "|---|---|",
+    ...rows.map(([what, amount]) => `| ${what} | ${dollars(amount)} |`),
+  ].join("\n");
 }
 
 function startTable(sizes: Figures["sizes"], { functions }: ColdStartFigures): string {

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { breakEvenPods, queueMonth, READ_MS } from "./cost.ts";
 import { figureRows } from "./figure-rows.ts";
+import { changedSince } from "./figures-age.ts";
 import { clustersMonth } from "./figures-parts.ts";
 import { documentsOf, type Figures } from "./figures-table.ts";
 import type { Parts } from "./wanted-figure.ts";
@@ -20,6 +21,16 @@ test("the main figures in figures.json equal figureRows of the measurements", ()
   expect(rows.length).toBeGreaterThan(15);
   expect(figures.figures).toEqual(JSON.parse(JSON.stringify(rows)));
   expect(rows.filter(({ measuredAt }) => !/^\d{4}-\d\d-\d\d$/.test(measuredAt))).toEqual([]);
+});
+
+test("docs/deploy-costs.md names the commit of its times, and code that has changed since is found by its path", async () => {
+  expect(await readFile("docs/deploy-costs.md", "utf8")).toContain(`times of commit \`${figures.code.commit}\``);
+  const now = figures.code;
+  expect(Object.keys(now.trees).length).toBeGreaterThan(2);
+  expect(Object.values(now.trees).every((tree) => /^[0-9a-f]{40}$/.test(tree))).toBe(true);
+  expect(changedSince(now, now)).toEqual([]);
+  const before = { ...now, trees: { ...now.trees, "shared/webhook": "0".repeat(40) } };
+  expect(changedSince(before, now)).toEqual(["shared/webhook"]);
 });
 
 test("docs/deploy-scale.md has the measured times of sending messages to the queue", async () => {

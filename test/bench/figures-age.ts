@@ -1,0 +1,37 @@
+/**
+ * `npm run figures:age`: warns of figures that were measured with other code than that of now, and never fails. Trees of
+ * git are compared, so that a clone without history can tell.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+export interface MeasuredCode {
+  /** of the commit that was measured */
+  readonly commit: string;
+  /** path → its tree in git, with the code whose speed counts */
+  readonly trees: Readonly<Record<string, string>>;
+}
+
+/** What the functions of Lambda run, for the times of docs/deploy-costs.md. */
+const OF_LAMBDA = ["functions/lambda", "shared/webhook", "shared/core/injection", "shared/controller", "shared/kube"];
+
+const git = (...args: readonly string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
+
+export function measuredCode(revision = "HEAD"): MeasuredCode {
+  const trees = OF_LAMBDA.map((path) => [path, git("rev-parse", `${revision}:${path}`)] as const);
+  return { commit: git("rev-parse", "--short=8", revision), trees: Object.fromEntries(trees) };
+}
+
+/** Paths whose code is another one now. */
+export function changedSince(measured: MeasuredCode, now: MeasuredCode): readonly string[] {
+  return Object.keys(now.trees).filter((path) => measured.trees[path] !== now.trees[path]);
+}
+
+if (import.meta.main) {
+  const { code } = JSON.parse(readFileSync("test/bench/figures.json", "utf8")) as { readonly code: MeasuredCode };
+  const changed = changedSince(code, measuredCode());
+  if (changed.length > 0)
+    process.stdout.write(
+      `::warning file=docs/deploy-costs.md::The times were measured at commit ${code.commit}, and since then ${changed.join(", ")} changed: npm run figures -- lambda measures them again\n`,
+    );
+}
