@@ -22,6 +22,9 @@ const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
 /** Nothing is down that could come back, and no pod may go down. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
 
+/** Pods wait, none of them for a reason that is counted: each was left alone. */
+const areLeftAlone = ({ waiting, notUpgradable }: Counted) => waiting > 0 && notUpgradable === 0;
+
 export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   paused: {
     applies: ({ hold, asked }) => (asked ?? hold) === "paused",
@@ -169,7 +172,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   nothingWaits: {
     isToldWithPods: true,
-    cause: "NotUpgradable",
+    cause: (held) => (areLeftAlone(held) ? "UpdateRefused" : "NotUpgradable"),
     isExplainedApart: true,
     severity: "trouble",
     reason: "NothingToUpgrade",

@@ -48,6 +48,8 @@ export const CAUSES = {
   UpdateSelectorNotMatched: "`updateStrategy.selector` leaves the pod out, so it keeps its version.",
   NotUpgradable:
     "More than images changed, so the pod has to be recreated, by the command that is printed. Or undo the change.",
+  UpdateRefused:
+    "The pod cannot be handled: an annotation is no JSON, or its image has no other spelling for [values](values-in-place.md). Passes skip it.",
   NextInLine: "The next pass updates it, where a gate allows that.",
 } as const;
 

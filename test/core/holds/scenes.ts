@@ -114,6 +114,13 @@ function proving(): HoldScene {
 }
 
 const LACKING = { withoutImage: "other" };
+const LEAVING_ALONE: SidecarSet = {
+  ...setOf(),
+  spec: {
+    ...setOf().spec,
+    patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }],
+  },
+};
 /** Unchanged since it was created. */
 const replacing = (words: string): SidecarSet => {
   const set = annotated("replace", words);
@@ -272,6 +279,6 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   restart: [restarting("a"), restarting()],
   inFlight: [scene(setOf(), [late()])],
   notSelected: [scene(setOf({ selector: { matchLabels: { canary: "yes" } } }), [old()])],
-  nothingWaits: [scene(setOf(), [old(LACKING)])],
+  nothingWaits: [scene(setOf(), [old(LACKING)]), scene(LEAVING_ALONE, [old({ annotations: { note: "{}" } })])],
   none: [scene(setOf(), [old()])],
 };

@@ -53,7 +53,6 @@ export const REASONS = [
   "ReleaseUnproven",
   "OutOfDate",
   "PodTooLarge",
-  "UpdateRefused",
   "ReleaseUndone",
   "Reserved",
   "OthersNotRead",
