@@ -5,6 +5,7 @@
 import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
+  IGNORE_NEVER_READY_ANNOTATION,
   METRICS_ANNOTATION,
   RESTARTED_FOR_ANNOTATION,
   WAVES_ANNOTATION,
@@ -14,7 +15,7 @@ import type { Write } from "./api-server.ts";
 import { isHalfUpgraded } from "./end-state.ts";
 import { isMissedByRestarts } from "./evictions.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
-import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
+import { hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
 import { reaches, selects } from "./permission.ts";
 import { comesBack } from "./replacements.ts";
 import { isOfFailedPass } from "./status-words.ts";
@@ -295,7 +296,9 @@ export class WaveWitness {
     const { set, namespaces } = this.#options;
     const sidecarSet = this.#wishes.at(-1)?.sidecarSet;
     if (!sidecarSet || pod.metadata?.deletionTimestamp || !selects(sidecarSet, pod, namespaces.now)) return false;
-    if (hashOfPod(pod, set) === this.#release?.hash) return !isUp(pod, set);
+    // Who asks for it leaves out pods that were never ready.
+    const isLeftOut = sidecarSet.metadata?.annotations?.[IGNORE_NEVER_READY_ANNOTATION] === "true" && isTenantPod(pod);
+    if (hashOfPod(pod, set) === this.#release?.hash) return !(isUp(pod, set) || isLeftOut);
     return reaches(runningAgain(sidecarSet), pod, namespaces.now);
   }
 

@@ -465,10 +465,11 @@ function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   const pods = chance.between(2, 7);
   const alone = { strategy, strikes, pods, passes: [...base.passes, ...morePasses(chance, base)] };
   if (chance.isLucky(0.5)) return { ...alone, release: { drain } };
-  const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
-  const calm = { ...base, ...alone, sets, tenantPods: 0 };
-  const beside = WIDENINGS[chance.pick(BESIDE_DRAINS)](chance, calm);
-  return { ...alone, sets, tenantPods: 0, ...beside, release: { ...beside.release, drain } };
+  const kind = chance.pick(BESIDE_DRAINS);
+  const calm = { sets: base.sets.map(({ isAmongTenants: _, ...set }) => set), tenantPods: 0 };
+  const own = kind === "waves" ? {} : calm;
+  const beside = WIDENINGS[kind](chance, { ...base, ...alone, ...own });
+  return { ...alone, ...own, ...beside, release: { ...beside.release, drain } };
 }
 
 /** Nodes pull images before pods are updated; one of them cannot, says nothing, or has no room, in most of these worlds. */
