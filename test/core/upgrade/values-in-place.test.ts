@@ -9,11 +9,13 @@ import {
 } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
+import { diffSidecarSets } from "../../../shared/core/inspect/diff/diff.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
-import { hasOtherValues, isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { canBeUpdated, hasOtherValues, isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
 import { hasForeignValues } from "../../../shared/core/pod/values-record.ts";
 import { planUndo } from "../../../shared/core/rollout/rules/halt/standstill.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
@@ -232,6 +234,33 @@ describe("hashes and revisions", () => {
         "recreate",
       ]);
     expect(specChanges(stored({ annotations: {}, env: [] }), stored({ env: [] }), settings)).toEqual([]);
+  });
+
+  it("an opt-out in the middle of a rollout writes to no pod, and names variables as what keeps each of them", () => {
+    const literal = stored({ annotations: {}, env: warn, image: "agent:2" });
+    const [old, written] = [running(stored()), upgraded(running(stored()), stored({ env: warn }))];
+    const revisions = [stored(), stored({ env: warn })].map((one, index) =>
+      newRevision(one, { revision: index + 1, kruiseNamespace: "k" }),
+    );
+    for (const pod of [old, written]) {
+      const state = podStateOf(projectPod(pod, literal), literal, undefined);
+      expect([state.isUpdated, canBeUpdated(state, literal)]).toEqual([false, false]);
+      expect(immutableFields(literal, [projectPod(pod, literal)], revisions)).toEqual(["spec.containers{agent}.env"]);
+    }
+    const back = stored({ env: warn });
+    expect(podStateOf(projectPod(written, back), back, undefined).isUpdated).toBe(true);
+  });
+
+  it("a diff back to a revision from before the opt-in says that pods in the new form have to be recreated", () => {
+    const [before, after] = [stored({ env: warn }), stored({ annotations: {} })];
+    const diff = diffSidecarSets({
+      ...{ before, after, revisions: [], kubelets: new Map(), isResizeServed: false, disruptionBudgets: [] },
+      ...{ namespaceLabels: new Map(), settings: DEFAULT_ROLLOUT_SETTINGS, pods: [running(before)] },
+    });
+    expect(diff.pods).toEqual([
+      { kind: "recreate", namespace: "shop", name: "a", fields: ["spec.containers{agent}.env"] },
+    ]);
+    expect(diff.changes.map(({ effect }) => effect)).toContain("recreate");
   });
 
   it("values that would not fit into a pod's annotations are refused with one sentence", () => {
