@@ -193,3 +193,16 @@ test("a pass over one SidecarSet leaves word that pods may be drained", async ()
   await pass({ follow: false });
   expect(trafficOf(await readPods(cluster, "named"))).toEqual(["serving"]);
 });
+
+test("a pass ends when it waits for nothing but a long drain, and the next one goes on", async () => {
+  await deployed("slow", 2, "5m");
+  await release(cluster, "slow", 2);
+  const one = await pass({ sidecarSet: "slow" });
+  expect(one.sidecarSets[0]).toMatchObject({ stop: "settled", summary: { rules: { drain: { pods: 1 } } } });
+  expect(one.durationMs).toBeLessThan(30_000);
+  expect(trafficOf(await readPods(cluster, "slow")).toSorted()).toEqual(["drained", "serving"]);
+  const annotations = { [DRAIN_ANNOTATION]: "1s" };
+  await cluster.patch(SIDECARSETS, { name: "slow" }, { type: "merge", body: { metadata: { annotations } } });
+  const next = await pass({ sidecarSet: "slow" });
+  expect(next.sidecarSets[0]).toMatchObject({ stop: "settled", state: "Ready", tally: { upgraded: 2 } });
+});

@@ -221,12 +221,14 @@ function stopOf(context: Context, progress: Progress): Stop | undefined {
 }
 
 function isUnderWay(summary: Summary, now: string): boolean {
-  const { hold, updated, updatedReady, used, selected } = summary;
+  const { hold, updated, updatedReady, used, selected, rules } = summary;
   const { follow } = EFFECTS[hold];
   if (follow === "off") return false;
   if (follow === "wait" || follow === "retry" || isRestarting(summary)) return true;
   if (endsSoon(summary, now)) return true;
-  return selected > 0 || used > 0 || updated > updatedReady;
+  // A long drain is for the next pass.
+  const drained = rules.drain?.pods ?? 0;
+  return selected > drained || used > drained || updated > updatedReady;
 }
 
 function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {

@@ -239,9 +239,7 @@ describe("hashes and revisions", () => {
   it("an opt-out in the middle of a rollout writes to no pod, and names variables as what keeps each of them", () => {
     const literal = stored({ annotations: {}, env: warn, image: "agent:2" });
     const [old, written] = [running(stored()), upgraded(running(stored()), stored({ env: warn }))];
-    const revisions = [stored(), stored({ env: warn })].map((one, index) =>
-      newRevision(one, { revision: index + 1, kruiseNamespace: "k" }),
-    );
+    const revisions = [revisionOf(stored(), 1), revisionOf(stored({ env: warn }), 2)];
     for (const pod of [old, written]) {
       const state = podStateOf(projectPod(pod, literal), literal, undefined);
       expect([state.isUpdated, canBeUpdated(state, literal)]).toEqual([false, false]);
