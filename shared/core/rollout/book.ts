@@ -22,6 +22,8 @@ const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
 /** Nothing is down that could come back, and no pod may go down. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
 
+/** The cause of a pod that is left alone. */
+export const LEFT_ALONE = "UpdateRefused" as const satisfies HoldCause;
 /** Pods wait, none of them for a reason that is counted: each was left alone. */
 const areLeftAlone = ({ waiting, notUpgradable }: Counted) => waiting > 0 && notUpgradable === 0;
 
@@ -172,7 +174,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   nothingWaits: {
     isToldWithPods: true,
-    cause: (held) => (areLeftAlone(held) ? "UpdateRefused" : "NotUpgradable"),
+    cause: (held) => (areLeftAlone(held) ? LEFT_ALONE : "NotUpgradable"),
     isExplainedApart: true,
     severity: "trouble",
     reason: "NothingToUpgrade",

@@ -1,7 +1,7 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
-import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
+import { BOOK, holdsIn, LEFT_ALONE, wordsOf } from "../../rollout/book.ts";
 import { undoHint } from "../../rollout/history/outcomes.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted, Severity } from "../../rollout/hold-words.ts";
@@ -70,7 +70,7 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
       ? []
       : [
           {
-            reason: "UpdateRefused" as const,
+            reason: LEFT_ALONE,
             kind: "trouble" as const,
             title: `${count(problems.length, "pod")} left alone`,
             text: "What they carry cannot be handled. The others are not held up by them.",
