@@ -95,6 +95,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "SidecarSets with patchPodMetadata",
   },
   {
+    module: "shared/core/injection/values-that-fit.ts",
+    functions: ["mutate-pod"],
+    needed: "SidecarSets whose values change in place",
+  },
+  {
     module: "shared/core/pod/values-in-place.ts",
     functions: ["mutate-pod", "mutate-sidecarset", "validate-sidecarset"],
     needed: "SidecarSets whose values change in place",

@@ -6,11 +6,11 @@ import { compareUtf8 } from "../../go/json/go-json.ts";
 import { withSharedText } from "../../go/shared-text.ts";
 import { Refusal } from "../admission/refusal.ts";
 import { hotSidecars, isHotUpgradeIn } from "../pod/sidecar-containers.ts";
-import { withValuesInPlace } from "../pod/values-in-place.ts";
 import { hotUpgradeAnnotations, hotUpgradePair } from "./hot-upgrade.ts";
 import { type InjectionSource, injectContainer, sidecarsOf, takesFromPod } from "./inject-container.ts";
 import { type Annotations, patchPodAnnotations } from "./patch-pod-annotations.ts";
 import { existingRecords, recordInjection } from "./record-injection.ts";
+import { withValuesThatFit } from "./values-that-fit.ts";
 
 export interface InjectionOptions {
   /** RFC 3339, UTC, in whole seconds */
@@ -108,10 +108,9 @@ function annotationsWith(
   return paired instanceof Refusal ? paired : { ...annotations, ...paired, ...records };
 }
 
-/** Asked here, since values-in-place.ts is loaded only for those that ask for it (infra/aws/deferred.ts). */
-function asInjected(sidecarSet: SidecarSet): SidecarSet {
-  const isAsked = sidecarSet.metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
-  return isAsked ? withValuesInPlace(sidecarSet) : sidecarSet;
+/** Asked here, since values-that-fit.ts is loaded only for those that ask for it (infra/aws/deferred.ts). */
+function asksForValues({ metadata }: SidecarSet): boolean {
+  return metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
 }
 
 /**
@@ -123,8 +122,8 @@ export function injectSidecarSets(
   chosen: readonly SidecarSet[],
   options: InjectionOptions,
 ): Pod | Refusal {
-  const sidecarSets = chosen.map(asInjected);
   const before = requested.metadata?.annotations ?? {};
+  const sidecarSets = chosen.some(asksForValues) ? withValuesThatFit(chosen, before) : chosen;
   const annotations = patchPodAnnotations(before, sidecarSets);
   // Compat: metadata comes first, so a patch of kruise.io/sidecarset-hash is read back below (vector meta-patch-own-hash-annotation).
   if (annotations instanceof Refusal) return annotations;

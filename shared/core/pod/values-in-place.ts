@@ -115,8 +115,12 @@ export function digestOf(values: Texts): string {
 }
 
 /** Bytes of keys and values, as they count against what a pod's annotations may have. */
-export function valuesLength({ values }: ValuesInPlace): number {
-  return Buffer.byteLength(Object.entries(values).flat().join(""));
+export function valuesLength({ values }: Pick<ValuesInPlace, "values">): number {
+  return textLength(values);
+}
+
+export function textLength(texts: Texts): number {
+  return Buffer.byteLength(Object.entries(texts).flat().join(""));
 }
 
 /** Annotations of pods that passes read for it. */

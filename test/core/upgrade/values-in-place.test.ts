@@ -119,6 +119,53 @@ describe("injection", () => {
     expect("message" in pod ? pod : pod.metadata?.annotations?.[LEVEL]).toBe("info");
   });
 
+  it("a pod whose annotations have no room for the values gets them as literals, and is taken for one from before the opt-in", () => {
+    const sidecarSet = stored({ env: [{ name: "LEVEL", value: "x".repeat(30_000) }] });
+    const injectedBeside = (bytes: number): Pod => {
+      const requested = newPod({ name: "a", labels: { app: "web" }, annotations: { own: "y".repeat(bytes) } });
+      const options = { now: NOW, namespace: "shop", sortContainersByName: false };
+      const pod = injectSidecarSets(requested, [sidecarSet], options);
+      if ("message" in pod) throw new Error(pod.message);
+      return pod;
+    };
+    const [roomy, full] = [injectedBeside(180_000), injectedBeside(240_000)];
+    expect(agentOf(roomy)?.env?.[0]).toHaveProperty("valueFrom");
+    expect(agentOf(full)?.env?.[0]).toEqual(sidecarSet.spec.containers?.[0]?.env?.[0]);
+    for (const { metadata } of [roomy, full])
+      expect(
+        Buffer.byteLength(
+          Object.entries(metadata?.annotations ?? {})
+            .flat()
+            .join(""),
+        ),
+      ).toBeLessThan(262_144);
+    const changed = stored({ env: warn });
+    expect([roomy, full].map((pod) => podStateOf(pod, sidecarSet, undefined).isUpdated)).toEqual([true, true]);
+    expect([roomy, full].map((pod) => podStateOf(pod, changed, undefined).isUpdated)).toEqual([false, false]);
+    expect([roomy, full].map((pod) => isUpgradable(pod, changed))).toEqual([true, false]);
+  });
+
+  it("of several SidecarSets each takes the room that those before it left, so no pod is refused for its size", () => {
+    const named = (name: string): SidecarSet => {
+      const one = stored({ env: [{ name: "LEVEL", value: "x".repeat(30_000) }], fields: { name: `agent-${name}` } });
+      return { ...one, metadata: { ...one.metadata, name } };
+    };
+    const names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    const options = { now: NOW, namespace: "shop", sortContainersByName: false };
+    const pod = injectSidecarSets(newPod({ name: "a", labels: { app: "web" } }), names.map(named), options);
+    if ("message" in pod) throw new Error(pod.message);
+    const inPlace = pod.spec.containers.filter(({ env }) => env?.[0]?.valueFrom !== undefined);
+    expect(inPlace.length).toBeGreaterThan(5);
+    expect(inPlace.length).toBeLessThan(9);
+    expect(
+      Buffer.byteLength(
+        Object.entries(pod.metadata?.annotations ?? {})
+          .flat()
+          .join(""),
+      ),
+    ).toBeLessThan(262_144);
+  });
+
   const literal: readonly (readonly [string, readonly EnvVar[]])[] = [
     ["a value that names another variable", [{ name: "A", value: "http://$(HOST)" }]],
     [
