@@ -93,9 +93,14 @@ const FORBIDDEN = /^(?:Pod (?:"[^"]+" )?is invalid: \[?)?(spec\S*: Forbidden: po
 /** It names the fields that may change. Where images are among them, a webhook of the cluster has changed another field. */
 const IMAGES = "containers[*].image";
 
+/** The API server says that no image of a running pod may change. `message`: in one line. */
+export function isOfImages(message: string): boolean {
+  return FORBIDDEN.test(message) && !message.includes(IMAGES);
+}
+
 /** The uids of the refused pods of which the API server says that no image of a running pod may change. */
 export function forbiddenPods(refused: readonly RefusedPod[]): ReadonlySet<string> {
-  const forbidden = refused.filter(({ message }) => FORBIDDEN.test(message) && !message.includes(IMAGES));
+  const forbidden = refused.filter(({ message }) => isOfImages(message));
   return new Set(forbidden.map(({ uid }) => uid));
 }
 

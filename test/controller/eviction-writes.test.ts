@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { sayRefused } from "../../shared/controller/rollout/refused-writes.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -243,6 +244,21 @@ it("pods are replaced by the pass to which the API server refuses every new imag
   await round(on.context, snapshot, "act");
   expect([on.readPod("a"), on.readPod("b")].filter(Boolean)).toEqual([]);
   expect(on.context.tally.replaced).toBe(2);
+});
+
+it("what is done instead of a new image is said of no write that was refused for another reason", async () => {
+  const message = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
+  const frozen = new KubeError(message, { code: 422, reason: "Invalid" });
+  const policy = new KubeError("policy images denied request: no", { code: 422, reason: "Invalid" });
+  const on = rolloutPart((call, nth) => (call === "PATCH pods" ? (nth === 1 ? frozen : policy) : undefined));
+  on.put(setOf({ maxUnavailable: 2 }), ownedPod("a"), ownedPod("b"));
+  const snapshot = await on.look();
+  await round(on.context, snapshot, "act");
+  const result = await round(on.context, snapshot, "act");
+  if (!result) throw new Error("no round");
+  const { text } = sayRefused(on.context, snapshot.sidecarSet, result.decision).summary.trouble ?? {};
+  expect(text).toContain("policy images denied request");
+  expect(text).not.toContain("Kubernetes lets no image change");
 });
 
 it("a pass waits for the successor of an evicted pod although another pod has been down for long", async () => {

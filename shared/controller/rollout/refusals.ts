@@ -1,5 +1,6 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
 import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
+import { isOfImages, refusalText } from "../../core/refused-pods.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { isOfWrites } from "../../core/rollout/pass-trouble.ts";
 import type { Context, Snapshot } from "./observe.ts";
@@ -51,7 +52,11 @@ export function isRefusedThroughout(
 
 /** The status says it while no write is accepted. `message`: the words of the API server. */
 export function sayRefusal(context: Context, { namespace, name }: PodState, message: string): void {
-  noteRefusal(context, `the API server refuses to change pod ${namespace}/${name}: ${message}`);
+  noteRefusal(
+    context,
+    `the API server refuses to change pod ${namespace}/${name}: ${message}`,
+    isOfImages(refusalText(message)),
+  );
 }
 
 /** Notes that a fence was refused. It is tried again, later after each refusal. */

@@ -17,6 +17,8 @@ interface Writes {
   readonly before: PassTrouble | undefined;
   /** the last refusal since a write was accepted */
   refused?: string | undefined;
+  /** it says that no image of a running pod may change */
+  isOfImages: boolean;
   /** refusals since then */
   inARow: number;
   /** true: since then a whole batch was refused for the load of the API server */
@@ -33,7 +35,7 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   if (known) return known;
   const stored = lastTrouble(sidecarSet);
   const before = stored && isOfWrites(stored.hold) ? stored : undefined;
-  const writes: Writes = { before, inARow: 0, isBusy: false, hasAccepted: false };
+  const writes: Writes = { before, isOfImages: false, inARow: 0, isBusy: false, hasAccepted: false };
   writesOf.set(context, writes);
   return writes;
 }
@@ -48,24 +50,29 @@ export function noteAccepted(context: Rollout): void {
   if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0, isBusy: false });
 }
 
+/** What is done instead of a new image is said of a write that was refused for that. */
+function textOf({ refused = "", isOfImages }: Writes, { instead = "" }: Partial<PassTrouble> = {}): string {
+  return isOfImages ? `${refused}${instead}` : refused;
+}
+
 /** The decision with what this pass, or the one before, was told about its writes. */
 export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: SidecarSet, decision: T): T {
-  const { before, refused, inARow, isBusy, hasAccepted } = writesIn(context, sidecarSet);
+  const writes = writesIn(context, sidecarSet);
+  const { before, refused, inARow, isBusy, hasAccepted } = writes;
   const { summary } = decision;
   if (decision.halt !== undefined || summary.updated >= summary.matched) return decision;
   const hold = "refused";
   const isLasting = before !== undefined && !hasAccepted && (isBusy || areOthersStuck(summary, inARow));
-  const { instead = "" } = summary.trouble ?? {};
-  if (refused !== undefined) return withTrouble(decision, { hold, text: `${refused}${instead}`, isLasting });
+  if (refused !== undefined) return withTrouble(decision, { hold, text: textOf(writes, summary.trouble), isLasting });
   if (isOfWrites(summary.hold) && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
   if (before === undefined || hasAccepted || summary.selected === 0) return decision;
   return withTrouble(decision, { ...before, hold });
 }
 
 /** `text`: the object, and the words of the API server. */
-export function noteRefusal(context: Rollout, text: string): void {
+export function noteRefusal(context: Rollout, text: string, isOfImages = false): void {
   const writes = writesOf.get(context);
-  if (writes) Object.assign(writes, { refused: text, inARow: writes.inARow + 1 });
+  if (writes) Object.assign(writes, { refused: text, isOfImages, inARow: writes.inARow + 1 });
 }
 
 /** The API server answered 429 to every patch of a batch: that is about all pods. */

@@ -461,6 +461,19 @@ describe("where Kubernetes lets no image of a running pod change", () => {
     expect(decided(wide(), [same("a")], refusedOnes({ a: quoted })).evicted).toEqual([]);
   });
 
+  test("what is done instead is said of no pod that a policy refused", () => {
+    const reserved = refusedOnes({ a: FROZEN, b: POLICY });
+    const named = reserved.refused.named.map((one) => (one.name === "b" ? { ...one, times: 3 } : one));
+    for (const replace of ["NotUpgradable", ""]) {
+      const { summary } = decided(wide(replace), [same("a"), same("b")], {
+        ...reserved,
+        refused: { ...reserved.refused, named },
+      });
+      expect(summary.trouble?.text).toContain("pod shop/b (and 1 more pod)");
+      expect(summary.trouble?.text).not.toContain("Kubernetes lets no image change");
+    }
+  });
+
   test("replacement stays within maxUnavailable", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 1 } });
     expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN })).evicted).toEqual(["a"]);

@@ -3,7 +3,7 @@ import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts
 import { REPLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
-import { isInjected } from "../../pod/is-matched.ts";
+import { isInjected, podName } from "../../pod/is-matched.ts";
 import { isDownWithOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
 import { evictsMissed, replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
@@ -184,11 +184,13 @@ export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: read
   const told = pods.filter(({ metadata }) => forbidden.has(metadata?.uid ?? ""));
   const [first] = told;
   if (first === undefined) return "";
+  // The words before may be of one that was refused for another reason.
+  const noImages = told.length < pods.length ? `Kubernetes lets no image of pod ${podName(first)} change` : NO_IMAGES;
   if (told.some((pod) => plan?.isForbidden(pod)))
-    return `; ${NO_IMAGES}, so such pods are replaced, as the annotation replace asks for`;
+    return `; ${noImages}, so such pods are replaced, as the annotation replace asks for`;
   const why = plan && replacesNotUpgradable(sidecarSet) && (whyNotRecreated(first, sidecarSet) ?? plan.stop);
-  if (why) return `; ${NO_IMAGES}, and ${first.metadata?.name} is not replaced: ${why}`;
-  return `; ${NO_IMAGES}: the annotation ${REPLACE_ANNOTATION} with NotUpgradable has pods replaced instead`;
+  if (why) return `; ${noImages}, and ${first.metadata?.name} is not replaced: ${why}`;
+  return `; ${noImages}: the annotation ${REPLACE_ANNOTATION} with NotUpgradable has pods replaced instead`;
 }
 
 /** Nothing where no pod is replaced, and none is awaited. */
