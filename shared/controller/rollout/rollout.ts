@@ -227,8 +227,13 @@ function isUnderWay(summary: Summary, now: string): boolean {
   if (follow === "wait" || follow === "retry" || isRestarting(summary)) return true;
   if (endsSoon(summary, now)) return true;
   // A long drain is for the next pass.
-  const drained = rules.drain?.pods ?? 0;
+  const drained = isTriedAgain(summary) ? 0 : (rules.drain?.pods ?? 0);
   return selected > drained || used > drained || updated > updatedReady;
+}
+
+/** A pod that was refused a moment ago has its place beside those that are selected. */
+function isTriedAgain({ trouble, waiting, partition, selected, used, maxUnavailable }: Summary): boolean {
+  return trouble?.isLasting === false && waiting - partition > selected && used < maxUnavailable;
 }
 
 function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
