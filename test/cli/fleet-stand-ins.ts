@@ -69,8 +69,8 @@ export function agentPod(name: string): Pod {
   return newPod({ name, namespace: NAMESPACE, labels: { app: AGENT }, annotations }, { containers });
 }
 
-/** "refuses": every write of it; "refuses later": a write that is stored; "silent": everything; "silent later": from the first stored write on. */
-export type Trouble = "refuses" | "refuses later" | "silent" | "silent later" | "never ready";
+/** "refuses": every write of it; "refuses later": a write that is stored; "silent": everything; "silent later": from the first stored write on; "slow": each answer takes 6 seconds. */
+export type Trouble = "refuses" | "refuses later" | "silent" | "silent later" | "never ready" | "slow";
 
 export interface StandIn {
   readonly name: string;
@@ -130,7 +130,7 @@ async function silence(): Promise<never> {
 export async function startStandIn(name: string, trouble?: Trouble): Promise<StandIn> {
   const options = { startDelayMs: 5, readyDelayMs: 5, nodes: 1 };
   const imageBehaviour: NonNullable<LocalClusterOptions["imageBehaviour"]> = (image) =>
-    trouble === "never ready" && image.includes("proxy:2") ? "never-ready" : "runs";
+    image.includes("main:2") || (trouble === "never ready" && image.includes("proxy:2")) ? "never-ready" : "runs";
   const { cluster, history, close } = await startInProcessCluster({ ...options, imageBehaviour });
   await furnish(cluster);
   await cluster.create<SidecarSet>(SIDECARSETS, agentOf(1));
@@ -165,6 +165,9 @@ export async function passOver(cluster: Cluster): Promise<void> {
   });
 }
 
+const isRefusing = (trouble: Trouble | undefined, isWrite: boolean, isStored: boolean) =>
+  (trouble === "refuses" && isWrite) || (trouble === "refuses later" && isStored);
+
 /** The cluster as the command line sees it. A pass follows each stored change of the SidecarSet's spec. */
 function seenBy(standIn: StandIn, killer: Killer): Cluster {
   const { cluster } = standIn;
@@ -172,7 +175,8 @@ function seenBy(standIn: StandIn, killer: Killer): Cluster {
     const { trouble } = standIn;
     if (trouble === "silent later" && isStored) standIn.trouble = "silent";
     if (standIn.trouble === "silent") return silence();
-    if ((trouble === "refuses" && isWrite) || (trouble === "refuses later" && isStored)) throw refused();
+    if (trouble === "slow") await sleep(6_000);
+    if (isRefusing(trouble, isWrite, isStored)) throw refused();
     return killer.around(isStored, work);
   };
   // Hashes are the mutating webhook's work, which a cluster in this process has none of.
@@ -230,11 +234,11 @@ async function run(
 }
 
 export const apply = (given: FleetRun, version: number, strategy?: UpdateStrategy) =>
+  applySet(given, agentOf(version, strategy));
+
+export const applySet = (given: FleetRun, sidecarSet: SidecarSet) =>
   run(given, (session, members) =>
-    applyFleet(new Input([], given.options ?? {}), session, {
-      members,
-      release: releaseOfFile(agentOf(version, strategy)),
-    }),
+    applyFleet(new Input([], given.options ?? {}), session, { members, release: releaseOfFile(sidecarSet) }),
   );
 
 export const undo = (given: FleetRun) =>

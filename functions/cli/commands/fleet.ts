@@ -1,7 +1,11 @@
 /** `fleet apply`, `fleet status` and `fleet undo`: a SidecarSet in several clusters. All state stands in the clusters. */
+
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import { setRows } from "../../../shared/core/inspect/report/set-row.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
+import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { addSeconds, secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
@@ -18,7 +22,9 @@ import {
   namedMembers,
   patchMember,
   planMember,
+  podHash,
   type Release,
+  readEachMember,
   readStanding,
   releaseHash,
   releaseOfFile,
@@ -26,7 +32,7 @@ import {
   storeReadyAt,
   storeRelease,
 } from "../input/fleet-members.ts";
-import { readGivenSet } from "../input/given-set.ts";
+import { readGivenSets } from "../input/given-set.ts";
 import { standingOf } from "../input/progress.ts";
 import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
 import { recordedRevisions, undoChange } from "../input/undo-change.ts";
@@ -61,8 +67,13 @@ export const FLEET_APPLY: Command = {
     const files = input.list("filename");
     if (files.length === 0) throw new CliError("-f is missing: the file of the SidecarSet, or - for stdin");
     const members = await namedMembers(input, session);
-    const given = await readGivenSet(session.screen, files, undefined);
-    return given === undefined ? 0 : applyFleet(input, session, { members, release: releaseOfFile(given.sidecarSet) });
+    const [given, second] = await readGivenSets(session.screen, files);
+    if (given === undefined) return 0;
+    if (second !== undefined)
+      throw new CliError(
+        `${second.place}: SidecarSet ${second.sidecarSet.metadata?.name} is the second one; give files with one SidecarSet`,
+      );
+    return applyFleet(input, session, { members, release: releaseOfFile(given.sidecarSet) });
   },
 };
 
@@ -108,7 +119,9 @@ interface PlannedMember {
 export async function applyFleet(input: Input, session: Session, fleet: Fleet): Promise<number> {
   const { members, release } = fleet;
   const isDryRun = input.isSet("dry-run");
-  const read = await forEachMember(members, (member) => judgeMember(member, release));
+  // What cannot be read of the command is said before anything is written.
+  for (const option of ["soak", "timeout"]) input.durationMs(option);
+  const read = await readEachMember(members, (member) => judgeMember(member, release));
   const twice = read.findIndex((one, index) => isTwin(one, read.slice(0, index)));
   const plan = read.map((one, index): PlannedMember => {
     const cluster = members[index]?.name ?? "";
@@ -125,10 +138,15 @@ export async function applyFleet(input: Input, session: Session, fleet: Fleet): 
     session.screen.warn(`Nothing was changed: ${problems.length} of ${counted(plan.length, "cluster")} cannot get it.`);
     return twice >= 0 || read.some((one) => one instanceof CliError) ? 2 : 1;
   }
-  if (isDryRun) return 0;
+  return isDryRun ? 0 : takeThroughAll(input, session, fleet);
+}
+
+/** @returns the exit code */
+async function takeThroughAll(input: Input, session: Session, fleet: Fleet): Promise<number> {
+  const { members, release } = fleet;
   for (const [index, member] of members.entries()) {
-    const isLast = index === members.length - 1;
-    const code = await takeThrough(member, release, { input, isLast }).catch((error: Error) => {
+    const soakMs = index === members.length - 1 ? 0 : (input.durationMs("soak") ?? 0);
+    const code = await takeThrough(member, release, { input, soakMs }).catch((error: Error) => {
       member.session.screen.warn(error.message);
       return error instanceof CliError ? 2 : 1;
     });
@@ -188,54 +206,84 @@ function sayNext(session: Session, data: object, text: string): void {
 
 interface TakeOptions {
   readonly input: Input;
-  /** no other cluster waits for its soak time */
-  readonly isLast: boolean;
+  /** 0: no other cluster waits for it */
+  readonly soakMs: number;
 }
 
 /** @returns the exit code. @throws CliError or KubeError */
-async function takeThrough(member: FleetMember, release: Release, { input, isLast }: TakeOptions): Promise<number> {
+async function takeThrough(member: FleetMember, release: Release, { input, soakMs }: TakeOptions): Promise<number> {
   const standing = await readStanding(member, release.name);
   const changes = planMember(standing, release);
   if (changes.length > 0) {
     await storeRelease(standing, release);
     sayNext(member.session, { cluster: member.name, applied: changes }, `applied: ${shortList(changes)}`);
   }
-  const code = await watch(input, member.session, () => lookAtMember(member, release, undefined));
-  const soakMs = isLast ? 0 : (input.durationMs("soak") ?? 0);
-  if (code !== 0 || soakMs === 0) return code;
-  return watch(new Input([], {}), member.session, () => lookAtMember(member, release, soakMs));
+  for (;;) {
+    const code = await watch(input, member.session, () => lookAtMember(member, release, { soakMs, isSoaking: false }));
+    if (code !== 0 || soakMs === 0) return code;
+    const soaked = await watch(new Input([], {}), member.session, () =>
+      lookAtMember(member, release, { soakMs, isSoaking: true }),
+    );
+    if (soaked !== NOT_READY_AGAIN) return soaked;
+  }
 }
 
 const SOAK_LOOK_MS = 30_000;
+/** No exit code: the rollout is watched again, with its timeout, and then soaks from the beginning. */
+const NOT_READY_AGAIN = -1;
 
-/** `soakMs`: it ends when this time is over; undefined: as soon as the rollout is done. @throws CliError when somebody changed it */
-async function lookAtMember(member: FleetMember, release: Release, soakMs: number | undefined) {
+interface LookOptions {
+  readonly soakMs: number;
+  /** it ends when the soak time is over, or when the rollout is not done any more; false: as soon as the rollout is done */
+  readonly isSoaking: boolean;
+}
+
+/** @throws CliError when somebody changed it */
+async function lookAtMember(member: FleetMember, release: Release, { soakMs, isSoaking }: LookOptions) {
   const { name, session } = member;
   const { sidecarSet, facts } = await readFacts(session, await member.connect(), release.name);
   const { stored = sidecarSet, record } = await readStanding(member, release.name);
-  const changed = fieldsThatDiffer(stored, release);
-  if (changed.length > 0)
-    throw new CliError(`SidecarSet ${release.name} was changed meanwhile, by another client: ${shortList(changed)}`);
+  const putBack = whyPutBack(stored, release);
+  if (putBack !== undefined) return { ...shownAs(name, putBack), code: NOT_DONE };
   const progress = standingOf(sidecarSet, facts);
   const why = explain("oneRound", progress.summary);
   const shown = (text: string, code: number | undefined, waitMs?: number) => ({
-    why: text,
-    data: { cluster: name, why: text },
-    show: () => undefined,
+    ...shownAs(name, text),
     code,
     ...(waitMs === undefined ? {} : { waitMs }),
   });
   const code = watchCode({ sidecarSet, progress });
-  if (code !== 0) return shown(why, code);
   const now = nowText();
   const readyAt = record?.readyAt ?? now;
-  if (record?.readyAt === undefined) await storeReadyAt(member, stored, now);
-  if (soakMs === undefined) return shown(why, 0);
   const leftMs = soakMs - 1_000 * (secondsBetween(readyAt, now) ?? 0);
-  if (leftMs <= 0) return shown(`Ready since ${readyAt}`, 0);
+  // As with waves: the time starts again. What has soaked once is not asked to do so again.
+  const keptAt = leftMs <= 0 ? record?.readyAt : undefined;
+  await keepReadyAt(member, stored, { before: record?.readyAt, after: code === 0 ? readyAt : keptAt });
+  if (code === undefined && isSoaking) return shown(why, NOT_READY_AGAIN);
+  if (code !== 0 || !isSoaking) return shown(why, code);
+  if (leftMs <= 0) return shown("has soaked", 0);
   const until = addSeconds(readyAt, soakMs / 1_000);
   return shown(`Ready since ${readyAt}, soaks until ${until}`, undefined, Math.min(leftMs, SOAK_LOOK_MS));
 }
+
+/** Undefined: it says what the release says. @throws CliError when somebody changed it */
+function whyPutBack(stored: SidecarSet, release: Release): string | undefined {
+  const changed = fieldsThatDiffer(stored, release);
+  if (changed.length === 0) return undefined;
+  const givenUp = whyGivenUp(stored, podHash(release.sidecarSet));
+  if (givenUp !== undefined) return `${givenUp} meanwhile, and put back: ${shortList(changed)}`;
+  throw new CliError(`SidecarSet ${release.name} was changed meanwhile, by another client: ${shortList(changed)}`);
+}
+
+async function keepReadyAt(
+  member: FleetMember,
+  stored: SidecarSet,
+  { before, after }: { readonly before: string | undefined; readonly after: string | undefined },
+): Promise<void> {
+  if (before !== after) await storeReadyAt(member, stored, after);
+}
+
+const shownAs = (cluster: string, why: string) => ({ why, data: { cluster, why }, show: () => undefined });
 
 /** Says where it stands, and the commands that go on and back. */
 function showStop(session: Session, { members, release }: Fleet, index: number): void {
@@ -246,7 +294,7 @@ function showStop(session: Session, { members, release }: Fleet, index: number):
     `Stopped at ${at}.`,
     `${done.length} of ${counted(names.length, "cluster")} done${done.length > 0 ? `: ${done.join(", ")}` : ""}.`,
     ...(later.length > 0 ? [`Left as they are: ${later.join(", ")}.`] : []),
-    "The same command goes on from there.",
+    "When that is put right, the same command goes on from there.",
     `Where all stand: sidecarset fleet status ${release.name} ${options}.`,
     `Back in all: sidecarset fleet undo ${release.name} ${options}`,
   ];
@@ -255,12 +303,12 @@ function showStop(session: Session, { members, release }: Fleet, index: number):
 }
 
 export async function statusOfFleet(session: Session, members: readonly FleetMember[], name: string): Promise<number> {
-  const read = await forEachMember(members, (member) => readStanding(member, name));
+  const read = await readEachMember(members, (member) => readStanding(member, name));
   const all = read.map((one, index) => {
     const cluster = members[index]?.name ?? "";
     if (one instanceof Error) return { cluster, problem: withoutSecrets(one.message) };
     const [row] = one.stored === undefined ? [] : setRows([one.stored]);
-    const isCurrent = one.stored !== undefined && one.record?.to === releaseHash(one.stored);
+    const isCurrent = one.stored !== undefined && one.record?.to === releaseHash(revisionData(one.stored));
     return { cluster, row, record: isCurrent ? one.record : undefined };
   });
   const now = nowText();
@@ -287,17 +335,22 @@ export async function undoFleet(input: Input, session: Session, members: readonl
     else sayNext(own, { cluster, ...one }, one.text);
     if (!(one instanceof Error)) for (const note of one.notes) own.screen.warn(note);
   }
-  const failed = done.filter((one) => one instanceof Error).length;
-  if (failed > 0)
-    session.screen.warn(`${failed} of ${counted(done.length, "cluster")} not undone; repeat the command.`);
-  return failed > 0 ? 1 : 0;
+  const failed = done.filter((one) => one instanceof Error);
+  if (failed.length > 0)
+    session.screen.warn(`${failed.length} of ${counted(done.length, "cluster")} not undone${adviceAfter(failed)}.`);
+  return failed.length > 0 ? 1 : 0;
+}
+
+/** Where there is nothing to go back to, it is the same next time. */
+function adviceAfter(failed: readonly Error[]): string {
+  return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }
 
 /** @throws CliError or KubeError */
 async function undoMember(input: Input, member: FleetMember, name: string) {
   const { stored, record } = await readStanding(member, name);
   if (stored === undefined) return { text: `no SidecarSet ${name}: left as it is`, notes: [] };
-  if (record === undefined || record.to !== releaseHash(stored))
+  if (record === undefined || record.to !== releaseHash(revisionData(stored)))
     return { text: "does not have the release of fleet apply: left as it is", notes: [] };
   if (record.from === record.to)
     return { text: "fleet apply changed nothing that undo takes back: left as it is", notes: [] };
@@ -306,7 +359,7 @@ async function undoMember(input: Input, member: FleetMember, name: string) {
       `fleet apply created it, so there is nothing to go back to; take it away: kubectl --context ${member.name} delete sidecarset ${name} (running pods keep their sidecars)`,
     );
   const read: ReadSet = await readFacts(member.session, await member.connect(), name);
-  const revision = recordedRevisions(read).find((one) => releaseHash(one) === record.from);
+  const revision = recordedRevisions(read).find(({ data }) => releaseHash(data) === record.from);
   if (revision === undefined)
     throw new CliError(
       `the revision from before fleet apply is not kept any more; choose one: sidecarset --context ${member.name} history ${name}`,

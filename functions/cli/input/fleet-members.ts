@@ -1,10 +1,16 @@
 /** The clusters of a fleet: what each has of a SidecarSet, what `fleet apply` recorded there, and what it would write. */
 import { createHash } from "node:crypto";
-import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
-import { FLEET_ANNOTATION, HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import type { Namespace } from "../../../shared/api/kubernetes.ts";
+import {
+  FLEET_ANNOTATION,
+  GIVEN_UP_ANNOTATION,
+  HASH_ANNOTATION,
+  UNDONE_ANNOTATION,
+} from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
+import { revisionData, revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../../shared/go/json/json-object.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
@@ -36,12 +42,14 @@ export interface Release {
 /** What `fleet apply` wrote beside a SidecarSet, in its annotation. Times are RFC3339. */
 interface FleetRecord {
   readonly release: string;
-  /** hash of the SidecarSet before; empty: there was none */
+  /** digest of what a revision records of the SidecarSet before; empty: there was none */
   readonly from: string;
-  /** hash of the SidecarSet since */
+  /** the same of the SidecarSet since */
   readonly to: string;
+  /** of labels and annotations that the file has: one that it has no more is taken away */
+  readonly keys?: readonly string[];
   readonly at: string;
-  /** when `fleet apply` first saw it Ready */
+  /** since when `fleet apply` sees it Ready */
   readonly readyAt?: string;
 }
 
@@ -77,15 +85,32 @@ export async function namedMembers(input: Input, session: Session): Promise<read
   });
 }
 
+/** What passes, commands and kubectl write there. */
+const OF_A_CLUSTER: ReadonlySet<string> = new Set([
+  FLEET_ANNOTATION,
+  UNDONE_ANNOTATION,
+  GIVEN_UP_ANNOTATION,
+  "kubectl.kubernetes.io/last-applied-configuration",
+]);
+
 /** Leaves out what a file has of the cluster that it came from. */
 export function releaseOfFile({ apiVersion, kind, metadata, spec }: SidecarSet): Release {
   const { name = "", labels = {}, annotations = {} } = metadata ?? {};
-  const { [FLEET_ANNOTATION]: _, ...own } = annotations;
+  const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => !OF_A_CLUSTER.has(key)));
   const digest = createHash("sha256")
     .update(sortedGoJson({ spec, labels, annotations: own }))
     .digest("hex");
   const sidecarSet = { apiVersion, kind, metadata: { name, labels, annotations: own }, spec } as SidecarSet;
   return { name, sidecarSet, digest: digest.slice(0, 10) };
+}
+
+/** Reads a few members at a time, in their order. What takes long is given up, so `work` writes nothing. */
+export function readEachMember<T>(members: readonly FleetMember[], work: (member: FleetMember) => Promise<T>) {
+  return forEachMember(members, (member) =>
+    within(MEMBER_SECONDS * 1_000, () => work(member)).catch((error: Error) => {
+      throw error.name === "DeadlineError" ? new Error(`no answer within ${MEMBER_SECONDS} seconds`) : error;
+    }),
+  );
 }
 
 /** Does `work` for a few members at a time, in their order. */
@@ -97,13 +122,7 @@ export async function forEachMember<T>(
   for (let index = 0; index < members.length; index += AT_ONCE)
     all.push(
       ...(await Promise.all(
-        members
-          .slice(index, index + AT_ONCE)
-          .map((member) =>
-            within(MEMBER_SECONDS * 1_000, () => work(member)).catch((error: Error) =>
-              error.name === "DeadlineError" ? new Error(`no answer within ${MEMBER_SECONDS} seconds`) : error,
-            ),
-          ),
+        members.slice(index, index + AT_ONCE).map((member) => work(member).catch((error: Error) => error)),
       )),
     );
   return all;
@@ -132,28 +151,48 @@ export async function clusterIdentity(member: FleetMember): Promise<string | und
 function fleetRecord({ metadata }: SidecarSet): FleetRecord | undefined {
   const value = jsonOf(metadata?.annotations?.[FLEET_ANNOTATION]);
   if (!isJsonObject(value)) return undefined;
-  const { release, from, to, at, readyAt } = value;
+  const { release, from, to, at, keys, readyAt } = value;
   if (![release, from, to, at].every((text) => typeof text === "string")) return undefined;
-  const known = { release, from, to, at } as FleetRecord;
+  const known = { release, from, to, at, keys: Array.isArray(keys) ? keys : [] } as FleetRecord;
   return typeof readyAt === "string" ? { ...known, readyAt } : known;
 }
 
-/** The hash of what pods get. */
-export function releaseHash({ metadata }: KubernetesObject): string {
-  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+/** Of all that undo takes back: the annotations that are hashes say nothing of volumes. `data`: of a revision. */
+export function releaseHash(data: unknown): string {
+  return createHash("sha256").update(revisionText(data)).digest("hex").slice(0, 10);
 }
 
 /** Fields in which the file differs from what is stored. */
 export function fieldsThatDiffer(stored: SidecarSet, { sidecarSet }: Release): readonly string[] {
   const inPlace = { NativeSidecarInPlaceUpdate: false, canResize: false };
   const paths = specChanges(stored, sidecarSet, inPlace).map(({ path }) => path);
-  const written = (["labels", "annotations"] as const).flatMap((kind) =>
+  const written = KEYED.flatMap((kind) =>
     Object.entries(sidecarSet.metadata?.[kind] ?? {})
       .filter(([key, value]) => stored.metadata?.[kind]?.[key] !== value)
       .map(([key]) => `metadata.${kind}{${key}}`),
   );
+  const isInFile = new Set(keysOf(sidecarSet));
+  const gone = (fleetRecord(stored)?.keys ?? []).filter((key) => !isInFile.has(key) && keysOf(stored).includes(key));
   const isHash = (path: string) => path.startsWith("metadata.annotations{kruise.io/sidecarset-hash");
-  return [...new Set([...paths, ...written])].filter((path) => !isHash(path));
+  const taken = gone.map((key) => `metadata.${key}`);
+  return [...new Set([...paths, ...written, ...taken])].filter((path) => !isHash(path));
+}
+
+/** As paths below metadata. */
+function keysOf({ metadata }: SidecarSet): readonly string[] {
+  return KEYED.flatMap((kind) => Object.keys(metadata?.[kind] ?? {}).map((key) => `${kind}{${key}}`));
+}
+
+const KEYED = ["labels", "annotations"] as const;
+
+/** As a merge patch: null takes away what the file before had, and this one has not. */
+function writtenKeys(kind: (typeof KEYED)[number], stored: SidecarSet, { sidecarSet }: Release) {
+  const own = sidecarSet.metadata?.[kind] ?? {};
+  const before = fleetRecord(stored)?.keys ?? [];
+  const gone = Object.keys(stored.metadata?.[kind] ?? {}).filter(
+    (key) => own[key] === undefined && before.includes(`${kind}{${key}}`),
+  );
+  return { ...own, ...Object.fromEntries(gone.map((key) => [key, null])) };
 }
 
 /**
@@ -171,11 +210,16 @@ export function planMember({ member, stored, record }: MemberStanding, release: 
       `SidecarSet ${name} differs from the file (${shortList(changes)}), and ${tool} writes it there; change it in Git, or leave the context out`,
     );
   if (record?.release !== release.digest) return changes;
-  const givenUp = whyGivenUp(stored, record.to);
+  const givenUp = whyGivenUp(stored, podHash(release.sidecarSet));
   const how = givenUp === undefined ? "was changed" : `was ${givenUp}`;
   throw new CliError(
     `SidecarSet ${name} ${how} after fleet apply put this release there (${shortList(changes)}); take that change back, or give another file; to write this one again, first: kubectl --context ${member.name} annotate sidecarset ${name} ${FLEET_ANNOTATION}-`,
   );
+}
+
+/** The hash of the containers, by which given up releases are known. */
+export function podHash({ metadata }: SidecarSet): string {
+  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
 const SHOWN = 3;
@@ -207,16 +251,18 @@ export async function storeRelease(
   options: { readonly dryRun?: boolean } = {},
 ): Promise<SidecarSet> {
   const { sidecarSet, digest } = release;
-  const to = releaseHash(sidecarSet);
-  const before = stored === undefined ? "" : releaseHash(stored);
-  const isSame = stored !== undefined && fieldsThatDiffer(stored, release).length === 0;
+  const to = releaseHash(revisionData(sidecarSet));
+  const before = stored === undefined ? "" : releaseHash(revisionData(stored));
+  // A record of another release says nothing of when this one came, or was Ready.
+  const isSame = stored !== undefined && record?.to === to && fieldsThatDiffer(stored, release).length === 0;
   const next: FleetRecord = {
     release: digest,
     // A change of the strategy alone leaves the way back as it is.
     from: before === to && record?.to === to ? record.from : before,
     to,
-    at: isSame && record ? record.at : nowText(),
-    ...(isSame && record?.readyAt ? { readyAt: record.readyAt } : {}),
+    keys: keysOf(sidecarSet),
+    at: isSame ? record.at : nowText(),
+    ...(isSame && record.readyAt ? { readyAt: record.readyAt } : {}),
   };
   const cluster = await member.connect();
   if (stored === undefined) {
@@ -226,25 +272,33 @@ export async function storeRelease(
       throw new CliError("the cluster knows no SidecarSets; install them first: sidecarset install --help");
     });
   }
-  const { labels = {}, annotations } = sidecarSet.metadata ?? {};
+  const labels = writtenKeys("labels", stored, release);
+  const annotations = writtenKeys("annotations", stored, release);
   const spec = replacingPatch(stored.spec, sidecarSet.spec);
   return patchMember(member, stored, { labels, annotations: recordedIn(annotations, next), spec }, options);
 }
 
-/** Remembers when the release was first seen Ready, so that a soak time that was begun goes on. */
-export async function storeReadyAt(member: FleetMember, stored: SidecarSet, readyAt: string): Promise<void> {
+/** Remembers since when the release is Ready, so that a soak time that was begun goes on. Undefined: it is not. */
+export async function storeReadyAt(
+  member: FleetMember,
+  stored: SidecarSet,
+  readyAt: string | undefined,
+): Promise<void> {
   const record = fleetRecord(stored);
   if (record === undefined) return;
-  await patchMember(member, stored, { annotations: recordedIn({}, { ...record, readyAt }) });
+  const { readyAt: _, ...rest } = record;
+  await patchMember(member, stored, {
+    annotations: recordedIn({}, readyAt === undefined ? rest : { ...rest, readyAt }),
+  });
 }
 
-function recordedIn(annotations: Readonly<Record<string, string>> = {}, record: FleetRecord) {
+function recordedIn<T extends string | null>(annotations: Readonly<Record<string, T>> = {}, record: FleetRecord) {
   return { ...annotations, [FLEET_ANNOTATION]: JSON.stringify(record) };
 }
 
 interface MemberChange {
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string | null>>;
+  readonly annotations: Readonly<Record<string, string | null>>;
   /** as a merge patch */
   readonly spec?: unknown;
 }
