@@ -106,8 +106,8 @@ export function forbiddenPods(refused: readonly RefusedPod[]): ReadonlySet<strin
 
 /** As if these pods had been refused too, and none were tried again: what Kubernetes says of one is so for all. */
 export function alsoRefused(refused: readonly RefusedPod[], pods: Iterable<Pod>): readonly RefusedPod[] {
-  const [first] = refused;
-  if (first === undefined) return [];
+  const first = refused.find(({ message }) => isOfImages(message));
+  if (first === undefined) return refused;
   const known = new Set(refused.map(({ uid }) => uid));
   const others = Array.from(pods, ({ metadata: { namespace = "", name = "", uid = "" } = {} }) => ({
     ...first,

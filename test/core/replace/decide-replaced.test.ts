@@ -505,6 +505,25 @@ describe("where Kubernetes lets no image of a running pod change", () => {
       expect(isComplete).toBe(true);
     });
 
+    test.each([
+      ["before", { a: POLICY, b: FROZEN }],
+      ["after", { a: FROZEN, b: POLICY }],
+    ])(
+      "replaces the others too where a policy refused a pod %s one of which no image may change",
+      (_when, messages) => {
+        const sidecarSet = setOf({ updateStrategy: { maxUnavailable: 1 } });
+        const seen = {
+          ...UNTOUCHED,
+          sidecarSet,
+          revisions: [],
+          pods: ["a", "b", "c"].map(same),
+          reserved: refusedOnes(messages),
+        };
+        const { steps } = planRollout(seen, { ...CONTEXT, readyAfterSeconds: 5 });
+        expect(steps.flatMap(({ pods }) => pods.map((one) => one.isReplaced))).toEqual([true, true]);
+      },
+    );
+
     test("updates no pod where nobody asks for replacements, and says why", () => {
       const { steps, isComplete, after } = planned("", ["a", "b", "c"]);
       expect(steps).toEqual([]);
