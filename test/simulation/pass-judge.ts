@@ -71,7 +71,6 @@ export class PassJudge {
   hears(call: string, target: string, error: unknown): void {
     this.hasFailed = true;
     if (!isKubeError(error)) return;
-    if (call === "PATCH pods" && error.code === 422) this.#refusedPods++;
     const { retryAfterSeconds, message } = error;
     if (retryAfterSeconds !== undefined)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
@@ -79,6 +78,7 @@ export class PassJudge {
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
+    this.#notesTried(call, error.code);
     // 404, 409 and 422 may also mean that somebody deleted or changed the object. A 500 does not say that the write was not
     // carried out.
     if (refusal && call.startsWith("GET ")) this.#notesUnread(refusal, target);
@@ -87,6 +87,10 @@ export class PassJudge {
     const write = `${call} ${target}`;
     const weight = [404, 409, 422, 500].includes(error.code) ? 1 : FOR_SURE;
     this.#refusals.set(refusal, refused.set(write, (refused.get(write) ?? 0) + weight));
+  }
+
+  #notesTried(call: string, code: number): void {
+    if (call === "PATCH pods" && code === 422) this.#refusedPods++;
   }
 
   /** It has come to know that a call was carried out: a fence by the status makes up for one by an annotation that was refused. */
