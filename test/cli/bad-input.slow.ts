@@ -148,7 +148,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a --request-timeout that is not a duration",
     () => ["status", "--request-timeout", "soon", "--kubeconfig", path("kubeconfig")],
-    /--request-timeout soon: not a duration; write for example 500ms, 10s or 1m/,
+    /--request-timeout soon: not a duration; write for example 500ms, 10s, 1m or 2h/,
   ],
   [
     "a partition that is not a number",
