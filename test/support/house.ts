@@ -179,10 +179,10 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 61_500,
+    limit: 60_240,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 740, goal: 560 },
+  { name: "files", value: files.length, limit: 736, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
@@ -195,7 +195,7 @@ const figures: readonly Figure[] = [
     limit: 169,
     goal: 120,
   },
-  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 496, goal: 120 },
+  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 494, goal: 120 },
   { name: "names of types that several files define", value: sharedNames(TYPE), limit: 149, goal: 30 },
   { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
   { name: "words of docs", value: words(pages), limit: 53_440, goal: 45_000 },
@@ -232,7 +232,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 80_800,
+    limit: 79_600,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_793 },
