@@ -12,7 +12,7 @@ import { launchNews, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { resourceOf } from "../../shared/install/manifests.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
-import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, NAMESPACES, PODS, type Resource } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { hints } from "../../shared/webhook/handlers/hints.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
@@ -28,6 +28,7 @@ import { recordLaunch } from "./support/launch-times.ts";
 import { until } from "./support/until.ts";
 
 const NAMESPACE = "status-hints";
+const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
 const sent: Work[] = [];
 let calls = 0;
 let cluster: Cluster;
@@ -63,6 +64,8 @@ beforeAll(async () => {
   registration = statusHintsWebhook({ url: `https://127.0.0.1:${server.port}`, caBundle });
   await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
   await cluster.create(resourceOf(registration), registration);
+  const account = { namespace: NAMESPACE, name: "default" };
+  await until("service account", async () => Boolean(await cluster.get(SERVICE_ACCOUNTS, account)));
   await createPod("probe");
   await until("the registration is in force", async () => {
     await setStatus("probe", readiness("False"));
