@@ -22,7 +22,7 @@ export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 export const GIVEN_UP_ANNOTATION = "sidecarset.kruise.io/given-up";
 /** ours, of a ControllerRevision, written by a pass: when its rollout was first complete, RFC3339 */
 export const READY_AT_ANNOTATION = "sidecarset.kruise.io/ready-at";
-/** Of a SidecarSet: which release `fleet apply` put there, when, and what was there before. Passes do not read it. */
+/** Says which release `fleet apply` put on a SidecarSet, when, and what was there before. Passes do not read it. */
 export const FLEET_ANNOTATION = "sidecarset.kruise.io/fleet";
 /** ours: URL that is asked before each batch */
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";

@@ -90,7 +90,7 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
 
 /** An API server's own words, whatever the pod and the image. A policy's words begin with its name. */
 const FORBIDDEN = /^(?:Pod (?:"[^"]+" )?is invalid: \[?)?(spec\S*: Forbidden: pod updates may not change fields.*)$/;
-/** It names the fields that may change. Where images are among them, a webhook of the cluster has changed another field. */
+/** The API server names the fields that may change. Where images are among them, a webhook of the cluster has changed another field. */
 const IMAGES = "containers[*].image";
 
 /** The API server says that no image of a running pod may change. `message`: in one line. */

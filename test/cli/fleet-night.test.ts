@@ -1,4 +1,4 @@
-/** What `fleet apply` and `fleet undo` do when a night goes wrong, on clusters in this process and on virtual time. */
+/** Tests of `fleet apply` and `fleet undo` when a night goes wrong, on clusters in this process and on virtual time. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -52,7 +52,7 @@ it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
   expect(progressOf(SET, own).isStopped === true).toBe(isStopped);
 });
 
-/** Each updated pod was ready so many seconds after its update. */
+/** Says that each updated pod was ready so many seconds after its update. */
 function etaAfter(seconds: readonly number[]): number | undefined {
   const ready = seconds.map((after, index) => {
     const pod = updatedPod(SET, { name: `ready-${index}` });

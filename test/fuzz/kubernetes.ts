@@ -98,7 +98,7 @@ try {
 if (values.json) keepReport(values.json, "fuzz-kubernetes", totals);
 process.exitCode = totals.refused > totals.compared / 10 && totals.different === 0 ? 0 : 1;
 
-/** Each with its seed. */
+/** Yields each part with its seed. */
 function* partsOf<T>(way: string): Generator<readonly [number, T]> {
   for (let begin = from; begin < from + count; begin += CHUNK) {
     const size = Math.min(CHUNK, from + count - begin);

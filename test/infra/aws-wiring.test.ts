@@ -1,4 +1,4 @@
-/** What parts of a template need of each other, with every mix of parameters: filters for alarms, permissions for calls. */
+/** Checks what parts of a template need of each other, with every mix of parameters: filters for alarms, permissions for calls. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -119,7 +119,7 @@ interface PlannedMember {
 export async function applyFleet(input: Input, session: Session, fleet: Fleet): Promise<number> {
   const { members, release } = fleet;
   const isDryRun = input.isSet("dry-run");
-  // What cannot be read of the command is said before anything is written.
+  // A mistyped option is refused before anything is written.
   for (const option of ["soak", "timeout"]) input.durationMs(option);
   const read = await readEachMember(members, (member) => judgeMember(member, release));
   const twice = read.findIndex((one, index) => isTwin(one, read.slice(0, index)));

@@ -22,7 +22,7 @@ import type { Session } from "../session.ts";
 import { storeUnlessChanged } from "./change-set.ts";
 import { nowText } from "./read-set.ts";
 
-/** One cluster of those that were named. */
+/** A cluster of those that were named. */
 export interface FleetMember {
   /** of its context */
   readonly name: string;
@@ -39,7 +39,7 @@ export interface Release {
   readonly digest: string;
 }
 
-/** What `fleet apply` wrote beside a SidecarSet, in its annotation. Times are RFC3339. */
+/** The record that `fleet apply` keeps in an annotation of a SidecarSet. Times are RFC3339. */
 interface FleetRecord {
   readonly release: string;
   /** digest of what a revision records of the SidecarSet before; empty: there was none */
@@ -157,7 +157,7 @@ function fleetRecord({ metadata }: SidecarSet): FleetRecord | undefined {
   return typeof readyAt === "string" ? { ...known, readyAt } : known;
 }
 
-/** Of all that undo takes back: the annotations that are hashes say nothing of volumes. `data`: of a revision. */
+/** Returns a digest of all that undo takes back: the hashes in annotations say nothing of volumes. `data`: of a revision. */
 export function releaseHash(data: unknown): string {
   return createHash("sha256").update(revisionText(data)).digest("hex").slice(0, 10);
 }

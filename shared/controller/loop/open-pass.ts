@@ -1,4 +1,4 @@
-/** What every pass is, whatever it reconciles: a deadline, counted calls, and the Lease of its kind. */
+/** Opens a pass, whatever it reconciles: a deadline, counted calls, and the Lease of its kind. */
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, type Limits, systemClock, timestamp } from "./clock.ts";
 import { holdLease, type LeaseSite, type LeaseState, readLease } from "./lease.ts";

@@ -50,7 +50,7 @@ export function noteAccepted(context: Rollout): void {
   if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0, isBusy: false });
 }
 
-/** What is done instead of a new image is said of a write that was refused for that. */
+/** Returns the words of the refusal; those about what is done instead of a new image follow only where it was about images. */
 function textOf({ refused = "", isOfImages }: Writes, { instead = "" }: Partial<PassTrouble> = {}): string {
   return isOfImages ? `${refused}${instead}` : refused;
 }

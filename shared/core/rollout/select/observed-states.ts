@@ -177,7 +177,7 @@ function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings
 
 const NO_IMAGES = "Kubernetes lets no image change";
 
-/** What is done for these pods, which refused new images, after the API server's words. "": they refused for another reason. */
+/** Returns what is done for these pods, which refused new images, to follow the API server's words. "": they refused for another reason. */
 export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: readonly Pod[]): string {
   const { plan } = scene.budgetUse.rules.replacement ?? {};
   const forbidden = forbiddenPods(scene.refused);
