@@ -73,9 +73,9 @@ it("the soak time begins again when a pod was not ready meanwhile, and the timeo
   expect(await recordOf(a)).not.toHaveProperty("readyAt");
   await a.cluster.delete(PODS, { namespace: NAMESPACE, name: "agent-bad" });
   await passOver(a.cluster);
-  const mended = Date.now();
+  const deletedAtMs = Date.now();
   expect((await apply({ standIns: all, options }, 2)).code).toBe(0);
-  expect(Date.now() - mended).toBeGreaterThanOrEqual(600_000);
+  expect(Date.now() - deletedAtMs).toBeGreaterThanOrEqual(600_000);
 });
 
 it("a release that somebody else put into a cluster soaks there from when fleet apply sees it Ready", async () => {

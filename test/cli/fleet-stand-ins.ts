@@ -241,8 +241,8 @@ export const applySet = (given: FleetRun, sidecarSet: SidecarSet) =>
     applyFleet(new Input([], given.options ?? {}), session, { members, release: releaseOfFile(sidecarSet) }),
   );
 
-export const undo = (given: FleetRun) =>
-  run(given, (session, members) => undoFleet(new Input([AGENT], given.options ?? {}), session, members));
+export const undo = (given: FleetRun, name = AGENT) =>
+  run(given, (session, members) => undoFleet(new Input([name], given.options ?? {}), session, members));
 
 export const status = (given: FleetRun) => run(given, (session, members) => statusOfFleet(session, members, AGENT));
 

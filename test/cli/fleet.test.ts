@@ -77,6 +77,11 @@ it("fleet undo goes back in all clusters that have the release, and leaves the o
   expect([again.code, again.stdout.match(/left as it is/g)?.length]).toEqual([0, 3]);
 });
 
+it("fleet undo fails in one sentence where no cluster has a SidecarSet of that name", async () => {
+  const all = await start("a", "b");
+  await expect(undo({ standIns: all }, "log-agnet")).rejects.toThrow("none of 2 clusters has a SidecarSet log-agnet");
+});
+
 it("fleet apply refuses a release that was undone, and takes it when the named command was run", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2);

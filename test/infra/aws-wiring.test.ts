@@ -93,7 +93,7 @@ interface Alarm extends Metric {
 const nameOf = ({ Namespace, MetricName, Dimensions = [] }: Metric) =>
   [Namespace, MetricName, ...Dimensions.map(({ Name, Key }) => Name ?? Key)].join(" ");
 
-/** Of our logs: the metrics of AWS feed themselves. */
+/** Returns the metrics that alarms read from our logs; AWS sends its own metrics by itself. */
 function watchedIn(all: Resources): ReadonlySet<string> {
   const metrics = ofType(all, "AWS::CloudWatch::Alarm").flatMap((one) => {
     const { Metrics = [], ...alone } = one as Alarm;

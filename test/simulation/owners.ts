@@ -48,7 +48,7 @@ export class Owners {
     this.#findAll(this.#lost.splice(0));
   }
 
-  /** How many pods are to come back for those that are gone. */
+  /** Returns how many pods their owners will create again. */
   get coming(): number {
     return this.#coming;
   }

@@ -332,9 +332,10 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   for (const [index, one] of done.entries()) {
     const { name: cluster = "", session: own = session } = members[index] ?? {};
     if (one instanceof Error) own.screen.warn(`not undone: ${one.message}`);
-    else sayNext(own, { cluster, ...one }, one.text);
-    if (!(one instanceof Error)) for (const note of one.notes) own.screen.warn(note);
+    else sayUndone(own, cluster, one);
   }
+  if (done.every((one) => !(one instanceof Error) && one.isMissing))
+    throw new CliError(`none of ${counted(done.length, "cluster")} has a SidecarSet ${name}: is that its name?`);
   const failed = done.filter((one) => one instanceof Error);
   if (failed.length > 0)
     session.screen.warn(`${failed.length} of ${counted(done.length, "cluster")} not undone${adviceAfter(failed)}.`);
@@ -346,10 +347,22 @@ function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }
 
+function sayUndone(own: Session, cluster: string, one: UndoneMember): void {
+  sayNext(own, { cluster, ...one }, one.text);
+  for (const note of one.notes) own.screen.warn(note);
+}
+
+interface UndoneMember {
+  readonly text: string;
+  readonly notes: readonly string[];
+  /** the cluster has no SidecarSet of that name */
+  readonly isMissing?: true;
+}
+
 /** @throws CliError or KubeError */
-async function undoMember(input: Input, member: FleetMember, name: string) {
+async function undoMember(input: Input, member: FleetMember, name: string): Promise<UndoneMember> {
   const { stored, record } = await readStanding(member, name);
-  if (stored === undefined) return { text: `no SidecarSet ${name}: left as it is`, notes: [] };
+  if (stored === undefined) return { text: `no SidecarSet ${name}: left as it is`, notes: [], isMissing: true };
   if (record === undefined || record.to !== releaseHash(revisionData(stored)))
     return { text: "does not have the release of fleet apply: left as it is", notes: [] };
   if (record.from === record.to)

@@ -22,7 +22,7 @@ import type { Session } from "../session.ts";
 import { storeUnlessChanged } from "./change-set.ts";
 import { nowText } from "./read-set.ts";
 
-/** A cluster of those that were named. */
+/** A cluster that --contexts names. */
 export interface FleetMember {
   /** of its context */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What `undo` and `abort` write: the revision that they go back to, and what is to be known about it. */
+/** Finds the revision that `undo` and `abort` go back to, and the change that they write for it. */
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -25,7 +25,7 @@ import type { Change } from "./change-set.ts";
 import { podRows } from "./pod-rows.ts";
 import { nowText, type ReadSet } from "./read-set.ts";
 
-/** What `undo` writes, and what is said about it. @throws CliError where waves cannot be skipped */
+/** Returns the change that `undo` writes, and the sentence about it. @throws CliError where waves cannot be skipped */
 export function undoChange(read: ReadSet, revision: ControllerRevision, isSkipping: boolean): Required<Change> {
   const { updateStrategy } = read.sidecarSet.spec;
   const notes = [
@@ -41,7 +41,7 @@ export function undoChange(read: ReadSet, revision: ControllerRevision, isSkippi
   return { ...changeTo(revision), annotations, notes: [...notes, ...skip.notes] };
 }
 
-/** What `abort` writes. @throws CliError where nothing can be given up */
+/** Returns the change that `abort` writes. @throws CliError where nothing can be given up */
 export function abortChange(read: ReadSet): Change {
   const revision = revisionOfOthers(read);
   const { spec, text } = changeTo(revision);
@@ -56,7 +56,7 @@ export function abortChange(read: ReadSet): Change {
   return { spec: { ...spec, ...strategy }, annotations, text: `aborted, ${text}`, notes };
 }
 
-/** Those of the SidecarSet, the newest first. */
+/** Returns the revisions of the SidecarSet, the newest first. */
 export function recordedRevisions({ sidecarSet, facts }: ReadSet): readonly ControllerRevision[] {
   const own = facts.revisions.filter((revision) => isControlledBy(revision, sidecarSet));
   return own.toSorted((a, b) => b.revision - a.revision);

@@ -175,7 +175,7 @@ function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
 /** One restart of a workload, on condition that it is still what it was: what `kubectl rollout restart` writes, and for whom. */
 const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: BUILT_IN_STATEFUL_SETS, DaemonSet: DAEMON_SETS } as const;
 
-/** Of what is reserved. */
+/** Returns the resource of a reserved object: pods, or the kind of its workload. */
 export function resourceOf({ workload }: Pick<PodState, "workload">) {
   return workload === undefined ? PODS : RESOURCES[workload];
 }

@@ -258,7 +258,7 @@ async function listExempt(cluster: Cluster): Promise<readonly string[]> {
   return items;
 }
 
-/** Of the SidecarSets that the pods have sidecars of, those that are canaries of this one. */
+/** Returns the canaries of this SidecarSet of which pods have sidecars. */
 async function findCanaries(cluster: Cluster, base: SidecarSet, pods: readonly Pod[]): Promise<readonly string[]> {
   const names = new Set(pods.flatMap(injectedBy));
   if (names.size > MOST_READ_ALONE) return listCanaries(cluster, base);

@@ -80,7 +80,7 @@ function traceGate(sidecarSet: SidecarSet, what: string): Step {
 
 // Decides how it is explained which wave a pod is in, and what that waits for.
 
-/** Of all pods that wait for their wave. */
+/** Explains the wave for which all waiting pods wait. */
 export function traceWaves(waves: WavesSummary): Step {
   return told("wave", wavesText(waves), { rules: { waves } });
 }

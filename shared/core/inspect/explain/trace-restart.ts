@@ -9,7 +9,7 @@ import { restartAdvice } from "../restart-advice.ts";
 import { type Step, told } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
-/** Of a pod that gets there by a restart alone. undefined: no restart brings it there. */
+/** Explains a pod that only a restart brings to the release. undefined: no restart brings it there. */
 export function traceRestart(
   pod: Pod,
   sidecarSet: SidecarSet,

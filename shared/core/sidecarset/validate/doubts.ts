@@ -129,7 +129,7 @@ function tooMany({ spec: { updateStrategy = {} } }: SidecarSet): readonly string
 
 // Decides which sidecars the creator of a pod can steer to do more than the pod itself may do.
 
-/** Names of those that have more privileges than others and share what pods bring. */
+/** Returns the names of containers that have more privileges than others and share what pods bring. */
 export function powerfulSharing({ initContainers = [], containers = [] }: SidecarSetSpec): readonly string[] {
   const all = [...initContainers, ...containers];
   return all.filter((one) => isSharing(one) && isPowerful(one)).map(({ name }) => name);

@@ -218,7 +218,7 @@ function numberOf(text: string): number {
   return text.trim() === "" ? Number.NaN : Number(text);
 }
 
-/** What a check came to, in words: "the check errors is at 0.12, which has to be at most 0.05". */
+/** Says the result of a check in words: "the check errors is at 0.12, which has to be at most 0.05". */
 function outcomeText(check: MetricCheck, { outcome, told }: Outcome): string {
   if (outcome === "inconclusive") return `the check ${check.name} says nothing: ${told}`;
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;

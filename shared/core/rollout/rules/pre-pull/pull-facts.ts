@@ -56,7 +56,7 @@ interface PullRecord {
 export interface PullsSummary {
   /** nodes whose pods wait, and that do not have the images yet */
   readonly nodes: number;
-  /** nodes that pull now, with those that this decision adds */
+  /** nodes that pull now, and nodes that this decision adds */
   readonly underWay: number;
   readonly atOnce: number;
   /** pods that would get their turn now */
