@@ -169,12 +169,10 @@ function statOf(name: string): string {
 
 /** For docs/metrics.md. */
 export function metricsTable(): string {
-  const rows = [
-    ...SIDECARSET_METRICS.map((one) => ({ ...one, of: "each SidecarSet" })),
-    ...PASS_METRICS.map((one) => ({ ...one, of: "passes" })),
-  ];
-  const lines = rows.map((one) => `| \`${prometheusName(one)}\` | \`${one.name}\` | ${one.of} | ${one.help} |`);
   const state =
-    "| `sidecarset_state{state=…,cause=…}` | `State` and `Cause`, words in the log line, free of charge | each SidecarSet | 1 for the state that its condition `Ready` names, and for [the cause](reasons.md#what-holds-a-rollout) that holds the rollout |";
-  return ["| Prometheus | CloudWatch | of | |", "|---|---|---|---|", state, ...lines].join("\n");
+    "- `sidecarset_state{state=…,cause=…}`: 1 for the state that its condition `Ready` names, and for [the cause](reasons.md#what-holds-a-rollout) that holds the rollout";
+  const line = (one: Parameters<typeof prometheusName>[0] & { readonly help: string }) =>
+    `- \`${prometheusName(one)}\`: ${one.help}`;
+  const lines = [state, ...SIDECARSET_METRICS.map(line), "\nOf passes:\n", ...PASS_METRICS.map(line)];
+  return `Of each SidecarSet:\n\n${lines.join("\n")}`;
 }

@@ -17,7 +17,6 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     pick: at("failed"),
     of: at("passed"),
     atMost: 0,
-    isMain: true,
   },
   {
     what: "what nodes do: rows that the real node and both stand-ins pass",

@@ -11,7 +11,6 @@ export const REAL_ROLLOUT_FIGURES: readonly WantedFigure[] = [
     from: "realRollout",
     pick: rolled(OURS, "podPatchesPerPod"),
     atMost: 1.005,
-    isMain: true,
   },
   {
     what: "rollout on a real API server, PATCHes of pods/status for each pod, first upgrade",
@@ -56,7 +55,6 @@ export const REAL_ROLLOUT_FIGURES: readonly WantedFigure[] = [
     from: "priorityLevel",
     pick: mostOfIdeal,
     atMost: 1.1,
-    isMain: true,
   },
   {
     what: "rollout under a tight priority level, refusals for each pod",

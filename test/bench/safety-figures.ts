@@ -20,7 +20,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("failed"),
     of: at("passed"),
     atMost: 0,
-    isMain: true,
   },
   {
     what: `${SIMULATED} in simulated worlds, of which a seed makes each`,
@@ -203,6 +202,5 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     from: "e2e.figures",
     pick: at("slowest key of a launch that is hinted, in ms"),
     atMost: 2_000,
-    isMain: true,
   },
 ];

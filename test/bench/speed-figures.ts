@@ -36,7 +36,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "webhook",
     pick: review(1, "ofMinimal.p50"),
     atMost: 1.5,
-    isMain: true,
   },
   {
     what: "review of a pod, computing of a minimal injector's, one caller",
@@ -66,7 +65,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "webhook",
     pick: review(1, "patchBytes"),
     atMost: 1_500,
-    isMain: true,
   },
   {
     what: "median time of a pod's creation, as a multiple of that with a no-op webhook",
@@ -118,7 +116,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "rollout",
     pick: rolled(["first", "gated", "later"], "podPatchesPerPod"),
     atMost: 1.005,
-    isMain: true,
   },
   {
     what: "rollout, PATCHes of pods/status for each pod, first upgrade",
@@ -191,7 +188,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "firstDecision",
     pick: at("ofBareList.seconds"),
     atMost: 1.3,
-    isMain: true,
   },
   {
     what: "100 pods of an ordered set, one after the other, seconds",
@@ -199,7 +195,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "ordered",
     pick: at("seconds"),
     atMost: 60,
-    isMain: true,
   },
   {
     what: "computing of a cold start of mutate-sidecarset beyond an empty function, ms",
@@ -207,7 +202,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "coldStart",
     pick: at("functions.mutate-sidecarset.coldCpu.median"),
     atMost: 25,
-    isMain: true,
   },
   {
     what: "computing of a cold start of mutate-pod beyond an empty function, ms",

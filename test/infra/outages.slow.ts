@@ -1,5 +1,5 @@
 /**
- * The table of outages in docs/outages.md: what goes wrong, to the bundles that are deployed, each in a process of its own as
+ * The table of outages in infra/aws/outages.md: what goes wrong, to the bundles that are deployed, each in a process of its own as
  * Lambda runs it; the metrics that its answers and its log make, minute after minute; and the alarms of the template that go
  * off by them as CloudWatch decides, after how many minutes.
  */
@@ -162,7 +162,7 @@ const always =
     minute < minutes ? moved : {};
 
 interface Outage {
-  /** the row of the table in docs/outages.md, its first cell */
+  /** the row of the table in infra/aws/outages.md, its first cell */
   readonly outage: string;
   /** its last cell */
   readonly rings: string;
@@ -438,7 +438,7 @@ test("no call of a healthy function sets off an alarm", async () => {
   expect(rungBy(() => moved, LONG, await settings())).toEqual([]);
 });
 
-describe("docs/alarms.md and docs/outages.md:", () => {
+describe("docs/alarms.md and infra/aws/outages.md:", () => {
   test.each(OUTAGES)("$outage: rings $rings", async (outage) => {
     const rung = await rungIn(outage, await settings(outage.parameters));
     const text = rung.map(({ alarm, minute }) => `\`${alarm}\` ${minute}`).join(", ");
@@ -446,7 +446,7 @@ describe("docs/alarms.md and docs/outages.md:", () => {
   });
 
   test("the table of outages has exactly the outages of this test, with the alarms and their minutes", async () => {
-    const text = await readFile("docs/outages.md", "utf8");
+    const text = await readFile("infra/aws/outages.md", "utf8");
     const [, table = ""] = /\| outage \|[^\n]*\n[^\n]*\n((?:\|[^\n]*\n)+)/.exec(text) ?? [];
     const rows = table
       .trim()

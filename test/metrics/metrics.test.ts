@@ -282,5 +282,5 @@ test("the checked-in dashboards and the table in docs/metrics.md fit the catalog
   for (const [path, content] of files) expect(await readFile(path, "utf8")).toBe(content);
   const document = await readFile("docs/metrics.md", "utf8");
   expect(withMetricsTable(document)).toBe(document);
-  expect(document).toContain("| `sidecarset_missed_pods` | `MissedPods` |");
+  expect(document).toContain("- `sidecarset_missed_pods`: ");
 });
