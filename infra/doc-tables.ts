@@ -60,7 +60,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.REPLACE_ANNOTATION]: {
     value: "`NotUpgradable`, `Missed`, `Jobs`, `Restart`, `Restart=N`",
-    does: "[replaces pods](replace.md) that cannot be updated in place or missed their sidecars; with `Restart` it [restarts their workloads](replace-restart.md)",
+    does: "[replaces pods](replace.md), or with `Restart` [restarts their workloads](replace-restart.md)",
   },
   [NAMES.EVICT_MISSED_ANNOTATION]: {
     value: "`true`",
@@ -94,7 +94,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   [NAMES.HASH_WITHOUT_IMAGE_ANNOTATION]: "elsewhere",
 };
 const LABEL_ROW =
-  "| `apps.kruise.io/sidecarset-custom-version` (label) | a name | the name under which `injectionStrategy.revision.customVersion` finds this revision |";
+  "- `apps.kruise.io/sidecarset-custom-version` (label, a name): `injectionStrategy.revision.customVersion` finds this revision by it";
 
 const WRITTEN_HEADING = "## That you write on a SidecarSet";
 
@@ -103,8 +103,7 @@ export function withAnnotations(page: string): string {
   const [before, rest] = page.split(`${WRITTEN_HEADING}\n`);
   if (before === undefined || rest === undefined) throw new Error(`docs/annotations.md has no "${WRITTEN_HEADING}"`);
   const rows = Object.entries(DOCUMENTED).map(([name, told]) =>
-    told === "elsewhere" ? "" : `| ${told.key ?? `\`${name}\``} | ${told.value} | ${told.does} |\n`,
+    told === "elsewhere" ? "" : `- ${told.key ?? `\`${name}\``} (${told.value}): ${told.does}\n`,
   );
-  const head = "| key | value | what it does |\n|---|---|---|\n";
-  return `${before}${WRITTEN_HEADING}\n\n${head}${rows.join("")}${LABEL_ROW}\n${rest.slice(rest.indexOf("\n## "))}`;
+  return `${before}${WRITTEN_HEADING}\n\n${rows.join("")}${LABEL_ROW}\n${rest.slice(rest.indexOf("\n## "))}`;
 }

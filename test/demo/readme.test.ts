@@ -70,7 +70,7 @@ describe("README:", () => {
     ].map(([, name = ""]) => name);
     // Variables from AWS and Kubernetes are not settings.
     const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
-    const cells = [...readFileSync("docs/settings.md", "utf8").matchAll(/^\| ((?:`[A-Z_]+`(?:, )?)+) \|/gm)].map(
+    const cells = [...readFileSync("docs/settings.md", "utf8").matchAll(/^- ((?:`[A-Z_]+`(?:, )?)+)/gm)].map(
       ([, cell = ""]) => cell,
     );
     const named = cells.flatMap((cell) => [...cell.matchAll(/[A-Z_]+/g)].map(([name]) => name));

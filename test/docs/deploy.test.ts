@@ -10,8 +10,9 @@ test("docs/deploy-parameters.md explains exactly the parameters of a deployment"
     ...text.matchAll(/(?:read|readArn|readFlag|readIds)\("([a-z-]+)"/g),
     ...text.matchAll(/optional(?:Arn|Place)?\("\w+", "([a-z-]+)"/g),
   ].map(([, name]) => name);
-  const explained = [...(await readFile("docs/deploy-parameters.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(
-    ([, name]) => name,
+  const page = await readFile("docs/deploy-parameters.md", "utf8");
+  const explained = [...page.matchAll(/^- (?:`[a-z-]+`(?:, )?)+/gm)].flatMap(([names]) =>
+    [...names.matchAll(/[a-z-]{2,}/g)].map(([name]) => name),
   );
   expect(explained.length).toBeGreaterThan(10);
   expect(new Set(explained)).toEqual(new Set(taken));
