@@ -72,12 +72,17 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
   return Object.fromEntries([...entries, ...budget(settings)]);
 }
 
-function propertiesOf(id: string, alarm: Alarm, { alarmTopic, ticketTopic = alarmTopic, alarmAbove }: AwsSettings) {
+function propertiesOf(
+  id: string,
+  alarm: Alarm,
+  { alarmTopic, ticketTopic = alarmTopic, alarmAbove, site }: AwsSettings,
+) {
   const { says, tier, minutes, above = 0 } = alarm;
   const [DatapointsToAlarm, EvaluationPeriods] = minutes;
   const topic = tier === "page" ? alarmTopic : ticketTopic;
+  const page = site === undefined ? "docs/alarms.md" : `${site}/docs/alarms`;
   return {
-    AlarmDescription: `${tier}: ${says}. What to do: docs/alarms.md#${id.replace(/Of.*$/, "").toLowerCase()}`,
+    AlarmDescription: `${tier}: ${says}. What to do: ${page}#${id.replace(/Of.*$/, "").toLowerCase()}`,
     ...metricsOf(alarm),
     DatapointsToAlarm,
     EvaluationPeriods,
@@ -263,6 +268,9 @@ const SLOW_MS = 4_000;
 /** Twice what the figures of the costs take for a busy cluster would be 100 a second; a flood is more. */
 const MANY_A_MINUTE = 30_000;
 
+/** Five environments that are busy all the time: $12 a day with 1,769 MB. The flood above takes half of it. */
+const BUSY_MS_A_MINUTE = 300_000;
+
 /** What is worth its price where a minute of an outage costs more. */
 function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const turnedAway = answersOfDoor("4xx", settings);
@@ -318,6 +326,13 @@ function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       tier: "ticket",
       metrics: [ofFunction("Invocations", POD_WEBHOOK, settings)],
       above: MANY_A_MINUTE,
+      minutes: [5, 5],
+    },
+    UnusualDuration: {
+      says: "for five minutes mutate-pod ran for more than 300 seconds in each, far longer than new pods need: Lambda bills waiting too",
+      tier: "ticket",
+      metrics: [ofFunction("Duration", POD_WEBHOOK, settings)],
+      above: BUSY_MS_A_MINUTE,
       minutes: [5, 5],
     },
   };

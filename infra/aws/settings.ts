@@ -70,6 +70,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly ticketTopic?: string;
   /** id of an alarm → its threshold in place of ours */
   readonly alarmAbove?: ReadonlyMap<string, number>;
+  /** where the pages of docs/ are, without a slash at the end: descriptions of alarms link there; absent: they name the file */
+  readonly site?: string;
   /** dollars that the deployment may cost in a month before somebody is told */
   readonly monthlyBudget?: number;
   /** those too that not everybody needs to pay for */
@@ -125,6 +127,7 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
     ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
     ...(await readThresholds(read)),
     ...(await readBudget(read)),
+    ...(await readSite(read)),
     ...(await readRetention(read)),
     ...(await optionalArn("logKey", "log-key", read, "kms:eu-central-1:123456789012:key/ID")),
     ...(await readNetwork(read)),
@@ -263,6 +266,12 @@ async function readBudget(read: ReadParameter): Promise<Pick<AwsSettings, "month
 const RETENTIONS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ];
+
+async function readSite(read: ReadParameter): Promise<Pick<AwsSettings, "site">> {
+  const given = await optional("site", "site", read);
+  if (/^(https:\/\/[^?#\s]*[^/?#\s])?$/.test(given.site ?? "")) return given;
+  throw new ConfigError(`--param site=${given.site} is not written as https://docs.example.com`);
+}
 
 async function readRetention(read: ReadParameter): Promise<Pick<AwsSettings, "logRetentionDays">> {
   const given = await optional("logRetentionDays", "log-retention-days", read);

@@ -72,7 +72,7 @@ describe("--param more-alarms:", () => {
     const price = (countAlarmMetrics(many) - countAlarmMetrics(few)) * 0.1;
     const row = (await readFile("docs/deploy-parameters.md", "utf8"))
       .split("\n")
-      .find((line) => line.startsWith("| `more-alarms`"));
+      .find((line) => line.startsWith("- `more-alarms`"));
     expect(row).toContain(`($${price.toFixed(2)} a month)`);
     const added = Object.keys(alarms(many)).filter((id) => !(id in alarms(few)));
     expect(added.toSorted()).toEqual([
@@ -83,6 +83,7 @@ describe("--param more-alarms:", () => {
       "TicksDropped",
       "TurnedAway",
       "UndeliveredTicksWaiting",
+      "UnusualDuration",
       "UnusualLoad",
     ]);
     for (const id of [...added, "SidecarSetErrors"]) expect(row).toContain(`\`${id}\``);

@@ -557,6 +557,7 @@ describe("errors of parameters:", () => {
     [{ "monthly-budget": "-1" }, "--param monthly-budget=-1 is no number of US dollars"],
     [{ "alarm-topic": "my-topic" }, "--param alarm-topic=my-topic is not the ARN that is wanted here"],
     [{ "log-key": "alias/x" }, "--param log-key=alias/x is not the ARN that is wanted here"],
+    [{ site: "docs.example.com" }, "--param site=docs.example.com is not written as https://docs.example.com"],
     [{ "log-retention-days": "31" }, "--param log-retention-days=31 is none of 1, 3, 5,"],
     [{ subnets: "vpc-1", "security-groups": "sg-1" }, "--param subnets: vpc-1 is no id: write subnet-…"],
     [{ subnets: "subnet-1", "security-groups": "default" }, "--param security-groups: default is no id: write sg-…"],

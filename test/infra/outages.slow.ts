@@ -378,6 +378,13 @@ const OUTAGES: readonly Outage[] = [
     minutes: async () => always(ofFunction("Invocations", "mutate-pod", 60_000)),
   },
   {
+    outage: "pods wait for a slow API server for long, with `more-alarms`",
+    rings: "`UnusualDuration` 6",
+    parameters: MORE,
+    minutes: async () =>
+      always({ "AWS/Lambda Duration FunctionName=sidecarset-test-mutate-pod": Array(400).fill(1_000) }),
+  },
+  {
     outage: "the API server is not there for a minute, as when EKS is upgraded",
     rings: "nothing",
     minutes: async () => {
@@ -465,6 +472,16 @@ describe("docs/alarms.md and infra/aws/outages.md:", () => {
         expect(JSON.stringify(alarm)).toContain(`docs/alarms.md#${id.toLowerCase()}"`);
         expect(text, id).toMatch(new RegExp(`\n### ${id}\n\n(?:[^\n\`]*)\`[a-z]`));
       }
+  });
+
+  test("with the address of the site, descriptions of alarms link to their sections there", async () => {
+    const given = await settings({ ...MORE, site: "https://docs.example.com/sidecarset" });
+    const all = Object.entries(alarms(given));
+    expect(all.length).toBeGreaterThan(15);
+    for (const [id, alarm] of all)
+      expect(JSON.stringify(alarm)).toContain(
+        ` What to do: https://docs.example.com/sidecarset/docs/alarms#${id.toLowerCase()}"`,
+      );
   });
 
   test("the first command at an alarm needs only aws and kubectl", async () => {
