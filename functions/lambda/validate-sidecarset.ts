@@ -22,13 +22,15 @@ import {
   VALIDATE_STATEFUL_SET_PATH,
 } from "../../shared/webhook/server/paths.ts";
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { Breaker, patientConnect } from "../../shared/webhook/view/fresh.ts";
 import { lambdaWebhook } from "./http.ts";
 
 export const handler = lambdaWebhook((env, log) => {
   const [config, cluster, queue] = [readConfig(env), readCluster(env), readQueue(env)];
   // Always read again: conflicts are looked for in what is there now.
-  const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
-  const view = clusterView(options);
+  const site = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now, log };
+  const view = clusterView(site);
+  const options = { ...site, connect: patientConnect(site.connect, new Breaker(site)) };
   const { ofSidecarSets, ofPods } = hints({
     log,
     now: Date.now,

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Admission } from "../../shared/core/admission/admission.ts";
@@ -7,6 +7,7 @@ import type { Cluster, JsonPatchOperation, Patch } from "../../shared/kube/port.
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
 import type { Admit } from "../../shared/webhook/review/app.ts";
 import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
+import { Breaker, patientConnect } from "../../shared/webhook/view/fresh.ts";
 
 /** One ConfigMap, as an API server keeps it. */
 let stored: { metadata: { uid: string; resourceVersion: string }; data?: Record<string, string> } | undefined;
@@ -227,5 +228,42 @@ describe("failures of announcing:", () => {
     stored = { metadata: { uid: "u", resourceVersion: "9" }, data: { announcements: "{" } };
     await admit(request({}));
     expect(await written()).toEqual([[1, "web", "7"]]);
+  });
+});
+
+describe("an API server that does not answer:", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("one write in five seconds waits for it, for four seconds, and all are refused with that reason", async () => {
+    const lines: unknown[] = [];
+    const log = { info: (text: string) => lines.push(text), warn: (text: string) => lines.push(text) };
+    const on = { isSilent: true };
+    const answers = async () => (on.isSilent ? new Promise<Cluster>(() => undefined) : cluster);
+    const connect = patientConnect(answers, new Breaker({ now: Date.now, log }));
+    const options = { kruiseNamespace: "kruise-system", now: () => 1_000, sleep: async () => undefined };
+    const write = announcing({ ...options, connect })(() => ({ kind: "allowed" }));
+    const waits: number[] = [];
+    const outcomes = new Set<string>();
+    const ask = async () => {
+      const begun = Date.now();
+      outcomes.add(await Promise.resolve(write(request({}))).then(({ kind }) => kind, String));
+      waits.push(Date.now() - begun);
+    };
+    for (let at = 0; at < 30_000; at += 500) {
+      void ask();
+      await vi.advanceTimersByTimeAsync(500);
+    }
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect([...outcomes]).toEqual([
+      "Error: this write can't be announced to the pod webhooks in the ConfigMap sidecarset-announcements, try again: the API server has not answered within 4 s",
+    ]);
+    expect(waits.length).toBe(60);
+    expect(waits.filter((ms) => ms > 0).length).toBeLessThanOrEqual(8 + (30 / 9) * 8);
+    expect(Math.max(...waits)).toBe(4_000);
+    on.isSilent = false;
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await write(request({}))).toEqual({ kind: "allowed" });
+    expect(lines).toEqual([expect.stringContaining("does not answer in time"), "the API server answers in time again"]);
   });
 });

@@ -244,7 +244,7 @@ describe("an API server in trouble:", () => {
       info: (message: string) => said.push(message),
       warn: (message: string) => said.push(message),
     };
-    const breaker = new Breaker({ now: Date.now }, log);
+    const breaker = new Breaker({ now: Date.now, log });
     const on = {
       takesMs: 10 as number | undefined,
       failure: undefined as Error | undefined,

@@ -83,6 +83,32 @@ test.each<[string, (version: bigint) => string]>([
   },
 );
 
+test("reasons that take turns are one line of the log in ten seconds, and the last one is said in the end", async () => {
+  let passedMs = 10 * MINUTE;
+  let isRegistered = false;
+  const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
+  const metadata = { uid: "r", generation: 1, creationTimestamp: new Date().toISOString() };
+  const cluster = registeredAt(() => (isRegistered ? ({ metadata, webhooks } as KubernetesObject) : undefined));
+  const lines: unknown[] = [];
+  const log = { info: (text: string, more?: object) => void lines.push(more ?? text), warn: () => undefined };
+  const clocks = { now: () => Date.now() + passedMs, steady: () => passedMs };
+  const read = sidecarSetReader({ kruiseNamespace: KRUISE_NAMESPACE, log, ...clocks });
+  for (let nth = 0; nth < 10; nth++) {
+    await read(cluster);
+    isRegistered = !isRegistered;
+    passedMs += 2_000;
+  }
+  const unregistered = { because: "the registration does not announce every write of a SidecarSet" };
+  expect(lines.length).toBeLessThanOrEqual(2);
+  expect(lines[0]).toEqual(unregistered);
+  isRegistered = false;
+  for (let nth = 0; nth < 2; nth++) {
+    passedMs += 10_000;
+    await read(cluster);
+  }
+  expect(lines.at(-1)).toEqual(unregistered);
+});
+
 test("a new process begins all its reads at once, and knows a write that was announced after its list", async () => {
   const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
   const metadata = { uid: "r", generation: 1, creationTimestamp: new Date().toISOString() };

@@ -23,6 +23,7 @@ import {
   VALIDATE_STATEFUL_SET_PATH,
 } from "../server/paths.ts";
 import { type ClusterView, clusterView, type LiveView, type ViewOptions } from "../view/cluster-view.ts";
+import { Breaker, patientConnect } from "../view/fresh.ts";
 import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, recentNames, type Send } from "./hints.ts";
@@ -56,11 +57,12 @@ export function allWebhooks(options: WebhooksOptions) {
   const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;
   // Conflicts are looked for in what is there now.
   const present = clusterView({ ...options, freshnessMs: 0 });
+  const connect = patientConnect(options.connect, new Breaker(options));
   const { ofSidecarSets, ofPods } = hints({ send, log, now, sidecarSetNames: recentNames(options) });
   const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
-  const widened = options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation;
+  const widened = options.isKeepingRegistration ? widening({ now, connect, sleep })(validation) : validation;
   const validate = ofSidecarSets(widened);
-  const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
+  const recreate = containerRecreateAdmission({ connect, featureGates });
   return webhookApp({
     log,
     isKnown,
@@ -68,14 +70,14 @@ export function allWebhooks(options: WebhooksOptions) {
       [MUTATE_POD_PATH]: podAdmission({ view, featureGates, kruiseNamespace }),
       [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
       [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
-      [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(widened)),
+      [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ now, kruiseNamespace, connect, sleep })(widened)),
       [VALIDATE_SIDECARSET_PATH]: validate,
       [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
       [POD_STATUS_PATH]: ofPods,
       [MUTATE_RECREATE_REQUEST_PATH]: recreate,
       [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
       [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
-      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),
+      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect, featureGates }),
     },
     conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
     // No SidecarSets: to read those of an older version, the API server may need our conversion first.

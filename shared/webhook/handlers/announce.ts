@@ -86,7 +86,9 @@ function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> 
 
 /** Where there is no such ConfigMap no pod webhook goes by it, from a lease's time after it was taken away. */
 async function record(options: AnnouncingOptions, writes: readonly Write[]): Promise<void> {
-  const cluster = await options.connect();
+  const cluster = await options.connect().catch((error: unknown) => {
+    throw refused(error);
+  });
   const { sleep, random = Math.random } = options;
   for (let attempt = 1; ; attempt++) {
     const error = await tryToRecord(cluster, options, writes).catch((failure: unknown) => failure);

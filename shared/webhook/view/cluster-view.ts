@@ -2,7 +2,14 @@
 import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kubernetes.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
 import { ifThere } from "../../kube/error.ts";
-import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../../kube/port.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  CONTROLLER_REVISIONS,
+  NAMESPACES,
+  type Resource,
+  SIDECARSETS,
+} from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
 import type { Source } from "./announcement-trust.ts";
 import { Breaker, type Clocks, fresh, type Reader } from "./fresh.ts";
@@ -48,21 +55,25 @@ const MAX_KEYS = 1_000;
 
 /** Caches that may be lost at any time: nothing but speed depends on them. */
 export function clusterView(options: ViewOptions): LiveView {
-  const { connect, kruiseNamespace: namespace, freshnessMs, now, steady } = options;
-  const breakerOf = () => new Breaker({ now, ...(steady ? { steady } : {}) }, options.log);
-  const breaker = breakerOf();
+  const { connect, kruiseNamespace: namespace, freshnessMs, now } = options;
+  const breakerOf = ({ plural }: Resource) => new Breaker(options, plural);
+  const breaker = breakerOf(SIDECARSETS);
   const ofSidecarSets = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number) =>
     fresh({ read: async () => read(await connect()), holdsForMs, breaker });
   /** Makes a reader of one kind of object; the key says which object. */
-  const reading = <T>(read: (cluster: Cluster, key: string) => Promise<T>) => {
-    const own = breakerOf();
+  const reading = <T>(resource: Resource, read: (cluster: Cluster, key: string) => Promise<T>) => {
+    const own = breakerOf(resource);
     return byKey((key) =>
       fresh({ read: async () => read(await connect(), key), holdsForMs: () => freshnessMs, breaker: own }),
     );
   };
-  const namespaces = reading((cluster, name) => ifThere(cluster.get<Namespace>(NAMESPACES, { name })));
-  const configMaps = reading((cluster, name) => ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name })));
-  const revisions = reading((cluster, key) => lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted));
+  const namespaces = reading(NAMESPACES, (cluster, name) => ifThere(cluster.get<Namespace>(NAMESPACES, { name })));
+  const configMaps = reading(CONFIG_MAPS, (cluster, name) =>
+    ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name })),
+  );
+  const revisions = reading(CONTROLLER_REVISIONS, (cluster, key) =>
+    lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted),
+  );
   let source: ViewState["source"] = freshnessMs > 0 ? "kept" : "listed";
   const onSource = (now: Source) => {
     source = now;

@@ -1,4 +1,5 @@
 /** How old a value read from the cluster may be, and when it is read again: one read in flight at most, shared. */
+import type { Cluster } from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
 import { DeadlineError, within } from "../server/http.ts";
 import { PATIENCE_MS, SLOW_MS } from "./announcements.ts";
@@ -42,19 +43,27 @@ interface Last<T> {
   readonly fresh: Fresh<T>;
 }
 
+interface BreakerOptions extends Clocks {
+  /** absent: trouble is not told of */
+  readonly log?: Pick<Log, "info" | "warn"> | undefined;
+}
+
 /**
  * What the readers of one kind of objects know of an API server in trouble. Only what happens while a caller waits counts:
  * a reading in the background may take a minute because the process is frozen.
  */
 export class Breaker {
   readonly log: Pick<Log, "info" | "warn"> | undefined;
+  /** the kind of objects, for the log; absent: more than one */
+  readonly kind: string | undefined;
   /** absent: the last reading was in time */
   trouble: Trouble | undefined;
   readonly #clocks: Required<Clocks>;
 
-  constructor({ now, steady = () => performance.now() }: Clocks, log?: Pick<Log, "info" | "warn">) {
+  constructor({ now, steady = () => performance.now(), log }: BreakerOptions, kind?: string) {
     this.#clocks = { now, steady };
     this.log = log;
+    this.kind = kind;
   }
 
   /** True while callers do not wait for a reading. Those with nothing to go by do, unless there was no answer at all. */
@@ -94,6 +103,26 @@ export class Breaker {
   isTooOld({ wall, steady }: Moment): boolean {
     return !(Math.max(this.#clocks.now() - wall, this.#clocks.steady() - steady) <= STALE_MS);
   }
+}
+
+/** A cluster whose calls wait as long as a pod that has nothing to go by. After silence they fail at once for some seconds. */
+export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker): () => Promise<Cluster> {
+  const patiently = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (breaker.isResting(false)) throw breaker.trouble?.because;
+    const begun = breaker.moment();
+    const answer = await breaker.wait(false, call);
+    endTrouble(breaker, breaker.ageOf(begun));
+    return answer;
+  };
+  return async () => {
+    const cluster = await patiently(connect);
+    return {
+      ...cluster,
+      get: (...asked) => patiently(() => cluster.get(...asked)),
+      list: (...asked) => patiently(() => cluster.list(...asked)),
+      patch: (...asked) => patiently(() => cluster.patch(...asked)),
+    };
+  };
 }
 
 /** At once where the last value may still be used, which is what most requests find. */

@@ -20,7 +20,7 @@ import {
   readByName,
   withRead,
 } from "./listed-sidecarsets.ts";
-import { ignoresImpossible, saySource, type Unannounced } from "./trouble.ts";
+import { ignoresImpossible, type Said, saySource, type Unannounced } from "./trouble.ts";
 
 export interface HeldSidecarSets extends ListedSidecarSets {
   /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
@@ -44,13 +44,11 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   /** since announcements are gone by */
   let isListed = false;
   let isNew = true;
-  let said: Unannounced | undefined;
+  let said: Said | undefined;
   /** The log has what is slower than it could be, and its end. */
   const say = (why: Unannounced | undefined) => {
     options.onSource?.(why === undefined ? "announced" : "listed");
-    if (why === said) return;
-    said = why;
-    saySource(why, options.log);
+    if (why !== said?.why) said = saySource(said, why, options);
   };
 
   /** The list as new as all that is announced, but for announcements of what never was. */

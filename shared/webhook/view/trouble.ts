@@ -22,6 +22,7 @@ export interface Trouble {
 
 interface Troubled {
   readonly log: Pick<Log, "info" | "warn"> | undefined;
+  readonly kind: string | undefined;
   trouble: Trouble | undefined;
   moment(): Trouble["seen"];
 }
@@ -46,13 +47,13 @@ const LATE = "the API server does not answer in time: admissions go by what is k
  * @returns why, for those who are served or refused because of it
  */
 export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number, lateAfterMs: number): unknown {
-  const { trouble: before, log } = breaker;
+  const { trouble: before, log, kind } = breaker;
   const tookMs = Math.max(afterMs, lateAfterMs);
   const late = `the API server has not answered within ${lateAfterMs / 1_000} s`;
   const because = lateAfterMs > 0 ? new Error(late) : cause;
   const isSlow = tookMs >= SLOW_MS;
   const wasSaid = before?.isSaid === true;
-  if (isSlow && !wasSaid) log?.warn(LATE, { error: because });
+  if (isSlow && !wasSaid) log?.warn(LATE, { kind, error: because });
   const restMs = Math.min(tookMs * REST_FACTOR, MAX_REST_MS);
   // A second without an answer says no more than what was known of it before.
   const isShort = lateAfterMs > 0 && lateAfterMs < PATIENCE_MS;
@@ -63,10 +64,10 @@ export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number,
 
 /** A reading has succeeded, whether or not somebody waited: one in time ends it. */
 export function endTrouble(breaker: Troubled, tookMs: number): void {
-  const { trouble, log } = breaker;
+  const { trouble, log, kind } = breaker;
   if (trouble === undefined) return;
   breaker.trouble = tookMs >= SLOW_MS ? { ...trouble, isSilent: false } : undefined;
-  if (breaker.trouble === undefined && trouble.isSaid) log?.info("the API server answers in time again");
+  if (breaker.trouble === undefined && trouble.isSaid) log?.info("the API server answers in time again", { kind });
 }
 
 /** The warning about what is older than it should be. */
@@ -95,10 +96,27 @@ interface Says {
   readonly log?: Troubled["log"];
 }
 
-/** Says by which way SidecarSets are known: undefined: by announcements. */
-export function saySource(why: Unannounced | undefined, log: Troubled["log"]): void {
+/** What the log has last said of how SidecarSets are known. `why`: absent: by announcements */
+export interface Said {
+  readonly why: Unannounced | undefined;
+  readonly at: number;
+}
+
+/** Causes that take turns are no line for each pod: the one that lasts is said in the end. */
+const SAY_AGAIN_MS = 10_000;
+
+/** Says by which way SidecarSets are known now. `last`: absent: nothing was said yet */
+export function saySource(last: Said | undefined, why: Unannounced | undefined, { steady, log }: SaysWhen): Said {
+  const at = steady?.() ?? performance.now();
+  if (last !== undefined && at - last.at < SAY_AGAIN_MS) return last;
   if (why === undefined) log?.info("SidecarSets are known by announcements: pods wait for no list");
   else log?.info("SidecarSets are listed for each pod, or for all that come meanwhile", { because: BECAUSE[why] });
+  return { why, at };
+}
+
+interface SaysWhen {
+  readonly steady?: () => number;
+  readonly log?: Troubled["log"];
 }
 
 const BECAUSE: Readonly<Record<Unannounced, string>> = {
