@@ -255,6 +255,8 @@ describe("lint:", () => {
   });
 });
 
+const VALUE = "metadata.annotations['a.value.sidecarset.kruise.io/b.CONFIG']";
+
 it("lint names what kills pods beside what is refused, and beside what only a cluster can tell", () => {
   const spec = {
     containers: [
@@ -263,8 +265,14 @@ it("lint names what kills pods beside what is refused, and beside what only a cl
       { name: "b-2", image: "x:1" },
     ],
     updateStrategy: { maxUnavailable: "150%" },
+    volumes: [{ name: "files", downwardAPI: { items: [{ path: "a", fieldRef: { fieldPath: VALUE } }] } }],
   };
-  const doubts = [/"Nginx:1" is no image reference/, /two containers b-2/, /150% is more than all pods/];
+  const doubts = [
+    /"Nginx:1" is no image reference/,
+    /two containers b-2/,
+    /150% is more than all pods/,
+    /spec\.volumes\[0\]: a container may start again with the former file of a value/,
+  ];
   const revision = { customVersion: "v1", policy: "Always" };
   for (const more of [{}, { selector: {} }, { injectionStrategy: { revision } }]) {
     const found = said(set("a", { ...spec, ...more }));

@@ -1,4 +1,5 @@
 /** Finds what a SidecarSet may be stored with, though its pods would fail or be updated in another way than meant. */
+import { VALUE_ANNOTATION_SUFFIX } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
 import { isHotUpgradeIn, slotNames } from "../../pod/sidecar-containers.ts";
@@ -33,6 +34,7 @@ export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]):
     ...unknownType(sidecarSet),
     ...tooMany(sidecarSet),
     ...beyondReference(sidecarSet),
+    ...filesOfValues(sidecarSet),
   ].slice(0, MOST_DOUBTS);
 }
 
@@ -125,6 +127,17 @@ function tooMany({ spec: { updateStrategy = {} } }: SidecarSet): readonly string
     const percent = typeof share === "string" ? Number(/^(\d+)%$/.exec(share)?.[1] ?? 0) : 0;
     return percent > 100 ? [`spec.updateStrategy.${name}: ${share} is more than all pods; it counts as 100%`] : [];
   });
+}
+
+/** A kubelet does not wait for files before it starts a container again (docs/decisions/0023-files.md). */
+function filesOfValues({ spec }: SidecarSet): readonly string[] {
+  return (spec.volumes ?? []).flatMap((volume, index) =>
+    JSON.stringify(volume).includes(`${VALUE_ANNOTATION_SUFFIX}/`)
+      ? [
+          `spec.volumes[${index}]: a container may start again with the former file of a value: let it write the variable to a file (docs/values-in-place.md)`,
+        ]
+      : [],
+  );
 }
 
 // Decides which sidecars the creator of a pod can steer to do more than the pod itself may do.
