@@ -1,4 +1,4 @@
-/** Values that change in pods that run: what each container has in its environment, while its kubelet is killed at random. */
+/** Values that change in pods that run: what each container has in its environment and in its file, while its kubelet is killed at random. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -20,12 +20,18 @@ const PATIENCE_MS = 120_000;
 
 const envOf = (value: number) => ["LEVEL", "COLOR"].map((name) => ({ name, value: `v${value}` }));
 
-/** The values that its first process has; undefined: nothing runs in it just now. */
+/** Writes a variable to a file when it starts, as the recipes do for programs that read files only. */
+const WRITES =
+  "printf %s \"$COLOR\" >/tmp/color; touch /tmp/ready; trap 'exit 143' TERM; while :; do sleep 1000 & wait $!; done";
+const WRITER = { ...SIDECAR, command: ["/bin/sh", "-c", WRITES], env: envOf(1) };
+
+/** The values that its first process has, and its file; undefined: nothing runs in it just now. */
 async function environmentOf(scene: Scene, { metadata }: Pod): Promise<readonly string[] | undefined> {
   try {
     const place = { namespace: scene.name, pod: metadata?.name ?? "", container: SIDECAR.name };
-    const text = await runInside(place, "cat /proc/1/environ");
-    return ["LEVEL", "COLOR"].map((name) => new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(text)?.[1] ?? "");
+    const text = await runInside(place, "cat /tmp/ready /proc/1/environ /tmp/color");
+    const values = ["LEVEL", "COLOR"].map((name) => new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(text)?.[1] ?? "");
+    return [...values, text.slice(text.lastIndexOf("\0") + 1)];
   } catch {
     return undefined;
   }
@@ -75,7 +81,7 @@ it("no container runs values of two revisions, and no app restarts, while the ku
   timeout: 2 * PATIENCE_MS + RESTARTS * 10_000,
 }, async () => {
   const scene = await openScene({
-    containers: [{ ...SIDECAR, env: envOf(1) }],
+    containers: [WRITER],
     updateStrategy: { type: "RollingUpdate", maxUnavailable: PODS },
   });
   const key = IN_PLACE_ANNOTATION.replace("/", "~1");
@@ -97,7 +103,11 @@ it("no container runs values of two revisions, and no app restarts, while the ku
     for (const pod of await scene.pods()) {
       const release = recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], scene.name);
       const wanted = valuesByHash.get(release) ?? "";
-      expect(await whenItAnswers(scene, pod), `${pod.metadata?.name} after update ${update}`).toEqual([wanted, wanted]);
+      expect(await whenItAnswers(scene, pod), `${pod.metadata?.name} after update ${update}`).toEqual([
+        wanted,
+        wanted,
+        wanted,
+      ]);
     }
   }
   const { mixed, looks, kills } = await watched.end();
