@@ -78,6 +78,19 @@ it("the soak time begins again when a pod was not ready meanwhile, and the timeo
   expect(Date.now() - deletedAtMs).toBeGreaterThanOrEqual(600_000);
 });
 
+it("a soak time goes by the clock of the API server, whatever that of the caller says", async () => {
+  const all = await start("a", "b");
+  const behindMs = 86_400_000;
+  const late = (one: StandIn) => ({ ...one, cluster: { ...one.cluster, serverTimeMs: () => Date.now() - behindMs } });
+  const began = Date.now();
+  const { code } = await apply({ standIns: all.map(late), options: { soak: "30m" } }, 2);
+  expect([code, await versions(all)]).toEqual([0, ["2,2", "2,2"]]);
+  const [{ at = "", readyAt = "" } = {}, { at: next = "" } = {}] = await Promise.all(all.map(recordOf));
+  expect(Date.parse(at)).toBeLessThan(began - behindMs / 2);
+  expect(Date.parse(readyAt)).toBeLessThan(began - behindMs / 2);
+  expect(Date.parse(next) - Date.parse(readyAt)).toBeGreaterThanOrEqual(1_800_000);
+});
+
 it("a release that somebody else put into a cluster soaks there from when fleet apply sees it Ready", async () => {
   const all = await start("a", "b");
   await apply({ standIns: all }, 2);

@@ -134,6 +134,31 @@ it("fleet apply changes nothing where a GitOps tool writes another SidecarSet, o
   expect(await versions(all)).toEqual(["1,1", "1,1"]);
 });
 
+it("fleet status and fleet undo say that two contexts lead to one cluster, and undo goes back there once", async () => {
+  const [one] = await start("a");
+  if (one === undefined) throw new Error("no cluster");
+  await apply({ standIns: [one] }, 2);
+  const standIns = [one, { ...one, name: "other" }];
+  const seen = await status({ standIns });
+  expect([seen.code, seen.stderr]).toEqual([0, "other: it is the same cluster as a\n"]);
+  const { code, stdout } = await undo({ standIns });
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^a: back to revision 1 .*\nother: it is the same cluster as a: left as it is\n$/),
+  ]);
+  await eventually(async () => expect(await versions([one])).toEqual(["1,1"]));
+});
+
+it("fleet undo -o json has the clusters that could not go back, with the reason", async () => {
+  const all = await start("a", "b");
+  await apply({ standIns: all }, 2);
+  for (const one of all.slice(1)) one.trouble = "refuses";
+  const { code, stdout } = await undo({ standIns: all, output: "json" });
+  expect(code).toBe(1);
+  expect(stdout.match(/"cluster": ?"\w"/g)).toHaveLength(2);
+  expect(stdout).toMatch(/"cluster": ?"b",\s*"problem": ?"sidecarsets.apps.kruise.io .* is forbidden/);
+});
+
 it("a change of the strategy alone leaves the way back as it is", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2, { partition: 1 });

@@ -14,10 +14,10 @@ import type { Part } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import { type Command, Input } from "../command.ts";
 import {
-  clusterIdentity,
   type FleetMember,
   fieldsThatDiffer,
   forEachMember,
+  identitiesOf,
   type MemberStanding,
   namedMembers,
   patchMember,
@@ -31,6 +31,8 @@ import {
   shortList,
   storeReadyAt,
   storeRelease,
+  timeAt,
+  twinsOf,
 } from "../input/fleet-members.ts";
 import { readGivenSets } from "../input/given-set.ts";
 import { standingOf } from "../input/progress.ts";
@@ -122,21 +124,20 @@ export async function applyFleet(input: Input, session: Session, fleet: Fleet): 
   // A mistyped option is refused before anything is written.
   for (const option of ["soak", "timeout"]) input.durationMs(option);
   const read = await readEachMember(members, (member) => judgeMember(member, release));
-  const twice = read.findIndex((one, index) => isTwin(one, read.slice(0, index)));
+  const twins = twinsOf(members, read);
   const plan = read.map((one, index): PlannedMember => {
     const cluster = members[index]?.name ?? "";
     if (one instanceof Error) return { cluster, changes: [], problem: withoutSecrets(one.message) };
-    const other = members[read.findIndex((before) => isTwin(one, [before]))]?.name;
-    return index === twice
-      ? { cluster, changes: [], problem: `it is the same cluster as ${other}; leave one out` }
-      : { cluster, changes: one.changes };
+    const twin = twins[index];
+    if (twin === undefined) return { cluster, changes: one.changes };
+    return { cluster, changes: [], problem: `${sameAs(twin)}; leave one out` };
   });
   showPlan(session, plan, release);
   const problems = plan.filter(({ problem }) => problem !== undefined);
   for (const { cluster, problem } of problems) session.screen.warn(`${cluster}: ${problem}`);
   if (problems.length > 0) {
     session.screen.warn(`Nothing was changed: ${problems.length} of ${counted(plan.length, "cluster")} cannot get it.`);
-    return twice >= 0 || read.some((one) => one instanceof CliError) ? 2 : 1;
+    return twins.some((twin) => twin !== undefined) || read.some((one) => one instanceof CliError) ? 2 : 1;
   }
   return isDryRun ? 0 : takeThroughAll(input, session, fleet);
 }
@@ -166,9 +167,9 @@ interface Judged extends MemberStanding {
 
 /** Has the API server and its webhooks try the change, without storing it. @throws CliError or KubeError */
 async function judgeMember(member: FleetMember, release: Release): Promise<Judged> {
-  const [standing, identity] = await Promise.all([readStanding(member, release.name), clusterIdentity(member)]);
+  const standing = await readStanding(member, release.name);
+  const identities = await identitiesOf(standing);
   const changes = planMember(standing, release);
-  const identities = [identity, standing.stored?.metadata?.uid].filter((uid) => uid !== undefined);
   if (changes.length === 0) return { ...standing, changes, identities };
   const other = fieldsThatDiffer(await storeRelease(standing, release, { dryRun: true }), release);
   if (other.length === 0) return { ...standing, changes, identities };
@@ -177,12 +178,7 @@ async function judgeMember(member: FleetMember, release: Release): Promise<Judge
   );
 }
 
-function isTwin(one: Judged | Error, others: readonly (Judged | Error)[]): boolean {
-  if (one instanceof Error) return false;
-  return others.some(
-    (other) => !(other instanceof Error) && other.identities.some((uid) => one.identities.includes(uid)),
-  );
-}
+const sameAs = (name: string) => `it is the same cluster as ${name}`;
 
 function showPlan(session: Session, plan: readonly PlannedMember[], { name, digest }: Release): void {
   const shown = { sidecarSet: name, release: digest, clusters: plan };
@@ -253,7 +249,7 @@ async function lookAtMember(member: FleetMember, release: Release, { soakMs, isS
     ...(waitMs === undefined ? {} : { waitMs }),
   });
   const code = watchCode({ sidecarSet, progress });
-  const now = nowText();
+  const now = timeAt(await member.connect());
   const readyAt = record?.readyAt ?? now;
   const leftMs = soakMs - 1_000 * (secondsBetween(readyAt, now) ?? 0);
   // As with waves: the time starts again. What has soaked once is not asked to do so again.
@@ -303,13 +299,14 @@ function showStop(session: Session, { members, release }: Fleet, index: number):
 }
 
 export async function statusOfFleet(session: Session, members: readonly FleetMember[], name: string): Promise<number> {
-  const read = await readEachMember(members, (member) => readStanding(member, name));
+  const read = await readEachMember(members, (member) => readIdentified(member, name));
+  const twins = twinsOf(members, read);
   const all = read.map((one, index) => {
     const cluster = members[index]?.name ?? "";
     if (one instanceof Error) return { cluster, problem: withoutSecrets(one.message) };
     const [row] = one.stored === undefined ? [] : setRows([one.stored]);
     const isCurrent = one.stored !== undefined && one.record?.to === releaseHash(revisionData(one.stored));
-    return { cluster, row, record: isCurrent ? one.record : undefined };
+    return { cluster, row, record: isCurrent ? one.record : undefined, sameAs: twins[index] };
   });
   const now = nowText();
   session.print(all, (screen) => {
@@ -321,6 +318,8 @@ export async function statusOfFleet(session: Session, members: readonly FleetMem
     });
     printTable(screen, ["CLUSTER", "RELEASE", ...HEADINGS.slice(1)], rows, "STATE");
   });
+  for (const [index, twin] of twins.entries())
+    if (twin !== undefined) session.screen.warn(`${members[index]?.name}: ${sameAs(twin)}`);
   if (all.some(({ problem }) => problem !== undefined)) return NOT_READ;
   return all.some(({ row }) => row?.verdict !== undefined && natureOf(row.verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
 }
@@ -328,10 +327,14 @@ export async function statusOfFleet(session: Session, members: readonly FleetMem
 /** @returns the exit code: 1 where a cluster could not be told to go back */
 export async function undoFleet(input: Input, session: Session, members: readonly FleetMember[]): Promise<number> {
   const name = input.argument(0);
-  const done = await forEachMember(members, (member) => undoMember(input, member, name));
+  const twins = twinsOf(members, await readEachMember(members, (member) => readIdentified(member, name)));
+  const done = await forEachMember(members, (member) => {
+    const twin = twins[members.indexOf(member)];
+    return twin === undefined ? undoMember(input, member, name) : leftOut(twin);
+  });
   for (const [index, one] of done.entries()) {
     const { name: cluster = "", session: own = session } = members[index] ?? {};
-    if (one instanceof Error) own.screen.warn(`not undone: ${one.message}`);
+    if (one instanceof Error) sayFailed(own, cluster, withoutSecrets(one.message));
     else sayUndone(own, cluster, one);
   }
   if (done.every((one) => !(one instanceof Error) && one.isMissing))
@@ -345,6 +348,18 @@ export async function undoFleet(input: Input, session: Session, members: readonl
 /** Where there is nothing to go back to, it is the same next time. */
 function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
+}
+
+const leftOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameAs(twin)}: left as it is`, notes: [] });
+
+async function readIdentified(member: FleetMember, name: string) {
+  const standing = await readStanding(member, name);
+  return { ...standing, identities: await identitiesOf(standing) };
+}
+
+function sayFailed(own: Session, cluster: string, problem: string): void {
+  if (own.output !== "table") own.printNext({ cluster, problem });
+  own.screen.warn(`not undone: ${problem}`);
 }
 
 function sayUndone(own: Session, cluster: string, one: UndoneMember): void {

@@ -15,6 +15,7 @@ import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../../shared/go/json/json-object.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { secondText } from "../../../shared/time-text.ts";
 import { within } from "../../../shared/webhook/server/http.ts";
 import { CliError } from "../../terminal/error.ts";
 import type { Input } from "../command.ts";
@@ -139,13 +140,36 @@ export async function readStanding(member: FleetMember, name: string): Promise<M
 }
 
 /** The identity of a cluster: two contexts may lead to the same one. Undefined: it may not be read. */
-export async function clusterIdentity(member: FleetMember): Promise<string | undefined> {
+async function clusterIdentity(member: FleetMember): Promise<string | undefined> {
   const cluster = await member.connect();
   const one = await cluster.get<Namespace>(NAMESPACES, { name: "kube-system" }).catch((error: unknown) => {
     if (isKubeError(error, 403)) return undefined;
     throw error;
   });
   return one?.metadata?.uid;
+}
+
+/** What a cluster is known by, whichever context leads there. @throws KubeError */
+export async function identitiesOf({ member, stored }: MemberStanding): Promise<readonly string[]> {
+  return [await clusterIdentity(member), stored?.metadata?.uid].filter((uid) => uid !== undefined);
+}
+
+/** For each member the name of one before it that leads to the same cluster; undefined: none is known. */
+export function twinsOf(
+  members: readonly FleetMember[],
+  read: readonly ({ readonly identities: readonly string[] } | Error)[],
+): readonly (string | undefined)[] {
+  const identities = read.map((one) => (one instanceof Error ? [] : one.identities));
+  return identities.map((own, index) => {
+    const first = identities.findIndex((others) => others.some((uid) => own.includes(uid)));
+    return first === -1 || first === index ? undefined : members[first]?.name;
+  });
+}
+
+/** By the clock of the API server: all callers share it, so that a wrong clock of one shortens no soak time. */
+export function timeAt(cluster: Cluster): string {
+  const ms = cluster.serverTimeMs?.();
+  return ms === undefined ? nowText() : secondText(ms);
 }
 
 function fleetRecord({ metadata }: SidecarSet): FleetRecord | undefined {
@@ -251,6 +275,7 @@ export async function storeRelease(
   options: { readonly dryRun?: boolean } = {},
 ): Promise<SidecarSet> {
   const { sidecarSet, digest } = release;
+  const cluster = await member.connect();
   const to = releaseHash(revisionData(sidecarSet));
   const before = stored === undefined ? "" : releaseHash(revisionData(stored));
   // A record of another release says nothing of when this one came, or was Ready.
@@ -261,10 +286,9 @@ export async function storeRelease(
     from: before === to && record?.to === to ? record.from : before,
     to,
     keys: keysOf(sidecarSet),
-    at: isSame ? record.at : nowText(),
+    at: isSame ? record.at : timeAt(cluster),
     ...(isSame && record.readyAt ? { readyAt: record.readyAt } : {}),
   };
-  const cluster = await member.connect();
   if (stored === undefined) {
     const metadata = { ...sidecarSet.metadata, annotations: recordedIn(sidecarSet.metadata?.annotations, next) };
     return cluster.create<SidecarSet>(SIDECARSETS, { ...sidecarSet, metadata }, options).catch((error: unknown) => {
