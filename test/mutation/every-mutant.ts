@@ -1,9 +1,9 @@
 /** A test runner that repeats each test with every mutant that the test reaches. Modules are loaded only once for it. */
 import { appendFileSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { configureGlobal } from "fast-check";
-import { type RunnerTestCase, TestRunner } from "vitest";
+import { type RunnerTestCase, type RunnerTestSuite, TestRunner } from "vitest";
 import { fileOf } from "./durations.ts";
-import { type Outcome, PATHS, readLines, readOutcomes, VECTORS } from "./killers.ts";
+import { type Outcome, PATHS, readLines, readOutcomes, SURVIVORS, VECTORS } from "./killers.ts";
 
 /** Switches of Stryker, which instrumented code reads. */
 interface Switches {
@@ -20,12 +20,10 @@ const switches: Switches = {};
 const MOST_HITS = 100;
 /** A promise may take ten times as long as without a mutant, and so much more. */
 const PATIENCE_MS = 2_000;
-/** With so many killers known a mutant is not tried again. */
-const ENOUGH_KILLERS = 3;
 /** A mutant that so many vectors of one kind leave alive is left to the other kinds. */
 const MOST_TRIES = 8;
-/** Slower tests stay: with every mutant they would run for hours. */
-const MOST_MS = 60;
+/** With so many killers known a mutant is not tried again, and slower tests stay: with every mutant they would run for hours. */
+const [ENOUGH, MOST_MS] = process.env[SURVIVORS] ? [1, 1_500] : [3, 60];
 
 const memories: (() => void)[] = [];
 
@@ -66,8 +64,8 @@ const now = openSync(PATHS.now, "w");
 
 function countKillers(file: string, killed: readonly string[]): void {
   for (const id of killed) {
-    const count = isVector(file) ? ENOUGH_KILLERS : increment(killers, id);
-    if (count >= ENOUGH_KILLERS) settled.add(id);
+    const count = isVector(file) ? ENOUGH : increment(killers, id);
+    if (count >= ENOUGH) settled.add(id);
   }
 }
 
@@ -133,12 +131,55 @@ async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<reado
   return (await passes(run, mostMs)) ? killed : undefined;
 }
 
+/** Suites from the file down to the test. */
+function suitesOf(test: RunnerTestCase): readonly RunnerTestSuite[] {
+  const suites: RunnerTestSuite[] = [];
+  for (let suite = test.suite; suite && suite !== test.file; suite = suite.suite) suites.unshift(suite);
+  return [test.file, ...suites];
+}
+
+/** In turn; what they return undoes them. */
+async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given: A) => unknown)[], ...given: A) {
+  const undo: (() => unknown)[] = [];
+  for (const hook of hooks) {
+    const returned = await hook(...given);
+    if (typeof returned === "function") undo.unshift(returned as () => unknown);
+  }
+  return () => runHooks(undo);
+}
+
+/** A test with what its suites do before and after each, and before and after all: objects of the run before are gone. */
+function whole(test: RunnerTestCase): () => Promise<void> {
+  const hooks = suitesOf(test).map((suite) => TestRunner.getSuiteHooks(suite));
+  const ofAll = <K extends keyof (typeof hooks)[number]>(name: K) => hooks.map((those) => those[name]);
+  const testFn = TestRunner.getTestFn(test);
+  return async () => {
+    const undoAll = await runHooks(ofAll("beforeAll").flat(), test.file);
+    const undo = await runHooks(ofAll("beforeEach").flat(), test.context, test.file);
+    try {
+      await testFn();
+    } finally {
+      await runHooks(ofAll("afterEach").toReversed().flat(), test.context, test.file);
+      await undo();
+      await runHooks(ofAll("afterAll").toReversed().flat(), test.file);
+      await undoAll();
+    }
+  };
+}
+
+/** Other tests of its file need what is done before all. */
+async function beginAgain(test: RunnerTestCase): Promise<void> {
+  const hooks = suitesOf(test).flatMap((suite) => TestRunner.getSuiteHooks(suite).beforeAll);
+  await runHooks(hooks, test.file);
+}
+
 export default class EveryMutant extends TestRunner {
   async runTask(test: RunnerTestCase): Promise<void> {
     const file = fileOf(test.file.filepath).slice(1);
     const place = { file, line: test.location?.line ?? 0, title: test.fullTestName };
     if (done.has(keyOf(place))) return;
-    const killed = await killedBy(test, TestRunner.getTestFn(test));
+    const killed = await killedBy(test, whole(test));
+    await beginAgain(test);
     countKillers(file, killed ?? []);
     const outcome: Outcome = { ...place, isMeasured: killed !== undefined, killed: killed ?? [] };
     appendFileSync(PATHS.outcomes, `${JSON.stringify(outcome)}\n`);

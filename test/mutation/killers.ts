@@ -1,4 +1,4 @@
-/** What `npm run mutation -- --redundant` writes down in `reports/mutation`: the mutants, and which tests kill them. */
+/** What `npm run mutation -- --redundant` and `--survivors` write down in `reports/mutation`: the mutants, and which tests kill them. */
 import { existsSync, readFileSync } from "node:fs";
 
 export interface Outcome {
@@ -17,9 +17,22 @@ export const VECTORS = "test/mutation/vectors.test.ts";
 /** In the environment: the folders and files of which the mutants are, with a space between them. */
 export const SOURCES = "MUTATED_SOURCES";
 
+/** In the environment: one killer is enough, and slower tests are worth their time. */
+export const SURVIVORS = "MUTATED_SURVIVORS";
+
+/** A change of the code. `line` counts from 1. */
+export interface Mutant {
+  readonly id: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly replacement: string;
+}
+
 const path = (name: string) => `reports/mutation/redundant-${name}`;
 
 export const PATHS = {
+  mutants: path("mutants.jsonl"),
   outcomes: path("outcomes.jsonl"),
   /** mutants that ran on without end, one a line */
   endless: path("endless.txt"),
@@ -32,3 +45,4 @@ export function readLines(file: string): readonly string[] {
 }
 
 export const readOutcomes = (): readonly Outcome[] => readLines(PATHS.outcomes).map((line) => JSON.parse(line));
+export const readMutants = (): readonly Mutant[] => readLines(PATHS.mutants).map((line) => JSON.parse(line));

@@ -1,6 +1,7 @@
 /**
  * `npm run mutation -- kube …`: Stryker on one directory of `shared`, the core unless it is named; the rest is Stryker's.
- * Before it the tests are run once, for how long each takes. `--redundant` asks which tests find nothing alone.
+ * Before it the tests are run once, for how long each takes. `--redundant` asks which tests find nothing alone,
+ * `--survivors` which changes no test finds.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -8,7 +9,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DURATIONS, MEASURING } from "./durations.ts";
 import { isPart, VARIABLE } from "./parts.ts";
-import { searchRedundant } from "./redundant.ts";
+import { searchRedundant, searchSurvivors } from "./redundant.ts";
 
 const [first, ...others] = process.argv.slice(2);
 const [part, options] = isPart(first) ? [first, others] : ["core", process.argv.slice(2)];
@@ -34,4 +35,5 @@ function isMeasured(): boolean {
 
 const mutate = () => run("@stryker-mutator/core", "bin/stryker.js", ["run", ...options], named);
 if (first === "--redundant") await searchRedundant(others);
+else if (first === "--survivors") await searchSurvivors(others);
 else process.exitCode = isMeasured() ? mutate() : 1;

@@ -1,10 +1,10 @@
 /** Runs tests on code that contains all mutants at once; every-mutant.ts switches them on, one at a time. */
-import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { SOURCES, VECTORS } from "./killers.ts";
+import { type Mutant, PATHS, SOURCES, VECTORS } from "./killers.ts";
 import { MUTATED, PARTS, type Part } from "./parts.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -20,7 +20,13 @@ async function instrument(): Promise<ReadonlyMap<string, string>> {
     return { name: path, content: readFileSync(path, "utf8"), mutate: true };
   });
   const options = { plugins: null, excludedMutations: [], ignorers: [] };
-  const { files } = await new Instrumenter(SILENT as never).instrument(texts, options);
+  const { files, mutants } = await new Instrumenter(SILENT as never).instrument(texts, options);
+  const lines = mutants.map(({ id, fileName, location, replacement }) => {
+    const { line, column } = location.start;
+    const mutant: Mutant = { id, file: relative(root, fileName), line, column, replacement: replacement ?? "" };
+    return `${JSON.stringify(mutant)}\n`;
+  });
+  writeFileSync(join(root, PATHS.mutants), lines.join(""));
   return new Map(files.map(({ name, content }) => [name, countOnce(forgetful(content))]));
 }
 

@@ -1,12 +1,13 @@
 /**
  * `npm run mutation -- --redundant core shared/core/injection test/core/inject`: the tests below the last folders that
  * find no mutant of the first ones alone, beside each other (and the vectors, if they are named too).
+ * `--survivors core …`: the mutants that none of these tests finds.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
-import { type Outcome, PATHS, readLines, readOutcomes, SOURCES, VECTORS } from "./killers.ts";
+import { type Outcome, PATHS, readLines, readMutants, readOutcomes, SOURCES, SURVIVORS, VECTORS } from "./killers.ts";
 import { VARIABLE } from "./parts.ts";
 
 /** A loop that a mutant has made endless blocks the whole process, and is stopped from outside. */
@@ -14,6 +15,8 @@ const ENDLESS_MS = 30_000;
 const LOOK_MS = 1_000;
 /** A process that runs out of memory starts again without its mutant; more often it is not the mutants. */
 const MOST_RUNS = 60;
+/** Characters of a replacement. */
+const SHOWN = 100;
 
 const mutantNow = () => (existsSync(PATHS.now) ? readLines(PATHS.now)[0]?.split(" ")[0] : undefined);
 
@@ -90,14 +93,39 @@ function sayRedundant(candidates: readonly Candidate[]): void {
   process.stdout.write(`\n${redundant.size} of ${candidates.length} tests find nothing alone of ${killed} mutants\n`);
 }
 
-export async function searchRedundant([part = "core", ...paths]: readonly string[]): Promise<void> {
-  const sources = paths.filter((path) => path.startsWith("shared/"));
+/** What a module computes while it loads is no test's doing, so its mutants count as survivors here. */
+function saySurvivors(): void {
+  const killed = new Set([...readLines(PATHS.endless), ...readOutcomes().flatMap((outcome) => outcome.killed)]);
+  const mutants = readMutants();
+  const survivors = mutants.filter(({ id }) => !killed.has(id));
+  for (const { file, line, column, replacement } of survivors)
+    process.stdout.write(`${file}:${line}:${column}: ${replacement.replaceAll(/\s+/g, " ").slice(0, SHOWN)}\n`);
+  const unmeasured = readOutcomes().filter(({ isMeasured }) => !isMeasured).length;
+  process.stdout.write(
+    `\n${mutants.length - survivors.length} of ${mutants.length} mutants are found; ${unmeasured} tests could not be repeated\n`,
+  );
+}
+
+async function searchKillers(
+  [part = "core", ...paths]: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+): Promise<readonly string[]> {
   const tests = paths.filter((path) => path.startsWith("test/"));
+  const sources = paths.filter((path) => !tests.includes(path));
   mkdirSync(dirname(PATHS.now), { recursive: true });
   for (const path of Object.values(PATHS)) rmSync(path, { force: true });
   const vitest = fileURLToPath(import.meta.resolve("vitest/package.json")).replace("package.json", "vitest.mjs");
   const argv = [vitest, "run", "--config", "test/mutation/redundant.config.ts", ...tests];
-  const env = { ...process.env, [VARIABLE]: part, [SOURCES]: sources.join(" ") };
+  const env = { ...process.env, [VARIABLE]: part, [SOURCES]: sources.join(" "), ...more };
   for (let runs = 0; runs < MOST_RUNS; runs++) if (await runOnce(argv, env)) break;
-  sayRedundant(readCandidates(sources));
+  return sources;
+}
+
+export async function searchRedundant(words: readonly string[]): Promise<void> {
+  sayRedundant(readCandidates(await searchKillers(words)));
+}
+
+export async function searchSurvivors(words: readonly string[]): Promise<void> {
+  await searchKillers(words, { [SURVIVORS]: "1" });
+  saySurvivors();
 }
