@@ -89,7 +89,10 @@ export function isRestarted({ containerID, state }: ContainerStatus, { id, since
   if (containerID === undefined || containerID === id) return false;
   const startedAt = state?.running?.startedAt;
   if (now === undefined || !startedAt || (secondsBetween(since, startedAt) ?? 0) >= 0) return true;
-  return (secondsBetween(since, now) ?? 0) >= DOUBTED_SECONDS;
+  const waited = secondsBetween(since, now) ?? 0;
+  // A write of the future: its pass had a clock that was ahead. When it was is not known; that it is long ago is.
+  if (waited < -DOUBTED_SECONDS) return (secondsBetween(startedAt, now) ?? 0) >= 2 * DOUBTED_SECONDS;
+  return waited >= DOUBTED_SECONDS;
 }
 
 /** A kubelet that could not pull has seen the last write. */

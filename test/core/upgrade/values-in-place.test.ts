@@ -481,6 +481,13 @@ describe("completion", () => {
     expect(seen(status, "2026-11-30T10:01:00Z").isConsistent, "a node whose clock is behind").toBe(true);
   });
 
+  it("a write by a pass whose clock is ahead holds a pod up for two minutes, not for as long as its clock is ahead", () => {
+    const state = { running: { startedAt: "2026-11-30T08:00:10Z" } };
+    const done = (now: string) => seen({ containerID: "containerd://agent-2", state }, now).isConsistent;
+    expect([done("2026-11-30T08:02:09Z"), done("2026-11-30T08:02:10Z")]).toEqual([false, true]);
+    expect(done("2026-11-30T09:59:30Z"), "within what clocks differ by").toBe(false);
+  });
+
   it("two tags of one image are done when the container has restarted", () => {
     const tagged = stored({ image: "agent:same" });
     const pod = upgraded(running(stored()), tagged);
