@@ -40,9 +40,12 @@ const done = (name: string) =>
   podOf({ name, hash: NEW_HASH, image: "reg/sc:v3", statuses: statuses("reg/sc:v3", "v3") });
 const old = (name: string) => podOf({ name });
 
-function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
+function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}, settings = CONTEXT.settings) {
   const sidecarSet = sidecarSetOf({ containers: [{ name: "sc", image: "reg/sc:v3" }], updateStrategy });
-  const { summary, status, failing } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [] }, CONTEXT);
+  const { summary, status, failing } = decide(
+    { ...UNTOUCHED, sidecarSet, pods, revisions: [] },
+    { ...CONTEXT, settings },
+  );
   const conditions = conditionsOf(
     { ...sidecarSet, status },
     { summary, failing, missed: [], latestRevision: "r" },
@@ -83,8 +86,8 @@ describe("pods in flight from an older release:", () => {
 });
 
 /** An older release took it down, and it is not back. */
-function leftDown(why?: string): Pod {
-  const pod = takenDown(podOf({ name: "left", image: "reg/sc:v2", isReady: false }));
+function leftDown(why?: string, name = "left"): Pod {
+  const pod = takenDown(podOf({ name, image: "reg/sc:v2", isReady: false }));
   const waiting = why === undefined ? {} : { state: { waiting: { reason: why } } };
   const containerStatuses = statuses("reg/sc:v2", "").map((one) =>
     one.name === "sc" ? { ...one, ready: false, ...waiting } : one,
@@ -118,6 +121,21 @@ describe("pods that an older release left down:", () => {
 
   test("a release that goes on is Updating while it reaches the pods that an older release left down", () => {
     expect(look([leftDown("ImagePullBackOff"), old("c")]).ready).toBe("False Updating");
+  });
+
+  test("a SidecarSet is Degraded while failing pods of an older release use more than the whole budget", () => {
+    const down = ["a", "b", "c"].map((name) => leftDown("ImagePullBackOff", name));
+    const settings = { ...CONTEXT.settings, StrictMaxUnavailable: true };
+    const labels = { first: "yes" };
+    const weightPriority = [{ weight: 1, matchSelector: { matchLabels: labels } }];
+    const pods = [...down, podOf({ name: "d", labels })];
+    const { summary, ready, degraded } = look(
+      pods,
+      { maxUnavailable: 2, priorityStrategy: { weightPriority } },
+      settings,
+    );
+    expect([summary.hold, summary.selected, summary.used]).toEqual(["budget", 0, 3]);
+    expect([ready, degraded]).toEqual(["False Degraded", "True PodsFail"]);
   });
 });
 

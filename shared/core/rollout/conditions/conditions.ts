@@ -146,10 +146,15 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
   const { failing, summary } = standing;
   if (failing.length > 0)
     return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${failingText(failing)}`);
-  // A release that goes on reaches them first.
-  if (summary.leftDown?.areFailing && progressing(standing, sidecarSet).status === "False")
+  // A release that goes on reaches them first, unless it waits for them alone.
+  if (summary.leftDown?.areFailing && (areAwaited(summary) || progressing(standing, sidecarSet).status === "False"))
     return yes("PodsFail", leftDownText(summary.leftDown));
   return no("AsExpected", "no pod with the latest sidecars fails");
+}
+
+/** Only pods that an older release took down use the budget, and none of them has its turn. */
+function areAwaited({ hold, selected, used, down, leftDown }: Summary): boolean {
+  return EFFECTS[hold].waitsForPods === true && selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
 }
 
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
