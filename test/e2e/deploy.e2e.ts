@@ -232,6 +232,16 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("Done: 1 change.");
   });
 
+  it("begins no stage of a file where one of them cannot be deployed", async () => {
+    const file = join(scene.folder, "stages.json");
+    await writeFile(file, JSON.stringify([{ stage: "prod" }, { stage: "other", param: ["alarm-above=x"] }]));
+    const writes = kubectlWrites().length;
+    const { code, text } = await scene.deploy(["--stages", file]);
+    expect([code, text]).toEqual([2, expect.stringContaining("Nothing was begun: stage other cannot be deployed.")]);
+    expect(text).toMatch(/^Stage prod$/m);
+    expect(kubectlWrites()).toHaveLength(writes);
+  });
+
   it("counts what its functions have reserved already to what they may have", async () => {
     const reserved = (count: number) => ["--param", `reserved-concurrency=mutate-pod=${count}`];
     expect((await scene.deploy(reserved(600))).code).toBe(0);

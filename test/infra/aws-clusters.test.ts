@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { checkEnvironment } from "../../infra/aws/check-environment.ts";
-import { parseOptions } from "../../infra/aws/deploy/options.ts";
+import { parseStages } from "../../infra/aws/deploy/options.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
@@ -325,6 +325,6 @@ describe("errors of --param clusters:", () => {
 
   test("deploy:all refuses --param clusters", () => {
     const args = ["--region", "eu-central-1", "--cluster", "shop", "--param", "clusters=clusters.json"];
-    expect(() => parseOptions(args)).toThrow("--param clusters takes steps that deploy:all does not know");
+    expect(() => parseStages(args, () => "")).toThrow("--param clusters takes steps that deploy:all does not know");
   });
 });

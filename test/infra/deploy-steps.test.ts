@@ -1,8 +1,9 @@
 /** Steps of a deployment that leave nothing behind and take nothing away, also when they fail. */
 import { expect, test } from "vitest";
 import type { Aws, Stack } from "../../infra/aws/deploy/aws.ts";
-import { Changes, type Deployment } from "../../infra/aws/deploy/deployment.ts";
+import { Changes, type Deployment, throughStages } from "../../infra/aws/deploy/deployment.ts";
 import { letIn } from "../../infra/aws/deploy/functions.ts";
+import { type DeployOptions, parseStages } from "../../infra/aws/deploy/options.ts";
 import { injectFirstPod } from "../../infra/aws/deploy/verify.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { roleId } from "../../infra/aws/names.ts";
@@ -52,4 +53,79 @@ test("the SidecarSet that tries the first pod is deleted with its ledger when th
     "delete sidecarset sidecarset-first-pod --ignore-not-found --wait=false",
     "-n kruise-system delete configmap sidecarset-ledger-sidecarset-first-pod --ignore-not-found --wait=false",
   ]);
+});
+
+const FILE = JSON.stringify([
+  { stage: "test", region: "eu-central-1", cluster: "shop-test", param: ["log-level=warn", "site=https://x.example"] },
+  { stage: "eu", region: "eu-central-1", cluster: "shop", context: "eu", "failure-policy": "Fail" },
+  { stage: "us", region: "us-east-1", cluster: "shop" },
+]);
+const stagesOf = (text: string, ...args: readonly string[]) =>
+  parseStages(["--stages=stages.json", ...args], () => text) ?? [];
+
+test("--stages reads each stage of the file with its own options and those beside it", () => {
+  const all = stagesOf(FILE, "--dry-run", "--param", "alarm-topic=");
+  expect(all.map(({ stage, region, cluster }) => [stage, region, cluster])).toEqual([
+    ["test", "eu-central-1", "shop-test"],
+    ["eu", "eu-central-1", "shop"],
+    ["us", "us-east-1", "shop"],
+  ]);
+  expect(all.every(({ isDryRun, parameters }) => isDryRun && parameters.get("alarm-topic") === "")).toBe(true);
+  expect(all.map(({ parameters }) => parameters.get("log-level"))).toEqual(["warn", undefined, undefined]);
+  expect(all.map(({ context, failurePolicy }) => [context, failurePolicy])[1]).toEqual(["eu", "Fail"]);
+});
+
+test.each([
+  ["{}", "--stages stages.json has no list of stages, such as ["],
+  ["[", "--stages stages.json cannot be read: "],
+  ["[[]]", "--stages stages.json, stage 1: write options by their names"],
+  ['[{"stage": 1}]', "stage 1: stage is no option with a text"],
+  ['[{"region": "eu-central-1", "cluster": "shop", "regoin": "x"}]', "stage 1: Unknown option '--regoin'"],
+  ['[{"region": "eu-central-1"}]', "stage 1: --region and --cluster are needed"],
+  [FILE.replace('"us"', '"eu"').replace("us-east-1", "eu-central-1"), "stage eu of eu-central-1 is there twice"],
+])("--stages refuses %s", (text, sentence) => {
+  expect(() => stagesOf(text)).toThrow(sentence);
+});
+
+/** Runs the stages; those of `failing` cannot be looked at, or not be deployed. */
+async function run(failing: { readonly look?: string; readonly deploy?: string }) {
+  const done: string[] = [];
+  const warnings: string[] = [];
+  const told = {
+    line: () => undefined,
+    warn: (text: string) => warnings.push(text),
+  } as unknown as Deployment["screen"];
+  const step =
+    (verb: "look" | "deploy") =>
+    async ({ stage }: DeployOptions) => {
+      if (failing[verb] === stage) throw new Error(`${verb} failed`);
+      done.push(`${verb} ${stage}`);
+    };
+  const ended = throughStages(stagesOf(FILE), told, { look: step("look"), deploy: step("deploy") });
+  const error = await ended.then(() => undefined, String);
+  return { done, warnings, error };
+}
+
+test("stages are deployed one after another, once each of them can be", async () => {
+  const looked = ["look test", "look eu", "look us"];
+  expect(await run({})).toEqual({
+    done: [...looked, "deploy test", "deploy eu", "deploy us"],
+    warnings: [],
+    error: undefined,
+  });
+  expect(await run({ look: "us" })).toEqual({
+    done: looked.slice(0, 2),
+    warnings: ["Nothing was begun: stage us cannot be deployed."],
+    error: "Error: look failed",
+  });
+});
+
+test("no stage follows one that failed, and the last words say where it stands", async () => {
+  expect(await run({ deploy: "eu" })).toEqual({
+    done: ["look test", "look eu", "look us", "deploy test"],
+    warnings: [
+      "Stopped at eu; 1 of 3 stages done: test. Left as they are: us. When that is put right, the same command goes on from there.",
+    ],
+    error: "Error: deploy failed",
+  });
 });

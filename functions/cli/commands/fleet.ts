@@ -330,7 +330,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   const twins = twinsOf(members, await readEachMember(members, (member) => readIdentified(member, name)));
   const done = await forEachMember(members, (member) => {
     const twin = twins[members.indexOf(member)];
-    return twin === undefined ? undoMember(input, member, name) : leftOut(twin);
+    return twin === undefined ? undoMember(input, member, name) : twinOut(twin);
   });
   for (const [index, one] of done.entries()) {
     const { name: cluster = "", session: own = session } = members[index] ?? {};
@@ -350,7 +350,7 @@ function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }
 
-const leftOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameAs(twin)}: left as it is`, notes: [] });
+const twinOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameAs(twin)}: left as it is`, notes: [] });
 
 async function readIdentified(member: FleetMember, name: string) {
   const standing = await readStanding(member, name);

@@ -89,3 +89,42 @@ export function outputOf({ stackName }: Deployment, stack: Stack, key: string): 
     `stack ${stackName} has no output ${key}: it was deployed by another release, or is not deployed to its end.`,
   );
 }
+
+interface StageSteps {
+  /** rejects where the stage cannot be deployed; changes nothing */
+  readonly look: (options: DeployOptions) => Promise<unknown>;
+  readonly deploy: (options: DeployOptions) => Promise<unknown>;
+}
+
+/**
+ * Deploys one stage after another. Nothing is begun unless all of them can be deployed, and none follows one that failed.
+ * A repeated call goes on where the one before stopped, since what is there already is left as it is.
+ */
+export async function throughStages(
+  stages: readonly DeployOptions[],
+  screen: Screen,
+  steps: StageSteps,
+): Promise<void> {
+  const heading = (stage: string) => screen.line({ text: `Stage ${stage}`, color: "bold" });
+  const names = stages.map(({ stage }) => stage);
+  for (const [index, options] of stages.entries()) {
+    heading(options.stage);
+    await steps.look(options).catch((error: unknown) => {
+      screen.warn(`Nothing was begun: stage ${names[index]} cannot be deployed.`);
+      throw error;
+    });
+  }
+  for (const [index, options] of stages.entries()) {
+    heading(options.stage);
+    await steps.deploy(options).catch((error: unknown) => {
+      const [done, later] = [names.slice(0, index), names.slice(index + 1)];
+      const sentences = [
+        `Stopped at ${names[index]}; ${done.length} of ${names.length} stages done${done.length > 0 ? `: ${done.join(", ")}` : ""}.`,
+        ...(later.length > 0 ? [`Left as they are: ${later.join(", ")}.`] : []),
+        "When that is put right, the same command goes on from there.",
+      ];
+      screen.warn(sentences.join(" "));
+      throw error;
+    });
+  }
+}

@@ -1,31 +1,38 @@
 /** `npm run deploy:all`: from nothing to the first injected pod, on EKS. Run again it goes on where it stopped, and changes nothing that is as it should be. */
+import { readFileSync } from "node:fs";
 import { createScreen, type Screen } from "../../../functions/terminal/screen.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { mayColor, readEnvironment } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { openAws } from "./aws.ts";
-import { Changes, DeployError, type Deployment, type Tools } from "./deployment.ts";
+import { Changes, DeployError, type Deployment, type Tools, throughStages } from "./deployment.ts";
 import { deployFunctions, letIn } from "./functions.ts";
 import { untilReady } from "./health.ts";
 import { addressOf, applyObjects, registerWebhooks } from "./objects.ts";
-import { type DeployOptions, parseOptions, USAGE } from "./options.ts";
+import { type DeployOptions, parseStages, USAGE } from "./options.ts";
 import { SERVICE } from "./parameters.ts";
 import { ensureSecrets } from "./path-secrets.ts";
 import { preflight } from "./preflight.ts";
 import { endPrograms, openKubectl } from "./programs.ts";
 import { check, injectFirstPod } from "./verify.ts";
 
-async function deploy(options: DeployOptions, screen: Screen): Promise<void> {
-  const tools: Tools = {
+function toolsFor(options: DeployOptions, screen: Screen): Tools {
+  return {
     options,
     screen,
     aws: openAws(options.region, readEnvironment()["AWS_ENDPOINT_URL"] || undefined),
     kubectl: openKubectl(options.context),
     now: Date.now,
   };
+}
+
+const stackOf = ({ stage }: DeployOptions) => `${SERVICE}-${stage}`;
+
+async function deploy(options: DeployOptions, screen: Screen): Promise<void> {
+  const tools = toolsFor(options, screen);
   const heading = (text: string) => screen.line({ text, color: "bold" });
   heading("Before anything is begun");
-  const stackName = `${SERVICE}-${options.stage}`;
+  const stackName = stackOf(options);
   const facts = await preflight(tools, stackName);
   const changes = new Changes(screen, options.isDryRun);
   const deployment: Deployment = { ...tools, ...facts, stackName, changes };
@@ -69,9 +76,15 @@ try {
     throw new ConfigError(
       "npm has taken --dry-run for itself: options stand behind --, as in npm run deploy:all -- --dry-run.",
     );
-  const options = parseOptions(process.argv.slice(2));
-  if (options === undefined) screen.text(USAGE);
-  else await deploy(options, screen);
+  const stages = parseStages(process.argv.slice(2), (file) => readFileSync(file, "utf8"));
+  const [only, second] = stages ?? [];
+  if (stages === undefined || only === undefined) screen.text(USAGE);
+  else if (second === undefined) await deploy(only, screen);
+  else
+    await throughStages(stages, screen, {
+      look: (options) => preflight(toolsFor(options, screen), stackOf(options)),
+      deploy: (options) => deploy(options, screen),
+    });
 } catch (error) {
   const isTold = error instanceof ConfigError || error instanceof DeployError;
   screen.warn(error instanceof Error ? error.message : String(error));

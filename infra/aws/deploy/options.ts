@@ -22,6 +22,7 @@ export interface DeployOptions {
 
 export const USAGE = `npm run deploy:all -- --region REGION --cluster NAME [options]
 
+  --stages FILE            of JSON: a list of stages, deployed one after another; see docs/several-clusters.md
   --region REGION          where the functions run: that of the cluster
   --cluster NAME           the EKS cluster that they work for
   --stage STAGE            one deployment of several in an account (prod)
@@ -50,10 +51,56 @@ export const BY_HAND = [
   "authentication",
 ];
 
-/** undefined: help was asked for. @throws ConfigError for the first that cannot be used */
-export function parseOptions(args: readonly string[]): DeployOptions | undefined {
+/**
+ * The stages of `--stages`, in the order of the file, each with the options beside it too; without it the one stage of
+ * these options. undefined: help was asked for. @throws ConfigError for the first that cannot be used
+ */
+export function parseStages(
+  args: readonly string[],
+  readText: (file: string) => string,
+): readonly DeployOptions[] | undefined {
+  const { help, stages: file } = valuesOf(args);
+  if (help) return undefined;
+  if (file === undefined) return [readOptions(args)];
+  const all = readStageFile(file, readText).map((entry, index) => {
+    try {
+      return readOptions([...args, ...commandLineOf(entry)]);
+    } catch (error) {
+      throw new ConfigError(`--stages ${file}, stage ${index + 1}: ${(error as Error).message}`);
+    }
+  });
+  const keys = all.map(({ region, stage }) => `${stage} of ${region}`);
+  const twice = keys.find((key, index) => keys.indexOf(key) !== index);
+  if (twice !== undefined) throw new ConfigError(`--stages ${file}: stage ${twice} is there twice.`);
+  return all;
+}
+
+const EXAMPLE = '[{"stage": "test", "region": "eu-central-1", "cluster": "test", "param": ["alarm-topic=ARN"]}]';
+
+function readStageFile(file: string, readText: (file: string) => string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(readText(file));
+    if (Array.isArray(value) && value.length > 0) return value;
+  } catch (cause) {
+    throw new ConfigError(`--stages ${file} cannot be read: ${(cause as Error).message}`);
+  }
+  throw new ConfigError(`--stages ${file} has no list of stages, such as ${EXAMPLE}`);
+}
+
+/** The options of one stage as they stand on a command line. */
+function commandLineOf(entry: unknown): readonly string[] {
+  if (typeof entry !== "object" || entry === null || Array.isArray(entry))
+    throw new ConfigError(`write options by their names, such as ${EXAMPLE}`);
+  return Object.entries(entry).flatMap(([name, value]) =>
+    [value].flat().map((text: unknown) => {
+      if (typeof text === "string" && name !== "stages") return `--${name}=${text}`;
+      throw new ConfigError(`${name} is no option with a text; ${EXAMPLE} has some.`);
+    }),
+  );
+}
+
+function readOptions(args: readonly string[]): DeployOptions {
   const given = valuesOf(args);
-  if (given.help) return undefined;
   const { context, "ca-bundle": caBundle } = given;
   return {
     ...placeOf(given),
@@ -86,6 +133,7 @@ function valuesOf(args: readonly string[]) {
     const text = { type: "string" } as const;
     const flag = { type: "boolean" } as const;
     const options = {
+      stages: text,
       stage: text,
       region: text,
       cluster: text,
