@@ -1,6 +1,7 @@
 /** Every number that is reported of passes: what it counts, and where a report has it. */
 import { isGraveStop, type PassReport, type SidecarSetReport } from "../controller/rollout/report.ts";
 import { natureOf } from "../core/rollout/conditions/verdict.ts";
+import { unavailableOf } from "../core/rollout/summary.ts";
 
 interface Metric<T> {
   /** in CloudWatch; Prometheus calls it sidecarset_ and the same in snake case */
@@ -19,7 +20,7 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("UpdatedPods", "Pods whose sidecars are the latest", ({ summary }) => summary?.updated),
   gauge("ReadyPods", "Pods that are ready", ({ summary }) => summary?.ready),
   gauge("UpdatedReadyPods", "Pods that are ready with the latest sidecars", ({ summary }) => summary?.updatedReady),
-  gauge("UnavailablePods", "Pods that use up the budget", ({ summary }) => summary?.used),
+  gauge("UnavailablePods", "Pods that use up the budget", ({ summary }) => summary && unavailableOf(summary)),
   gauge("MaxUnavailablePods", "Pods that may be unavailable", ({ summary }) => summary?.maxUnavailable),
   gauge("NotUpgradablePods", "Pods that cannot be upgraded in place", ({ summary }) => summary?.notUpgradable),
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),

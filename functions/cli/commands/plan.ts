@@ -6,6 +6,7 @@ import type { SidecarSetReport } from "../../../shared/controller/rollout/report
 import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
 import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
 import { waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
+import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
@@ -219,7 +220,7 @@ function heldNow({ steps, before }: RolloutPlan): string {
 
 /** OpenKruise counts pods with the new release: those that were down before are updated for nothing, and are down all the same. */
 function downText({ steps, before, downBefore }: RolloutPlan): string {
-  const most = Math.max(before.used, ...steps.map(({ down }) => down));
+  const most = Math.max(unavailableOf(before), ...steps.map(({ down }) => down));
   const limit = Math.max(...steps.map(({ maxUnavailable }) => maxUnavailable));
   const text = `at most ${most} unavailable at once`;
   if (most <= limit) return text;

@@ -10,7 +10,7 @@ import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/
 import { hasChangedLately } from "../../core/pod/was-ready.ts";
 import { HOLDS } from "../../core/rollout/hold.ts";
 import { CLOCKED, EFFECTS, isRestarting, nextEnd } from "../../core/rollout/hold-effects.ts";
-import type { Summary } from "../../core/rollout/summary.ts";
+import { type Summary, unavailableOf, waitsForOthers } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { where } from "../../go/sequence.ts";
@@ -224,7 +224,7 @@ function isUnderWay(summary: Summary, now: string): boolean {
   const { hold, updated, updatedReady, used, selected, rules } = summary;
   const { follow } = EFFECTS[hold];
   if (follow === "off") return false;
-  if (follow === "wait" || follow === "retry" || isRestarting(summary)) return true;
+  if (follow === "wait" || follow === "retry" || isRestarting(summary) || waitsForOthers(summary)) return true;
   if (endsSoon(summary, now)) return true;
   // A long drain is for the next pass.
   const drained = isTriedAgain(summary) ? 0 : (rules.drain?.pods ?? 0);
@@ -232,8 +232,8 @@ function isUnderWay(summary: Summary, now: string): boolean {
 }
 
 /** A pod that was refused a moment ago has its place beside those that are selected. */
-function isTriedAgain({ trouble, waiting, partition, selected, used, maxUnavailable }: Summary): boolean {
-  return trouble?.isLasting === false && waiting - partition > selected && used < maxUnavailable;
+function isTriedAgain({ trouble, waiting, partition, selected, ...rest }: Summary): boolean {
+  return trouble?.isLasting === false && waiting - partition > selected && unavailableOf(rest) < rest.maxUnavailable;
 }
 
 function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
@@ -260,7 +260,9 @@ function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boo
   const isBack = (pod: Pod) =>
     isReady(pod, sidecarSet) && isConsistent(pod, sidecarSet.metadata?.name ?? "", names, now);
   const down = where(observed.view.records, (pod) => isMatched(pod, sidecarSet) && !isBack(pod));
-  return down.length >= Math.max(1, summary.used) && !down.some((pod) => hasChangedLately(pod, sidecarSet, now));
+  return (
+    down.length >= Math.max(1, unavailableOf(summary)) && !down.some((pod) => hasChangedLately(pod, sidecarSet, now))
+  );
 }
 
 function endsSoon(summary: Summary, now: string): boolean {

@@ -169,6 +169,12 @@ export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>>
   return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
 }
 
+/** The SidecarSets other than this one that keep the pod drained. */
+export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
+  if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return [];
+  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet);
+}
+
 /** undefined: this SidecarSet does not keep the pod drained. */
 export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;

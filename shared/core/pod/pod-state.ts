@@ -7,7 +7,7 @@ import { isConsistent } from "./is-consistent.ts";
 import { lacksContainers } from "./is-matched.ts";
 import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
-import { type DrainHold, drainHold } from "./pod-records.ts";
+import { type DrainHold, drainHold, otherDrains } from "./pod-records.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
@@ -47,6 +47,8 @@ export interface PodState {
   readonly resize?: ResizeState | undefined;
   /** this SidecarSet keeps it out of endpoints; absent: it does not */
   readonly drain?: DrainHold | undefined;
+  /** true: another SidecarSet keeps it out of endpoints, so it uses budget; absent: none does */
+  readonly isDrainedElsewhere?: boolean;
   /** false: it is none of those that are reserved; absent: not known */
   readonly isReservedNow?: boolean;
 }
@@ -58,9 +60,10 @@ export function podStateOf(
   kubelets: ReadonlyMap<string, string> | undefined,
   now?: string,
 ): PodState {
-  const drain = drainHold(pod, sidecarSet.metadata?.name ?? "");
+  const { name = "" } = sidecarSet.metadata ?? {};
+  const drain = drainHold(pod, name);
   const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
-  const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet), now);
+  const areConsistent = isConsistent(pod, name, sidecarContainerNames(sidecarSet), now);
   return {
     pod,
     isUpdated: isUpdated(pod, sidecarSet),
@@ -68,6 +71,7 @@ export function podStateOf(
     isReady: isReady(pod, sidecarSet),
     isWorking: isRunningAndReady(pod),
     ...(drain ? { drain } : {}),
+    ...(otherDrains(pod, name).length > 0 ? { isDrainedElsewhere: true } : {}),
     ...(isDoubted(pod) ? { isDoubted: true } : {}),
     ...(isIgnored(pod, sidecarSet) ? { isIgnored: true } : {}),
     native,

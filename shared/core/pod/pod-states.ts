@@ -14,6 +14,7 @@ const RESERVED = 8;
 const DOUBTED = 16;
 const IGNORED = 32;
 const WORKING = 64;
+const DRAINED_ELSEWHERE = 128;
 
 /** What few pods have. */
 interface Extras {
@@ -47,9 +48,11 @@ export function matchedStates(
   return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
 }
 
-function flagsOf({ isUpdated, isConsistent, isReady, isWorking, isDoubted, isIgnored }: PodState): number {
+function flagsOf(state: PodState): number {
+  const { isUpdated, isConsistent, isReady, isWorking, isDoubted, isIgnored, isDrainedElsewhere } = state;
   const stands = (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
-  return stands | (isWorking ? WORKING : 0) | (isDoubted ? DOUBTED : 0) | (isIgnored ? IGNORED : 0);
+  const rest = (isWorking ? WORKING : 0) | (isDoubted ? DOUBTED : 0) | (isIgnored ? IGNORED : 0);
+  return stands | rest | (isDrainedElsewhere ? DRAINED_ELSEWHERE : 0);
 }
 
 /** One after the other. */
@@ -133,6 +136,10 @@ class StateOfOne implements PodState {
 
   get isIgnored(): boolean {
     return (this.#flags & IGNORED) !== 0;
+  }
+
+  get isDrainedElsewhere(): boolean {
+    return (this.#flags & DRAINED_ELSEWHERE) !== 0;
   }
 
   get isReservedNow(): boolean {

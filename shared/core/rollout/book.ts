@@ -17,10 +17,17 @@ import { EVICTION_REFUSED_WORDS } from "./rules/replacement/replacement-words.ts
 import { SHRINK_WORDS } from "./rules/resize/resize-words.ts";
 import { RESTART_WORDS } from "./rules/restarts/restart-words.ts";
 import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
+import { unavailableOf, waitsForOthers } from "./summary.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
 /** Nothing is down that could come back, and no pod may go down. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
+
+function usedText(held: Counted): string {
+  const { maxUnavailable, drainedElsewhere: count } = held;
+  const drained = count === undefined ? "" : `, ${count} of them drained for other SidecarSets`;
+  return `${unavailableOf(held)} unavailable of at most ${maxUnavailable}${drained}`;
+}
 
 /** The cause of a pod that is left alone. */
 export const LEFT_ALONE = "UpdateRefused" as const satisfies HoldCause;
@@ -125,18 +132,17 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
       reason: "MaxUnavailable",
       text: (held, failing) =>
         held.selected === 0 && failing.length > 0 && !hasNoBudget(held)
-          ? `${held.used} of at most ${counted(held.maxUnavailable, "pod is", "pods are")} unavailable; ${failingText(failing)}`
+          ? `${unavailableOf(held)} of at most ${counted(held.maxUnavailable, "pod is", "pods are")} unavailable; ${failingText(failing)}`
           : undefined,
     },
-    clause: (held) => (hasNoBudget(held) ? NO_BUDGET : `${held.used} unavailable of at most ${held.maxUnavailable}`),
+    clause: (held) => (hasNoBudget(held) ? NO_BUDGET : usedText(held)),
     sentence: (held) =>
       hasNoBudget(held)
         ? NO_BUDGET
         : "the next pods get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher",
     title: (held) => {
-      const { used, maxUnavailable } = held;
       if (hasNoBudget(held)) return "maxUnavailable is 0";
-      return `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`;
+      return `${unavailableOf(held)} of at most ${counted(held.maxUnavailable, "pod is", "pods are")} unavailable`;
     },
     next: (_, held) =>
       hasNoBudget(held) ? "set spec.updateStrategy.maxUnavailable to 1 or more, or a percentage" : undefined,
@@ -257,7 +263,8 @@ function endWithRest({ notUpgradable, leftDown }: Counted): "well" | "badly" | u
 }
 
 function isMoving(held: Counted): boolean {
-  return held.selected > 0 || held.used > 0 || held.updated > held.updatedReady || isRestarting(held);
+  const areOthersMoving = isRestarting(held) || waitsForOthers(held);
+  return held.selected > 0 || held.used > 0 || held.updated > held.updatedReady || areOthersMoving;
 }
 
 /** A value of the book that may depend on the facts. */

@@ -21,7 +21,7 @@ import { lackingOf, replacedBy } from "./rules/replacement/replaced.ts";
 import type { RestartPlan } from "./rules/restarts/restarts.ts";
 import { keptRecord, type WavesRecord } from "./rules/waves/standing.ts";
 import { checksNow } from "./rules/waves/wave-checks.ts";
-import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
+import { drainedElsewhere, maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
 import { allDownPods } from "./select/down-pods.ts";
 import { insteadOfImages, type Observed, type Scene, type SceneContext, sceneOf } from "./select/observed-states.ts";
@@ -93,10 +93,12 @@ function countsNow(
   sidecarSet: SidecarSet,
   status: SidecarSetStatus,
 ): Counts {
+  const elsewhere = drainedElsewhere(pods, budgetUse);
   return {
     ...countsOf(status),
     maxUnavailable: maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(pods, budgetUse)),
-    used: usedBudget(pods, budgetUse),
+    used: usedBudget(pods, budgetUse) - elsewhere,
+    ...(elsewhere > 0 ? { drainedElsewhere: elsewhere } : {}),
     ...allDownPods(sidecarSet, pods, DOWN_PODS_NAMED),
     rules: saidByRules({ waves: waves?.summary }),
   };
@@ -273,7 +275,16 @@ function refusedWrites(scene: Scene, sidecarSet: SidecarSet, { line }: Batch["se
 
 type Counts = Pick<
   Summary,
-  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "leftDown" | "rules"
+  | "matched"
+  | "updated"
+  | "ready"
+  | "updatedReady"
+  | "maxUnavailable"
+  | "used"
+  | "drainedElsewhere"
+  | "down"
+  | "leftDown"
+  | "rules"
 >;
 type Plans = Omit<Summary, keyof Counts>;
 

@@ -41,6 +41,8 @@ export interface Summary {
   readonly maxUnavailable: number;
   /** updated pods that are down (with the gate StrictMaxUnavailable old ones too), and reserved ones */
   readonly used: number;
+  /** pods that use budget beside these, because other SidecarSets drain them; absent: none */
+  readonly drainedElsewhere?: number;
   /** of the updated pods that are down, a few by name */
   readonly down: readonly DownPod[];
   /** old pods that an older release took down, or whose sidecars fail; absent: none */
@@ -96,6 +98,16 @@ interface HaltFacts {
   readonly hasWayBack?: boolean;
   /** why checks of metrics have stopped it; absent: they have not */
   readonly stopped?: string;
+}
+
+/** Pods that maxUnavailable counts. */
+export function unavailableOf({ used, drainedElsewhere = 0 }: Pick<Summary, "used" | "drainedElsewhere">): number {
+  return used + drainedElsewhere;
+}
+
+/** The next pods wait until other SidecarSets put theirs back. */
+export function waitsForOthers({ hold, drainedElsewhere }: Summary): boolean {
+  return hold === "budget" && drainedElsewhere !== undefined;
 }
 
 /** A summary of no pods, for places that know only some of the counts. */

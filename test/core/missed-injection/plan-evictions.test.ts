@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
+import {
+  DRAINED_BY_ANNOTATION,
+  HASH_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  TRAFFIC_LABEL,
+} from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { HOLDS } from "../../../shared/core/rollout/hold.ts";
 import { planEvictions } from "../../../shared/core/rollout/rules/missed/plan-evictions.ts";
@@ -24,6 +29,11 @@ function set(updateStrategy: UpdateStrategy, annotation = "true", paused = false
   return { metadata: { name: "agent", annotations }, spec: { updateStrategy, injectionStrategy: { paused } } };
 }
 
+function drained(of: Pod): Pod {
+  const metadata = { labels: { [TRAFFIC_LABEL]: "drained" }, annotations: { [DRAINED_BY_ANNOTATION]: '{"mesh":{}}' } };
+  return { ...of, metadata: { ...of.metadata, ...metadata } };
+}
+
 const has = Array.from({ length: 6 }, (_, index) => pod(`has-${index}`));
 const missed = [pod("a"), pod("b"), pod("c"), pod("d")];
 
@@ -38,6 +48,7 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
     missed,
     ["a"],
   ],
+  ["no pod if a SidecarSet drains a pod that is counted", set({}), [drained(pod("x")), ...missed], missed, []],
   ["no pod if the budget is used up", set({}), [pod("x", "down"), ...missed], missed, []],
   [
     "pods that are down already, without using budget",

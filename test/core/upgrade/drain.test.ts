@@ -1,7 +1,14 @@
 /** A pod leaves the endpoints of its Services before its sidecars restart, and comes back whatever becomes of the rollout. */
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
+import {
+  DRAIN_ANNOTATION,
+  DRAINED_BY_ANNOTATION,
+  FOLLOW_ORDINALS_ANNOTATION,
+  HASH_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+  TRAFFIC_LABEL,
+} from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
@@ -10,6 +17,7 @@ import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
 import { drainNow } from "../../../shared/core/rollout/rules/drain/drain.ts";
 import { newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts";
+import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import {
   CONTEXT,
@@ -37,6 +45,15 @@ function held(name = "a", { by = {}, release = NEW_HASH, since = NOW } = {}): Po
   const holds = { ss: { since, release }, ...by };
   return podOf({ name, labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify(holds) } });
 }
+
+/** Held by another SidecarSet alone. */
+const elsewhere = (name: string, of: Parameters<typeof podOf>[0] = {}): Pod =>
+  podOf({
+    ...of,
+    name,
+    labels: DRAINED,
+    annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh: { since: NOW, release: "m" } }) },
+  });
 
 /** Returns what a pass decides `seconds` after the start. */
 function decided(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0) {
@@ -208,11 +225,11 @@ test("the plan has the drain as a step of its own, and the time that it takes", 
 });
 
 test("explain says how long a pod stays drained, and that a pod without the label is not drained", () => {
-  const explained = (pod: Pod, seconds = 0) => {
+  const explained = (pod: Pod, seconds = 0, others: readonly Pod[] = []) => {
     const facts = {
       ...UNTOUCHED,
       revisions: [],
-      pods: [pod],
+      pods: [pod, ...others],
       settings: CONTEXT.settings,
       now: addSeconds(NOW, seconds) ?? NOW,
       kruiseNamespace: CONTEXT.kruiseNamespace,
@@ -229,6 +246,13 @@ test("explain says how long a pod stays drained, and that a pod without the labe
   expect(explained(held(), 4)).toContain(`drained since ${NOW}: its sidecars restart in 6 seconds`);
   expect(explained(podOf({ name: "a" }))).toContain(
     "without a drain: it has no label sidecarset.kruise.io/traffic=serving",
+  );
+  expect(explained(old(), 0, [elsewhere("b")])).toContain(
+    "1 of at most 1 unavailable, held by default/b (drained for mesh)",
+  );
+  const updated = elsewhere("a", { hash: NEW_HASH, image: "reg/sc:v2" });
+  expect(explained(updated)).toContain(
+    "mesh drains the pod, which uses a share of maxUnavailable until it is put back",
   );
 });
 
@@ -275,3 +299,60 @@ test("a hold that its SidecarSet does not ask for allows nothing: the pod is put
   const next = decided(set, [back], 1);
   expect([next.told, newlyWanted(next, new Set()).map(({ name }) => name)]).toEqual([["upgrade a reg/sc:v2"], ["a"]]);
 });
+
+test.each<[string, SidecarSet]>([
+  ["drains", setOf()],
+  ["does not drain", setOf({}, null)],
+])("a pod that another SidecarSet drains counts against maxUnavailable of one that %s", (_, sidecarSet) => {
+  const updated = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
+  for (const other of [elsewhere("b"), updated]) {
+    const { told, summary } = decided(sidecarSet, [old("a"), other]);
+    expect([told.filter((text) => text.includes(" a ")), unavailableOf(summary)]).toEqual([[], 1]);
+  }
+  expect(decided(sidecarSet, [old("a"), updated]).summary).toMatchObject({ hold: "budget", drainedElsewhere: 1 });
+  const two = { ...sidecarSet, spec: { ...sidecarSet.spec, updateStrategy: { maxUnavailable: 2 } } };
+  expect(decided(two, [old("a"), updated]).told).toHaveLength(1);
+});
+
+test("a pod that another SidecarSet drains uses budget once, so its own turn needs no more of it", () => {
+  expect(decided(setOf(), [elsewhere("a")]).told).toEqual(["drain a"]);
+  expect(decided(setOf({}, null), [elsewhere("a")]).told).toEqual(["upgrade a reg/sc:v2"]);
+  expect(decided(setOf({ maxUnavailable: 0 }), [elsewhere("a")]).told).toEqual([]);
+});
+
+test("two SidecarSets that drain different pods at the same moment both go on, because a drain that began has its place", () => {
+  expect(decided(setOf(), [held("a"), elsewhere("b")], 5).told).toEqual([]);
+  expect(decided(setOf(), [held("a"), elsewhere("b")], 10).told).toEqual(["upgrade a reg/sc:v2"]);
+});
+
+test("a plan takes the drain of another SidecarSet to end, and counts its pod as down until then", () => {
+  const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf({}, null), pods: [old("a"), elsewhere("b")] };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
+  expect([plan.downBefore, plan.isComplete]).toEqual([1, true]);
+  expect(plan.steps.map(({ pods, down, atSeconds }) => [pods.map(({ name }) => name).join(), down, atSeconds])).toEqual(
+    [
+      ["a", 1, 5],
+      ["b", 1, 10],
+    ],
+  );
+});
+
+test.each<[string, string, string]>([
+  ["an owner", OWNER_BUDGET_ANNOTATION, "1"],
+  ["a set that follows ordinals", FOLLOW_ORDINALS_ANNOTATION, "true"],
+])(
+  "a pod that another SidecarSet drains counts in the budget of %s, whose own drains go on",
+  (_, annotation, value) => {
+    const owned = (pod: Pod): Pod => {
+      const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true };
+      return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+    };
+    const set = setOf({ maxUnavailable: 5 });
+    const annotations = { ...set.metadata?.annotations, [annotation]: value };
+    const careful = { ...set, metadata: { ...set.metadata, annotations } };
+    const other = elsewhere("db-0", { hash: NEW_HASH, image: "reg/sc:v2" });
+    expect(decided(careful, [owned(old("db-1")), owned(other)]).told).toEqual([]);
+    expect(decided(careful, [owned(old("db-1")), owned(podOf({ name: "db-0" }))]).told).toEqual(["drain db-1 drained"]);
+    expect(decided(careful, [owned(held("db-1")), owned(other)], 10).told).toEqual(["upgrade db-1 reg/sc:v2"]);
+  },
+);

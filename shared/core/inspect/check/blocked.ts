@@ -9,7 +9,7 @@ import { undoHint } from "../../rollout/history/outcomes.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
-import { NOTHING_COUNTED, saidByRules } from "../../rollout/summary.ts";
+import { NOTHING_COUNTED, saidByRules, unavailableOf } from "../../rollout/summary.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export type Decided = Pick<Decision, "failing" | "halt"> & { readonly summary: Counted };
@@ -111,7 +111,7 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
     return leftDown?.areFailing && endOf(summary) !== undefined
       ? [finding("PodsFail", aboutOf(sidecarSet), leftDownText(leftDown), leftAdvice(summary, sidecarSet))]
       : [];
-  if (summary.used < summary.maxUnavailable) return [];
+  if (unavailableOf(summary) < summary.maxUnavailable) return [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
   const name = sidecarSet.metadata?.name ?? "";
   const hint = withMore(

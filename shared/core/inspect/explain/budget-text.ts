@@ -8,7 +8,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { isNeverReady } from "../../pod/was-ready.ts";
 import { isDown } from "../../rollout/select/budget.ts";
-import { downPods } from "../../rollout/select/down-pods.ts";
+import { budgetHolders } from "../../rollout/select/down-pods.ts";
 
 const HOLDERS_NAMED = 3;
 const IGNORED = `the annotation ${IGNORE_NEVER_READY_ANNOTATION} is "true"`;
@@ -27,7 +27,7 @@ export function budgetText(
   states: readonly PodState[],
   { used, maxUnavailable }: { readonly used: number; readonly maxUnavailable: number },
 ): string {
-  const holders = downPods(sidecarSet, states, HOLDERS_NAMED).map(
+  const holders = budgetHolders(sidecarSet, states, HOLDERS_NAMED).map(
     ({ namespace, name, why }) => `${namespace}/${name} (${why})`,
   );
   const more = used > holders.length ? `${holders.length > 0 ? ", " : ""}${used - holders.length} more` : "";

@@ -8,7 +8,7 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
-import { parseUpgradeRecords } from "../../pod/pod-records.ts";
+import { otherDrains, parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, hasOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
@@ -59,7 +59,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
-  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state)];
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state, sidecarSet)];
   const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const replacement = shared.scene().budgetUse.rules.replacement?.plan;
@@ -261,7 +261,12 @@ function traceFirst(
   return drain ?? traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`);
 }
 
-function tracePutBack({ isConsistent, drain }: PodState): readonly Step[] {
+function tracePutBack({ pod, isConsistent, drain }: PodState, { metadata }: SidecarSet): readonly Step[] {
+  const others = otherDrains(pod, metadata?.name ?? "");
+  if (others.length > 0)
+    return [
+      drainStep(`${others.join(", ")} drains the pod, which uses a share of maxUnavailable until it is put back`),
+    ];
   if (!isConsistent || drain === undefined) return [];
   return [drainStep(`the pod is drained since ${drain.since}, the next pass puts it back`)];
 }

@@ -14,7 +14,7 @@ import { lastSpecWrite } from "../../rollout/rules/missed/selection.ts";
 import { stageText, waveName } from "../../rollout/rules/waves/wave-text.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
-import type { Summary } from "../../rollout/summary.ts";
+import { type Summary, unavailableOf } from "../../rollout/summary.ts";
 import { traceTick } from "../explain/trace-tick.ts";
 import { batchesOf } from "./batches.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
@@ -113,14 +113,15 @@ function verdictOf(sidecarSet: SidecarSet, decision: Decision, now: string): Rol
   return ROLLOUT_VERDICTS.find((word) => word === ready?.reason) ?? "Updating";
 }
 
-function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Summary): string {
+function headlineOf(summary: Summary): string {
+  const { matched, updated, updatedReady, maxUnavailable } = summary;
   if (matched === 0) return "It matches no running pod.";
   const pods = `${matched} ${matched === 1 ? "pod" : "pods"}`;
   if (updated === matched && updatedReady === matched)
     return matched === 1
       ? "Its only pod has the current version, and is ready."
       : `All of its ${pods} have the current version, and are ready.`;
-  return `${updated} of ${pods} have the current version, ${updatedReady} of them ready; ${used} of at most ${maxUnavailable} unavailable.`;
+  return `${updated} of ${pods} have the current version, ${updatedReady} of them ready; ${unavailableOf(summary)} of at most ${maxUnavailable} unavailable.`;
 }
 
 function factsOf(

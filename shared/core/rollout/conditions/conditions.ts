@@ -10,7 +10,7 @@ import { failingText, leftDownText, listed } from "../hold-words.ts";
 import { isPassTrouble } from "../pass-trouble.ts";
 import { lastUndone, wasFinished } from "../rules/halt/undone.ts";
 import { restartsText } from "../rules/replacement/replaced.ts";
-import type { Summary } from "../summary.ts";
+import { type Summary, waitsForOthers } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 
@@ -75,7 +75,7 @@ function progressOf(summary: Summary, isFinished: boolean): Progress {
 }
 
 function isMoving(held: Summary): boolean {
-  return held.selected > 0 || held.used > 0 || isRestarting(held);
+  return held.selected > 0 || held.used > 0 || isRestarting(held) || waitsForOthers(held);
 }
 
 function reasonOf(held: Summary): readonly ["True" | "False", ConditionReason<"Progressing">] {

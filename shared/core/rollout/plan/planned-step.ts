@@ -8,7 +8,7 @@ import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { usedBudget } from "../select/budget.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
-import type { Summary } from "../summary.ts";
+import { type Summary, unavailableOf } from "../summary.ts";
 
 interface Decided {
   readonly actions: readonly Action[];
@@ -92,9 +92,12 @@ export function stepOf(
   { summary }: Decided,
   down: DownNow,
 ): PlannedStep {
-  const { updated, used, maxUnavailable } = summary;
+  const { updated, maxUnavailable } = summary;
   // What is reserved counts too, and what changes its resources.
-  const unavailable = Math.max(used + writes.filter(({ usesBudget }) => usesBudget).length, down.counted);
+  const unavailable = Math.max(
+    unavailableOf(summary) + writes.filter(({ usesBudget }) => usesBudget).length,
+    down.counted,
+  );
   const pods = [...writes.map(plannedPod), ...recreated];
   const counts = { updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
   const restarted = restarts.length > 0 ? { restarts: restarts.map(keyOfWorkload) } : {};
@@ -137,6 +140,9 @@ export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[
   const { states, budgetUse } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
   return {
     counted: usedBudget(states, budgetUse),
-    all: countOf(states, ({ isConsistent, isReady }) => !(isConsistent && isReady)),
+    all: countOf(
+      states,
+      ({ isConsistent, isReady, isDrainedElsewhere }) => !(isConsistent && isReady && !isDrainedElsewhere),
+    ),
   };
 }

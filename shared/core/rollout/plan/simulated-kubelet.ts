@@ -5,9 +5,11 @@ import type { Action, ImageChange } from "../../actions.ts";
 import { failureOf } from "../../pod/container-failure.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import { otherDrains } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { valuesRecord } from "../../pod/values-record.ts";
+import { putBack } from "../rules/drain/drain.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
@@ -48,12 +50,12 @@ function withImages(to: ReadonlyMap<string, string>): (container: Container) => 
   };
 }
 
-/** True for a pod whose node is at work on it, so that it will be `started`: it runs there, and something is not as it should be. */
-export function isStarting({ pod, isConsistent, resize }: PodState): boolean {
+/** True for a pod whose node is at work on it, so that it will be `started`: it runs there, and something is not as it should be. Or another SidecarSet drains it. */
+export function isStarting({ pod, isConsistent, resize, isDrainedElsewhere }: PodState): boolean {
   if (!pod.spec.nodeName || !isActive(pod) || failureOf(pod) !== undefined || resize?.hindrance !== undefined)
     return false;
   const isUnready = (pod.status?.containerStatuses ?? []).some(({ ready }) => ready !== true);
-  return isUnready || resize?.step === "wait" || (!isConsistent && resize?.step !== "resize");
+  return isDrainedElsewhere || isUnready || resize?.step === "wait" || (!isConsistent && resize?.step !== "resize");
 }
 
 /** The pod once its containers run what its spec says, with the resources that it says. */
@@ -70,9 +72,11 @@ export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
       return resources === undefined ? next : { ...next, resources };
     };
   };
+  const { name = "" } = sidecarSet.metadata ?? {};
+  const others = otherDrains(pod, name);
   const startNative = start(pod.spec.initContainers ?? [], () => true);
   return withStatuses(
-    pod,
+    others.length > 0 ? patched(pod, putBack(pod, others)) : pod,
     start(pod.spec.containers, (name) => sidecars.has(name)),
     (status) => (natives.has(status.name) ? startNative(status) : status),
   );

@@ -88,14 +88,23 @@ export function totalOf(pods: Sequence<unknown>, { rules }: BudgetUse): number {
   return pods.length + sumOf(rules.replacement?.missing);
 }
 
-/** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
+/** Pods that were upgraded and are not back yet, or are reserved for it, or that another SidecarSet drains, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
 export function usedBudget(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
   const { missed = 0, replacement } = budgetUse.rules;
   return missed + sumOf(replacement?.missing) + countOf(pods, (state) => usesBudget(state, budgetUse));
 }
 
-export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: BudgetUse): boolean {
+export function usesBudget(state: PodState, budgetUse: BudgetUse): boolean {
+  return state.isDrainedElsewhere === true || usesOwnBudget(state, budgetUse);
+}
+
+function usesOwnBudget(state: PodState, { reserved, StrictMaxUnavailable }: BudgetUse): boolean {
   return isReserved(state, reserved) || ((state.isUpdated || StrictMaxUnavailable) && isDown(state));
+}
+
+/** How many use budget only because other SidecarSets drain them. */
+export function drainedElsewhere(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
+  return countOf(pods, (state) => state.isDrainedElsewhere === true && !usesOwnBudget(state, budgetUse));
 }
 
 /** It uses budget once it is updated. */
@@ -108,17 +117,19 @@ export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean 
  * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
  * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
  * would go down is taken: older patches of the others may still land, and nobody knows of which. Those that were reserved
- * for this very spec go on all the same: the pass that reserved them may be writing to them at this moment.
+ * for this very spec go on all the same: the pass that reserved them may be writing to them at this moment. Pods that
+ * other SidecarSets drain keep only new ones back, or two SidecarSets could put each other's pods back for ever.
  */
 export function takeWithin(
   line: Sequence<PodState>,
-  budget: { readonly used: number; readonly maxUnavailable: number },
+  budget: { readonly used: number; readonly maxUnavailable: number; readonly elsewhere?: number },
   budgetUse: BudgetUse,
   canTake: (state: PodState) => boolean,
 ): Taken {
   const taken: PodState[] = [];
   let left = budget.maxUnavailable - budget.used;
-  const areTooMany = budgetUse.isReservedForThis !== true && -left > heldForFree(line, budgetUse);
+  const areTooMany =
+    budgetUse.isReservedForThis !== true && -left - (budget.elsewhere ?? 0) > heldForFree(line, budgetUse);
   let isBlocked = false;
   let blocked = 0;
   each(line, (state) => {
@@ -134,9 +145,10 @@ export function takeWithin(
   return { taken, blocked };
 }
 
-/** How much has to be left. By the gate what is not ready is counted in `used` already: that much there has to be. */
+/** How much has to be left. What is counted in `used` already, by the gate or because it is drained, needs no more: that much there has to be. */
 function neededFor(state: PodState, budgetUse: BudgetUse): number {
   if (!goesDown(state, budgetUse)) return NOTHING;
+  if (state.isDrainedElsewhere) return 0;
   return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
 

@@ -6,6 +6,7 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import { failureOf, failureText, waitingReasonOf } from "../../pod/container-failure.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText } from "../../pod/is-ready.ts";
+import { otherDrains } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
@@ -37,7 +38,13 @@ export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit
   );
 }
 
-/** The same, and the old pods that an older release took down and that are not back, or whose sidecars fail. */
+/** The same, and those that another SidecarSet drains. */
+export function budgetHolders(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
+  const holds = (state: PodState) => state.isDrainedElsewhere === true || (state.isUpdated && isDown(state));
+  return namedDown(sidecarSet, where(pods, holds), limit);
+}
+
+/** Those of `downPods`, and the old pods that an older release took down and that are not back, or whose sidecars fail. */
 export function allDownPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -85,7 +92,12 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
   );
   return late
     ? (unreadableState(pod) ?? `${late.name}: its new image does not run yet`)
-    : `the pod is ${notReadyText(pod)}`;
+    : outText(pod, sidecarSet.metadata?.name ?? "");
+}
+
+function outText(pod: Pod, sidecarSet: string): string {
+  const others = otherDrains(pod, sidecarSet);
+  return others.length > 0 ? `drained for ${others.join(", ")}` : `the pod is ${notReadyText(pod)}`;
 }
 
 function natives({ spec }: SidecarSet): readonly string[] {

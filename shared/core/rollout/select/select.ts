@@ -17,6 +17,7 @@ import { type PullGuard, type PullPlan, pullGuard } from "../rules/pre-pull/pull
 import type { WavesNow } from "../rules/waves/standing.ts";
 import {
   type BudgetUse,
+  drainedElsewhere,
   maxUnavailableOf,
   partitionOf,
   type RuleUse,
@@ -92,6 +93,7 @@ export function selectPods(
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, budgetUse);
+  const elsewhere = drainedElsewhere(all, budgetUse);
   const maxUnavailable = maxUnavailableOf(strategy, total);
   const { budgets = [], now = "" } = budgetUse.rules.disruptionBudgets ?? {};
   const pulls = guardPulls({ sidecarSet, line, pods: all, budgetUse }, canTake);
@@ -101,7 +103,7 @@ export function selectPods(
     : undefined;
   const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
   const owners = withOwners({ pods: all, budgetUse }, guard.canTake);
-  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, budgetUse, owners.canTake);
+  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable, elsewhere }, budgetUse, owners.canTake);
   return {
     selected: taken,
     ...others,

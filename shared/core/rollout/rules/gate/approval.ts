@@ -6,6 +6,7 @@ import type { Action, PodPrecondition, Restarted } from "../../../actions.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import type { Hold } from "../../hold.ts";
 import { EFFECTS } from "../../hold-effects.ts";
+import { unavailableOf } from "../../summary.ts";
 import type { BudgetsInTheWay } from "../disruption-budgets/guard.ts";
 import type { AtWork } from "../waves/wave-checks.ts";
 
@@ -48,6 +49,7 @@ export interface Batched {
     readonly updated: number;
     readonly updatedReady: number;
     readonly used: number;
+    readonly drainedElsewhere?: number;
     readonly maxUnavailable: number;
     readonly rules: {
       readonly replacement?: { readonly selected: number; readonly kept: number };
@@ -84,7 +86,6 @@ export function gateRequest(
     matched,
     updated,
     updatedReady,
-    used,
     maxUnavailable,
     rules: { waves },
   } = summary;
@@ -95,7 +96,7 @@ export function gateRequest(
     sidecarSet: { name, uid, generation },
     revision,
     ...(waves ? { wave: waves.holder?.name ?? "" } : {}),
-    counts: { matched, updated, updatedReady, unavailable: used, maxUnavailable },
+    counts: { matched, updated, updatedReady, unavailable: unavailableOf(summary), maxUnavailable },
     pods: batch.flatMap(({ workload, namespace, name, uid: of }) => (workload ? [] : [{ namespace, name, uid: of }])),
     ...(workloads.length > 0 ? { workloads } : {}),
   };

@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../../go/sequence.ts";
 import { isInjected } from "../../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../../pod/is-ready.ts";
+import { otherDrains } from "../../../pod/pod-records.ts";
 import { podStateOf } from "../../../pod/pod-state.ts";
 import { evictsMissed } from "../../../pod/replaced.ts";
 import { askedHolds, type Hold } from "../../hold.ts";
@@ -22,7 +23,7 @@ interface Held {
 
 /**
  * `selected` are all pods that the SidecarSet selects, `missed` those among them. Of the ready ones no more than
- * maxUnavailable leaves room for: every selected pod takes some of it that is not ready or going, that does not run what
+ * maxUnavailable leaves room for: every selected pod takes some of it that is not ready, drained or going, that does not run what
  * it was upgraded to yet, and that is reserved, so that a write to it may land at any moment. `awaited`: so many that were
  * replaced have no successor yet.
  */
@@ -38,7 +39,8 @@ export function planEvictions(
   const isPresent = ({ status }: Pod) => status?.phase !== "Succeeded" && status?.phase !== "Failed";
   const present = countOf(selected, isPresent);
   const isReserved = (pod: Pod) => reserved.has(pod.metadata?.uid ?? "");
-  const isDown = (pod: Pod) => isReserved(pod) || !isRunningAndReady(pod) || isOnItsWay(pod, sidecarSet);
+  const isDown = (pod: Pod) =>
+    isReserved(pod) || !isRunningAndReady(pod) || otherDrains(pod, "").length > 0 || isOnItsWay(pod, sidecarSet);
   const unavailable = awaited + countOf(selected, (pod) => isPresent(pod) && isDown(pod));
   const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present) - unavailable);
   // Whoever reserved a pod is about to write to it.

@@ -29,8 +29,8 @@ export interface Holder {
   readonly pod: Pod;
   /** NAMESPACE/NAME of its StatefulSet */
   readonly set: string;
-  /** next: it is its turn; moving: it is being upgraded, or not ready again; down: it is not ready, and not to be upgraded now; gone: it was evicted, and has no successor */
-  readonly standing: "next" | "moving" | "down" | "gone";
+  /** next: it is its turn; moving: it is being upgraded, or not ready again; down: it is not ready, and not to be upgraded now; drained: another SidecarSet drains it; gone: it was evicted, and has no successor */
+  readonly standing: "next" | "moving" | "down" | "drained" | "gone";
 }
 
 /** uid of a StatefulSet → a pod of it that keeps it from going on */

@@ -61,7 +61,7 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
     return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
   const isUnderWay = new Set(moving.map(({ state }) => state));
   const reserved = line.filter(({ state }) => isUnderWay.has(state));
-  return reserved.length > 0 ? resume(reserved, scene, down) : begin(line, scene, down);
+  return reserved.length > 0 ? resume(reserved, scene, down) : begin(line, scene, withDrained(down, scene));
 }
 
 function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: PodState, scene: OrdinalScene): boolean {
@@ -73,6 +73,12 @@ function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: Pod
 function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
   const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse));
   return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
+}
+
+/** They keep no pod back whose turn has begun: two SidecarSets could wait for each other. */
+function withDrained(down: DownPods, { all }: OrdinalScene): DownPods {
+  const drained = membersOf(all.filter((state) => state.isDrainedElsewhere));
+  return new Map([...drained.map((one) => [one.place.setUid, holderOf(one, "drained")] as const), ...down]);
 }
 
 function holderOf({ state, place }: Member, standing: Holder["standing"]): Holder {
@@ -138,6 +144,7 @@ const OWN = {
   next: "comes first",
   moving: "is being upgraded, and has to be ready again first",
   down: "is not ready: fix it, or delete it, and its successor has the new version",
+  drained: "is drained for another SidecarSet, and has to be back first",
   gone: "was evicted, and another pod has to take its place first",
 } as const;
 
@@ -145,6 +152,8 @@ const OTHER = {
   next: (set: string, name: string) => `the set ${set} comes first, now with ${name}`,
   moving: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready again`,
   down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
+  drained: (set: string, name: string) =>
+    `the set ${set} has begun, and waits for ${name}, which another SidecarSet drains`,
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
 

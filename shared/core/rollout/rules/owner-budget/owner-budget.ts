@@ -17,8 +17,10 @@ export interface OwnersAsked {
 
 interface Owner {
   readonly limit: number;
-  /** down, or reserved */
+  /** down, drained, or reserved */
   readonly used: ReadonlySet<PodState>;
+  /** of those: how many count only because other SidecarSets drain them */
+  readonly elsewhere: number;
   /** evicted pods without a successor, and pods that are taken now */
   taken: number;
 }
@@ -42,9 +44,13 @@ export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState
   const crowded: PodState[] = [];
   const hasRoom = (state: PodState, owner: Owner) => {
     if (isHeld(state))
-      return budgetUse.isReservedForThis === true || owner.used.size + missingOf(state, budgetUse) <= owner.limit;
+      return (
+        budgetUse.isReservedForThis === true ||
+        owner.used.size - owner.elsewhere + missingOf(state, budgetUse) <= owner.limit
+      );
     const used = owner.used.size + owner.taken;
-    return owner.used.has(state) ? state.isReady || used <= owner.limit : used < owner.limit;
+    const isPaidFor = state.isReady && !state.isDrainedElsewhere;
+    return owner.used.has(state) ? isPaidFor || used <= owner.limit : used < owner.limit;
   };
   return {
     canTake: (state) => {
@@ -84,9 +90,14 @@ function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<
   byOwner.delete("");
   return new Map(
     [...byOwner].map(([key, own]) => {
-      const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
+      const isOwn = (state: PodState) => isHeld(state) || !(state.isConsistent && state.isReady);
+      const used = own.filter((state) => state.isDrainedElsewhere || isOwn(state));
+      const elsewhere = used.filter((state) => !isOwn(state)).length;
       const missing = own[0] === undefined ? 0 : missingOf(own[0], budgetUse);
-      return [key, { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), taken: missing }];
+      return [
+        key,
+        { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), elsewhere, taken: missing },
+      ];
     }),
   );
 }
