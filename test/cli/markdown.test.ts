@@ -67,6 +67,24 @@ it("plan -o markdown says which container restarts in which pods, how many at on
   expect(stdout).toMatch(/1\/2 {7}default\/agent-\d\n```\n\n<\/details>\n$/);
 });
 
+it("diff and plan say what pods go through before their sidecars restart, and how long that takes", async () => {
+  const set = newSet("agent", { image: "registry.example/proxy:2" });
+  const annotations = { "sidecarset.kruise.io/drain": "10s", "sidecarset.kruise.io/pre-pull": "1" };
+  writeFileSync(file("drain.yaml"), stringify({ ...set, metadata: { ...set.metadata, annotations } }));
+  const drain =
+    /Pods are drained for 10s before\s+their sidecars restart; 3 pods have no label\s+sidecarset\.kruise\.io\/traffic=serving, and are updated at once\./;
+  const pulls =
+    /Images are pulled on \d nodes? before the pods there, at most 1 at once, so in \d\s+turns?\s+of ten minutes at most/;
+  for (const verb of ["diff", "plan"]) {
+    const comment = await markdown(verb, "-f", file("drain.yaml"));
+    const table = await runHere(["--kubeconfig", test.kubeconfig, verb, "-f", file("drain.yaml")]);
+    for (const { stdout } of [comment, table]) {
+      expect(stdout.replaceAll(/[\\`]/g, "")).toMatch(drain);
+      expect(stdout.replaceAll(/[\\`]/g, "")).toMatch(pulls);
+    }
+  }
+});
+
 it("a change that cannot be made in place says which pods need to be recreated, why, and by which command", async () => {
   writeFileSync(file("env.yaml"), stringify(newSet("agent", { env: [{ name: "A", value: "1" }] })));
   for (const verb of ["diff", "plan"]) {

@@ -114,6 +114,20 @@ describe("a pass pulls images before it updates pods", () => {
     expect([await pullsIn(), await pullPods()]).toEqual([undefined, []]);
   });
 
+  it("says after a single round how far the pulls are, also while pods of other nodes are updated", async () => {
+    const saysNow = async (type: string) =>
+      (await readSet(cluster, "told")).status?.conditions?.find((one) => one.type === type)?.message;
+    await begin("told", "2");
+    await pass("told", cluster, { follow: false });
+    expect(await saysNow("Progressing")).toContain("images are pulled first on 3 nodes, 2 now, at most 2 at once");
+    const isPulled = async () => (await pullPods()).some(({ status }) => status?.containerStatuses?.[0]?.imageID);
+    while (!(await isPulled())) await clock.sleep(1_000);
+    await pass("told", cluster, { follow: false });
+    expect(new Set(await imagesIn("told"))).toEqual(new Set([imageOf(1), imageOf(2)]));
+    expect(await saysNow("Progressing")).toMatch(/images are pulled first on \d nodes?, \d now, at most 2 at once/);
+    await pass("told");
+  });
+
   it("creates no pod, lists none, and writes nothing else for a SidecarSet that does not ask for it", async () => {
     await deploy(cluster, "plain", 2, ALL);
     await release(cluster, "plain", 2, ALL);

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
+  DRAIN_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
+  PRE_PULL_ANNOTATION,
   SKIP_WAVES_ANNOTATION,
+  TRAFFIC_LABEL,
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
@@ -201,6 +204,23 @@ it("diffSidecarSets returns both hashes before and after, and the pods sorted by
   expect(diff.hash.before).not.toBe(diff.hash.after);
   expect(diff.hashWithoutImage.before).toBe(diff.hashWithoutImage.after);
   expect(diff.pods.map(({ name }) => name)).toEqual(["a", "b"]);
+});
+
+it("diffSidecarSets counts the nodes that pull first, and the pods that are not drained, among those updated in place", () => {
+  const asking = (of: SidecarSet) => {
+    const annotations = { ...of.metadata?.annotations, [DRAIN_ANNOTATION]: "10s", [PRE_PULL_ANNOTATION]: "2" };
+    return { ...of, metadata: { ...of.metadata, annotations } };
+  };
+  const serving = injected(BEFORE, "a");
+  const labels = { ...serving.metadata?.labels, [TRAFFIC_LABEL]: "serving" };
+  const pods = [{ ...serving, metadata: { ...serving.metadata, labels } }, injected(BEFORE, "b"), injected(LATER, "c")];
+  const aheadOf = (after: SidecarSet) => {
+    const { drain, prePull } = diffSidecarSets({ before: BEFORE, after, pods, ...NOTHING_KNOWN });
+    return { drain, prePull };
+  };
+  expect(aheadOf(asking(LATER))).toEqual({ drain: { seconds: 10, undrained: 1 }, prePull: { nodes: 1, atOnce: 2 } });
+  expect(aheadOf(LATER)).toEqual({});
+  expect(aheadOf(asking(setOf({ containers: [AGENT, { name: "x", image: "y" }] })))).toEqual({});
 });
 
 describe("diffSidecarSets with waves:", () => {

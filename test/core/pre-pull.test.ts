@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { explain } from "../../shared/controller/rollout/explain.ts";
+import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import { type PullFacts, pullOf } from "../../shared/core/rollout/rules/pre-pull/pull-facts.ts";
@@ -78,6 +80,23 @@ describe("a pod waits until its node has the images", () => {
       hold: "prePull",
       rules: { prePull: { nodes: 3, underWay: 2, atOnce: 2, isStuck: false } },
     });
+  });
+
+  test("the status says how far pulls are, also while pods of other nodes are updated or use up the budget", () => {
+    const says = (set: SidecarSet, pods: readonly Pod[], pulls?: PullFacts) => {
+      const { summary, failing } = decided(set, pods, pulls);
+      const standing = { summary, failing, halt: undefined, latestRevision: "r", missed: undefined };
+      const progressing = conditionsOf(set, standing, NOW).find(({ type }) => type === "Progressing");
+      return [summary.hold, progressing?.message, explain("oneRound", summary)];
+    };
+    const first = decided(setOf(2), [podOn("n1"), podOn("n2"), podOn("n3")]);
+    const facts = seenAfter(first, { n1: PULLED, n2: PULLING });
+    const far = (now: number) =>
+      expect.stringContaining(`images are pulled first on 2 nodes, ${now} now, at most 2 at once`);
+    const pods = [podOn("n1"), podOn("n2"), podOn("n3")];
+    expect(says(setOf(2), pods, facts)).toEqual(["none", far(1), far(1)]);
+    const updating = [takenDown(updatedOn("n1")), podOn("n2"), podOn("n3")];
+    expect(says(setOf(2, { maxUnavailable: 1 }), updating, facts)).toEqual(["budget", far(2), far(2)]);
   });
 
   test("a pod is updated when its node has pulled, and the pod that pulled goes after it", () => {

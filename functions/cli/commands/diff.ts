@@ -1,5 +1,6 @@
 /** `diff`: what a changed SidecarSet means for the pods that run. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { SERVING, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import {
   diffSidecarSets,
@@ -8,10 +9,12 @@ import {
   type SidecarSetDiff,
 } from "../../../shared/core/inspect/diff/diff.ts";
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import type { DrainsAhead } from "../../../shared/core/rollout/rules/drain/drain.ts";
 import { waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
+import { duration } from "../../terminal/duration.ts";
 import { CliError } from "../../terminal/error.ts";
 import { alert, code, codeBlock, markdownOf, markdownTable, prose } from "../../terminal/markdown.ts";
 import { showRenewals } from "../../terminal/renewals.ts";
@@ -145,12 +148,30 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   screen.line();
   screen.line({ text: `Pods: ${pods.length}`, color: "bold" });
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
+  for (const text of beforeRestarts(diff)) for (const line of wrap(text, screen.width - 2, 2)) screen.line(`  ${line}`);
   showWaves(diff, screen);
   showRenewals(renewals, screen);
   if (diff.noRenewal !== undefined)
     screen.line({ text: `Recreating pods does not help yet: ${diff.noRenewal}`, color: "yellow" });
   for (const { pods: count, standing } of disruptionBudgets)
     screen.line({ text: `  ${counted(count, "pod is", "pods are")} updated as ${standing}`, color: "yellow" });
+}
+
+export function drainText({ seconds, undrained }: DrainsAhead): string {
+  const text = `Pods are drained for ${duration(seconds)} before their sidecars restart`;
+  if (undrained === 0) return `${text}.`;
+  const without = counted(undrained, "pod has", "pods have");
+  return `${text}; ${without} no label ${TRAFFIC_LABEL}=${SERVING}, and ${undrained === 1 ? "is" : "are"} updated at once.`;
+}
+
+export function pulledFirstText({ nodes, atOnce }: NonNullable<SidecarSetDiff["prePull"]>): string {
+  const turns = counted(Math.ceil(nodes / atOnce), "turn");
+  return `Images are pulled on ${counted(nodes, "node")} before the pods there, at most ${atOnce} at once, so in ${turns} of ten minutes at most; how long they take is not known.`;
+}
+
+/** What happens to pods before they are updated in place, and how long that takes. */
+function beforeRestarts({ drain, prePull }: SidecarSetDiff): readonly string[] {
+  return [...(drain ? [drainText(drain)] : []), ...(prePull ? [pulledFirstText(prePull)] : [])];
 }
 
 function showWaves({ waves = [] }: SidecarSetDiff, screen: Screen): void {
@@ -276,6 +297,7 @@ export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
     blocks: [
       codeBlock("diff", [...lines, ...(left > 0 ? [`  ${counted(left, "more change")}`] : [])]),
       ...fateBlocks(pods),
+      ...beforeRestarts(meaning).map(prose),
       ...(warnings.length > 0 ? [alert("WARNING", warnings)] : []),
       ...renewalBlocks(renewals),
       ...(meaning.waves

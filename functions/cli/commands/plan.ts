@@ -1,6 +1,5 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
 
-import { SERVING, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
@@ -22,7 +21,7 @@ import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
 import { type Session, shownLines } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
-import { givenSets, meaningOf, printReviews, type Review, reviewOfChange } from "./diff.ts";
+import { drainText, givenSets, meaningOf, printReviews, pulledFirstText, type Review, reviewOfChange } from "./diff.ts";
 
 const NOT_DONE = 3;
 const DEADLINE_MS = 300_000;
@@ -258,17 +257,10 @@ function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly str
   return [
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
     ...(drain ? [drainText(drain)] : []),
-    ...(before.rules.prePull ? [pulledFirstText(before.rules.prePull)] : []),
+    ...(before.rules.prePull ? [`${pulledFirstText(before.rules.prePull)} That is not in the times below.`] : []),
     ...(checks ? [checksText(checks, before)] : []),
     ...(before.trouble && before.selected > 0 ? [`It is known that ${before.trouble.text}.`] : []),
   ];
-}
-
-function drainText({ seconds, undrained }: NonNullable<RolloutPlan["drain"]>): string {
-  const text = `Pods are drained for ${duration(seconds)} before their sidecars restart`;
-  if (undrained === 0) return `${text}.`;
-  const without = counted(undrained, "pod has", "pods have");
-  return `${text}; ${without} no label ${TRAFFIC_LABEL}=${SERVING}, and ${undrained === 1 ? "is" : "are"} updated at once.`;
 }
 
 function changeText({ images, isReplaced }: PlannedPod): string {
@@ -283,11 +275,6 @@ function checksText(
 ): string {
   const apart = `${duration(intervalSeconds)} apart or more, which is not in the times below`;
   return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step${waves ? " and before a wave is passed" : ""}, ${apart}.`;
-}
-
-function pulledFirstText({ nodes, atOnce }: NonNullable<RolloutPlan["before"]["rules"]["prePull"]>): string {
-  const turns = counted(Math.ceil(nodes / atOnce), "turn");
-  return `Images are pulled on ${counted(nodes, "node")} before the pods there, at most ${atOnce} at once, so in ${turns}. How long that takes is not known, and not in the times below.`;
 }
 
 const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {

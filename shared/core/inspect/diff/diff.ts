@@ -23,6 +23,8 @@ import {
   type DisruptionBudget,
   idOf,
 } from "../../rollout/rules/disruption-budgets/disruption-budget.ts";
+import { type DrainsAhead, drainsAhead } from "../../rollout/rules/drain/drain.ts";
+import { pullsAhead } from "../../rollout/rules/pre-pull/pull-guard.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
@@ -74,6 +76,9 @@ export interface SidecarSetDiff {
   readonly disruptionBudgets?: readonly AskedBudget[];
   /** in their order; absent: there are none, or this release skips them */
   readonly waves?: readonly WaveFates<PodFate["kind"]>[];
+  /** what pods that are updated in place go through first; absent: nobody asks for it */
+  readonly drain?: DrainsAhead;
+  readonly prePull?: { readonly nodes: number; readonly atOnce: number };
 }
 
 /** Observed as if `after` were stored. */
@@ -94,17 +99,20 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
   const surroundings = { ...input, sidecarSet: after, revisions: [...input.revisions, revisionOf(before)] };
   const stateOf = stateReader(surroundings, settings);
   const fates = pods.filter(isActive).flatMap((pod) => {
-    const fate = fateOf(stateOf(pod), surroundings);
-    return fate === undefined ? [] : [{ pod, fate }];
+    const state = stateOf(pod);
+    const fate = fateOf(state, surroundings);
+    return fate === undefined ? [] : [{ pod, state, fate }];
   });
+  const inPlace = fates.filter(({ fate }) => fate.kind === "inPlace").map(({ state }) => state);
   return {
     changes: specChanges(before, after, { ...settings, canResize: settings.InPlaceResize && input.isResizeServed }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
     ...askedBudgets(
       input.disruptionBudgets,
-      fates.filter(({ fate }) => fate.kind === "inPlace").map(({ pod }) => pod),
+      inPlace.map(({ pod }) => pod),
     ),
+    ...beforeRestarts(after, inPlace),
     ...waveFates(
       after,
       input.namespaceLabels,
@@ -118,6 +126,12 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
       .map(({ fate }) => fate)
       .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
   };
+}
+
+function beforeRestarts(after: SidecarSet, pods: readonly PodState[]): Pick<SidecarSetDiff, "drain" | "prePull"> {
+  if (pods.length === 0) return {};
+  const [drain, prePull] = [drainsAhead(after, pods), pullsAhead(after, pods)];
+  return { ...(drain ? { drain } : {}), ...(prePull ? { prePull } : {}) };
 }
 
 /** Commands only where new pods get the newest sidecars. */

@@ -69,8 +69,10 @@ function progressOf(summary: Summary, isFinished: boolean): Progress {
   const count = countsText(summary);
   const [status, reason] =
     isFinished && BOOK[summary.hold].reason === "Finished" ? (["False", "Finished"] as const) : reasonOf(summary);
-  const { leftDown } = summary;
-  const beside = [BOOK[summary.hold].progress?.(summary), leftDown && leftDownText(leftDown)];
+  const { leftDown, hold } = summary;
+  // Images are pulled for the next pods while others are updated.
+  const pulls = hold === "prePull" ? undefined : BOOK.prePull.progress?.(summary);
+  const beside = [BOOK[hold].progress?.(summary), pulls, leftDown && leftDownText(leftDown)];
   return { status, reason, message: [count, ...beside.filter((text) => text !== undefined)].join("; ") };
 }
 

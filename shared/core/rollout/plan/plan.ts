@@ -1,6 +1,6 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import { addSeconds } from "../../../go/seconds-between.ts";
-import { countOf } from "../../../go/sequence.ts";
+import { where } from "../../../go/sequence.ts";
 import type { PodPurpose } from "../../actions.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
@@ -8,7 +8,7 @@ import { type Decision, decide, type Observation } from "../decide.ts";
 import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
 import { evaluated } from "../rules/checks/check-records.ts";
-import { isDrainable } from "../rules/drain/drain.ts";
+import { drainsAhead } from "../rules/drain/drain.ts";
 import { checksNow } from "../rules/waves/wave-checks.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
@@ -91,10 +91,12 @@ function stepAt(
 }
 
 function drainAhead(observation: Observation, options: PlanOptions): Pick<RolloutPlan, "drain"> {
-  const { drainSeconds: seconds } = steeringOf(observation.sidecarSet);
-  if (seconds === undefined) return {};
   const { states } = sceneOf(observation, options);
-  return { drain: { seconds, undrained: countOf(states, ({ pod, isUpdated }) => !isUpdated && !isDrainable(pod)) } };
+  const drain = drainsAhead(
+    observation.sidecarSet,
+    where(states, ({ isUpdated }) => !isUpdated),
+  );
+  return drain ? { drain } : {};
 }
 
 function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {

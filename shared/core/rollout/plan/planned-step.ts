@@ -5,6 +5,7 @@ import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ImageChange, PodPurpose, Restarted } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import type { DrainsAhead } from "../rules/drain/drain.ts";
 import { usedBudget } from "../select/budget.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
@@ -40,7 +41,7 @@ export interface RolloutPlan {
   /** host of the gate that passes ask before each batch; absent: there is none */
   readonly gate?: string;
   /** for how long pods are drained, and how many old ones have no label for that; absent: nobody asks for it */
-  readonly drain?: { readonly seconds: number; readonly undrained: number };
+  readonly drain?: DrainsAhead;
   /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
   readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
   /** counts and reasons before the first step … */

@@ -5,9 +5,10 @@ import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { goJson } from "../../../../go/json/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
-import { type Sequence, where } from "../../../../go/sequence.ts";
+import { countOf, type Sequence, where } from "../../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../../actions.ts";
 import { isPodReady } from "../../../pod/is-ready.ts";
+import { nativeSidecars } from "../../../pod/native-sidecars.ts";
 import { drainHolds } from "../../../pod/pod-records.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { isHotUpgrade, slotNames } from "../../../pod/sidecar-containers.ts";
@@ -70,6 +71,20 @@ export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: Side
   if (patch.purpose !== "drain" || !isJsonObject(own)) return patch;
   const text = goJson({ ...holds, [name]: { ...own, since: now } });
   return { ...patch, annotations: { ...patch.annotations, [DRAINED_BY_ANNOTATION]: text } };
+}
+
+/** For how long pods are drained, and how many of these have no label for that. */
+export interface DrainsAhead {
+  readonly seconds: number;
+  readonly undrained: number;
+}
+
+/** `pods`: that are to be updated in place. Undefined: nobody asks for drains, or all sidecars are upgraded hot. */
+export function drainsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>): DrainsAhead | undefined {
+  const { drainSeconds: seconds } = steeringOf(sidecarSet);
+  const sidecars = [...(sidecarSet.spec.containers ?? []), ...nativeSidecars(sidecarSet)];
+  if (seconds === undefined || sidecars.every(isHotUpgrade)) return undefined;
+  return { seconds, undrained: countOf(pods, ({ pod }) => !isDrainable(pod)) };
 }
 
 /** A hot upgrade's containers take turns, so its pod need not be drained. */

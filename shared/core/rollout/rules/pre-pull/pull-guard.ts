@@ -106,6 +106,14 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   };
 }
 
+/** `pods`: that are to be updated in place. How many nodes pull first; undefined: none, or nobody asks for it. */
+export function pullsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>) {
+  const { prePull: atOnce } = steeringOf(sidecarSet);
+  const images = imagesOf(sidecarSet);
+  const nodes = nodesOf(pods, (state) => isHeld(state, images, { rules: {} })).size;
+  return atOnce === undefined || nodes === 0 ? undefined : { nodes, atOnce };
+}
+
 /** What is done where no pod gets its turn: what was created goes. Undefined: there is nothing, and nothing is kept. */
 export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined {
   if (pods.length === 0 && record === undefined) return undefined;
@@ -133,7 +141,7 @@ function imagesOf(sidecarSet: SidecarSet): readonly Pulled[] {
 }
 
 /** True for a pod that works, whose turn would make it pull. A pod may be reserved for another release. */
-function isHeld(state: PodState, images: readonly Pulled[], budgetUse: BudgetUse): boolean {
+function isHeld(state: PodState, images: readonly Pulled[], budgetUse: Pick<BudgetUse, "rules">): boolean {
   const { pod } = state;
   if (nodeOf(state) === "") return false;
   if (!goesDown(state, budgetUse) || budgetUse.rules.replacement?.plan?.replaces(state) === true) return false;

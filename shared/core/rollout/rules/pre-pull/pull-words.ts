@@ -16,9 +16,10 @@ const STUCK_PULLS: PullsSummary = {
 };
 
 export const PRE_PULL_WORDS: HoldWords = {
-  applies: ({ rules: { prePull: pulls } }) => pulls !== undefined && pulls.waiting > 0,
+  applies: ({ rules: { prePull: pulls } }) => pulls !== undefined && pulls.waiting + pulls.underWay > 0,
   cause: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "PrePullFailed" : "PrePulling"),
   severity: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "trouble" : "wait"),
+  isBeside: true,
   reason: "PrePull",
   progress: ({ rules: { prePull: pulls } }) => pulls && pullsText(pulls),
   goesOn: ({ rules: { prePull: pulls } }) => !pulls?.isStuck,
@@ -31,7 +32,9 @@ export const PRE_PULL_WORDS: HoldWords = {
   factsIn: () => ({ rules: { prePull: STUCK_PULLS } }),
   clause: ({ rules: { prePull: pulls } }) => (pulls ? pullsText(pulls) : "images are pulled first"),
   title: ({ rules: { prePull: pulls } }) =>
-    `${counted(pulls?.waiting ?? 0, "pod waits", "pods wait")} for images to be pulled`,
+    pulls && pulls.waiting === 0
+      ? `Images are pulled on ${counted(pulls.nodes, "node")}`
+      : `${counted(pulls?.waiting ?? 0, "pod waits", "pods wait")} for images to be pulled`,
   next: (_, { rules: { prePull: pulls } }) =>
     pulls?.isStuck
       ? "correct that, set another image, or take the annotation sidecarset.kruise.io/pre-pull away"
