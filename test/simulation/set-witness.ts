@@ -305,6 +305,14 @@ export class SetWitness {
     this.#judgeOwners(write, grants, next);
   }
 
+  /** It was drained and not updated: if it does not work, that is not because of its release. */
+  seePutBack(pod: Pod): void {
+    const { name } = this.#options.set;
+    const uid = pod.metadata?.uid ?? "";
+    const isOld = hashOfPod(pod, name) !== this.#taken.get(uid)?.hash;
+    if (isOld && drainOf(pod, name) === undefined) this.#taken.delete(uid);
+  }
+
   judgeUpgrade(write: Write, { previous, next, reservation }: Patched): void {
     const { set, isStrict } = this.#options;
     const hash = hashOfPod(next, set.name);

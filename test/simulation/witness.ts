@@ -226,6 +226,7 @@ export class Witness {
     const isLateFence = change.kind === "fence" && !holder && sets.some((set) => set.isLateFence(write, previous));
     if (change.kind === "fence") this.fences++;
     // A pod whose SidecarSet is gone, or selects it no longer, is put back without a reservation.
+    if (change.kind === "putBack") for (const set of sets) set.seePutBack(next);
     if (isLateFence || change.kind === "putBack") return;
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${previous.metadata?.resourceVersion}`);

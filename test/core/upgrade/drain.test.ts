@@ -177,6 +177,17 @@ test("a smaller budget puts drained pods back rather than to restart them", () =
   ]);
 });
 
+test("a drained pod whose node is lost keeps its place, because it was drained while it was ready", () => {
+  const lost = held("b");
+  const conditions = [{ type: "Ready", status: "False" as const }];
+  const pods = [
+    podOf({ name: "a", hash: NEW_HASH, image: "reg/sc:v2", isReady: false }),
+    { ...lost, status: { ...lost.status, conditions } },
+    held("c"),
+  ];
+  expect(decided(setOf({ maxUnavailable: 2 }), pods, 10).told).toEqual(["putBack c serving", "upgrade b reg/sc:v2"]);
+});
+
 test("a drained pod whose container has not restarted yet stays out of endpoints, whatever becomes of the rollout", () => {
   const updated = after(setOf(), [held()], 10);
   expect(decided(setOf({ paused: true }), updated, 11).told).toEqual([]);

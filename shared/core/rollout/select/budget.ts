@@ -157,10 +157,11 @@ export function goesDown(state: PodState, { rules }: Pick<BudgetUse, "rules">): 
   return state.isReady || (state.isWorking && rules.replacement?.plan?.replaces(state) === true);
 }
 
-/** Reserved pods that are down anyway were taken at no cost, but for the gate. */
+/** Reserved pods that are down anyway were taken at no cost, but for the gate. A pod was ready when it was drained. */
 function heldForFree(line: Sequence<PodState>, budgetUse: BudgetUse): number {
   if (budgetUse.StrictMaxUnavailable) return 0;
-  return countOf(line, (state) => isReserved(state, budgetUse.reserved) && !goesDown(state, budgetUse));
+  const isFree = (state: PodState) => !(goesDown(state, budgetUse) || state.drain);
+  return countOf(line, (state) => isReserved(state, budgetUse.reserved) && isFree(state));
 }
 
 function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {
