@@ -17,6 +17,7 @@ const FEATURES = {
   strict: ({ isStrict }) => isStrict,
   partition: ({ strategy }) => (strategy.partition ?? 0) !== 0,
   pauses: ({ strikes }) => strikes.some(({ fault }) => fault === "paused"),
+  pulls: ({ pulls }) => pulls !== undefined,
   finished: ({ bystanders = [] }) => bystanders.some(({ kind }) => ["task", "evicted", "missed"].includes(kind)),
 } as const satisfies Readonly<Record<string, (scenario: Scenario) => boolean>>;
 
@@ -29,7 +30,7 @@ const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
   ["restarts", ["replacements"], "one annotation asks for either"],
   [
     "restarts",
-    ["metrics", "disruptions", "evictions", "nodes", "history", "ordinals", "owners", "finished"],
+    ["metrics", "disruptions", "evictions", "nodes", "history", "ordinals", "owners", "pulls", "finished"],
     "such worlds have workloads with controllers, and the judges of the others know owners by the names of pods",
   ],
   [
@@ -41,7 +42,7 @@ const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
   ["disruptions", ["hot"], "not sampled: such worlds turn hot upgrades off"],
   [
     "finished",
-    ["waves", "metrics", "approvals", "disruptions", "nodes", "history"],
+    ["waves", "metrics", "approvals", "disruptions", "nodes", "history", "pulls"],
     "not sampled: a few worlds of evictions and of replacements have such pods; test/core/finished-pods.test.ts has all",
   ],
 ];

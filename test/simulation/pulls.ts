@@ -10,9 +10,9 @@ import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
 import { hashOfPod, imageIDOf, isPodReady, isSidecarOf, KRUISE_NAMESPACE, type SetPlan, timeOf } from "./objects.ts";
-import { budgetOf, reaches, selects } from "./permission.ts";
+import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { windowOf, writtenByPass } from "./settle.ts";
+import { mostPasses, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
 /** How nodes pull, while there is trouble and until others were judged. */
@@ -35,8 +35,6 @@ const WRITER = "kubelet";
 const SILENT_MS = 600_000;
 /** Passes of a minute or two until a silent node is given up. */
 const SILENT_PASSES = 14;
-/** More passes than a rollout without pulls needs: nodes pull, and failures are told. */
-const MORE_PASSES = 6;
 
 /** The so manieth pod has the so manieth node. */
 export function onNode(pod: Pod, nodes: number, count: number): Pod {
@@ -181,9 +179,7 @@ export class Pulls {
 export async function judgePulls(world: World, { first }: PullPlan): Promise<void> {
   const { scenario, server } = world;
   const pods = server.all(PODS).length;
-  const windows = scenario.sets.map(({ name }) => windowOf(world, name, pods));
-  const extra = first === "pulls" ? 0 : SILENT_PASSES;
-  const most = Math.ceil(pods / Math.min(...windows)) + MORE_PASSES + extra;
+  const most = mostPasses(world) + (first === "pulls" ? 0 : SILENT_PASSES);
   for (let pass = 0; pass < most; pass++) await writtenByPass(world);
   for (const { name } of scenario.sets) {
     const set = server.peek<SidecarSet>(SIDECARSETS, { name });
@@ -195,9 +191,10 @@ export async function judgePulls(world: World, { first }: PullPlan): Promise<voi
 function problemsOf(world: World, set: SidecarSet): readonly string[] {
   const late = latePods(world, set);
   const others = late.filter((pod) => !world.pulls.isHeld(pod, set));
+  const matched = world.server.all<Pod>(PODS).filter((pod) => selects(set, pod, world.witness.namespaces.now)).length;
   const isUnnamed = late.length > 0 && others.length === 0 && !isNamed(set);
   return [
-    ...others.map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
+    ...others.slice(partitionNow(set, matched)).map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
     ...(isUnnamed ? [`pods of ${FIRST_NODE} wait, and it is not named: ${wordsOf(set)}`] : []),
   ];
 }

@@ -14,15 +14,7 @@ const MOST_SOAK_SECONDS = 90;
 
 /** One a minute until the wanted state is there, at most as many as that may take, and then one that writes nothing. */
 export async function settle(world: World): Promise<void> {
-  const pods = world.server.all(PODS).length;
-  const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
-  const most =
-    Math.ceil(pods / Math.min(...windows)) +
-    3 +
-    soakingPasses(world) +
-    scaledDownPasses(world) +
-    restartingPasses(world) +
-    refusedPasses(world);
+  const most = mostPasses(world);
   let left = unsettled(world);
   let written = -1;
   const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
@@ -35,6 +27,20 @@ export async function settle(world: World): Promise<void> {
   if (!isSilent()) written = await writtenByPass(world);
   if (!isSilent()) world.violated(`${written} writes although there was nothing to do`);
   else if (world.scenario.kind !== undefined || world.scenario.seed % 4 === 0) await startAfresh(world);
+}
+
+/** In how many passes the wanted state comes. */
+export function mostPasses(world: World): number {
+  const pods = world.server.all(PODS).length;
+  const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
+  return (
+    Math.ceil(pods / Math.min(...windows)) +
+    3 +
+    soakingPasses(world) +
+    scaledDownPasses(world) +
+    restartingPasses(world) +
+    refusedPasses(world)
+  );
 }
 
 /** One that somebody else takes away while it is awaited is waited for as long as pods may take to go, and ten minutes more. */

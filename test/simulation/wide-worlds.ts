@@ -472,8 +472,58 @@ function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...alone, ...own, ...beside, release: { ...beside.release, drain } };
 }
 
-/** Nodes pull images before pods are updated; one of them cannot, says nothing, or has no room, in most of these worlds. */
+/** What pulls meet, in turn; undefined: nothing. */
+const BESIDE_PULLS = [
+  "waves",
+  "metrics",
+  "approvals",
+  "disruptions",
+  "replacements",
+  "evictions",
+  "nodes",
+  "history",
+  "drains",
+  "ordinals",
+  "hot",
+  "owners",
+  "partition",
+  undefined,
+] as const;
+
+/** Nodes pull images before pods are updated, in most of these worlds beside another feature. */
 function pulls(chance: Chance, base: Scenario): Partial<Scenario> {
+  const own = pullsAlone(chance, base);
+  const other = BESIDE_PULLS[Math.floor(base.seed / 50) % BESIDE_PULLS.length];
+  const beside = besidePulls(other, chance, { ...base, ...own });
+  return { ...own, ...beside, release: { ...own.release, ...beside.release } };
+}
+
+function besidePulls(
+  other: (typeof BESIDE_PULLS)[number],
+  chance: Chance,
+  base: Scenario,
+): Partial<Scenario> {
+  const withSets = (more: Partial<Scenario["sets"][number]>) => ({ sets: base.sets.map((set) => ({ ...set, ...more })) });
+  switch (other) {
+    case undefined:
+      return {};
+    case "hot":
+      return withSets({ isHot: true });
+    case "ordinals":
+      return withSets({ isOrdinal: true });
+    case "owners":
+      return withSets({ perOwner: chance.pick(["1", "2"]) });
+    case "partition":
+      return { strategy: { ...base.strategy, partition: chance.pick([1, 2, "34%"]) } };
+    case "drains":
+      return { release: { drain: chance.pick(DRAINS) } };
+    default:
+      return WIDENINGS[other](chance, base);
+  }
+}
+
+/** One node cannot pull, says nothing, or has no room, in most of these worlds. */
+function pullsAlone(chance: Chance, base: Scenario): Partial<Scenario> {
   const atOnce = chance.pick([1, 1, 2, 3, 10]);
   const plan: PullPlan = {
     nodes: chance.between(2, 5),
