@@ -4,7 +4,7 @@ import { commandText } from "../pod/command-text.ts";
 import type { HoldCause } from "./causes.ts";
 import { undoHint } from "./history/outcomes.ts";
 import { HOLDS, type Hold } from "./hold.ts";
-import { isRestarting, isStill } from "./hold-effects.ts";
+import { isRestarting, isStill, waitsForOthers } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
@@ -17,7 +17,7 @@ import { EVICTION_REFUSED_WORDS } from "./rules/replacement/replacement-words.ts
 import { SHRINK_WORDS } from "./rules/resize/resize-words.ts";
 import { RESTART_WORDS } from "./rules/restarts/restart-words.ts";
 import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
-import { unavailableOf, waitsForOthers } from "./summary.ts";
+import { unavailableOf } from "./summary.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
 /** Nothing is down that could come back, and no pod may go down. */

@@ -85,6 +85,11 @@ export function isRestarting({ rules: { restarts } }: Pick<Summary, "rules">): b
   return restarts !== undefined && restarts.underWay.length > 0;
 }
 
+/** The next pods wait until other SidecarSets put theirs back. */
+export function waitsForOthers({ hold, drainedElsewhere }: Pick<Summary, "hold" | "drainedElsewhere">): boolean {
+  return EFFECTS[hold].waitsForPods === true && drainedElsewhere !== undefined;
+}
+
 /** Returns whether no pod is written to while this holds. */
 export function isStill(hold: Hold): boolean {
   return EFFECTS[hold].isStill === true;

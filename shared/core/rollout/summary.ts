@@ -105,11 +105,6 @@ export function unavailableOf({ used, drainedElsewhere = 0 }: Pick<Summary, "use
   return used + drainedElsewhere;
 }
 
-/** The next pods wait until other SidecarSets put theirs back. */
-export function waitsForOthers({ hold, drainedElsewhere }: Summary): boolean {
-  return hold === "budget" && drainedElsewhere !== undefined;
-}
-
 /** A summary of no pods, for places that know only some of the counts. */
 export const NOTHING_COUNTED: Summary = {
   matched: 0,

@@ -5,12 +5,12 @@ import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
 import { BOOK, saidBy, wordsOf } from "../book.ts";
 import { countsText } from "../counts-text.ts";
-import { EFFECTS, isRestarting, isStill } from "../hold-effects.ts";
+import { EFFECTS, isRestarting, isStill, waitsForOthers } from "../hold-effects.ts";
 import { failingText, leftDownText, listed } from "../hold-words.ts";
 import { isPassTrouble } from "../pass-trouble.ts";
 import { lastUndone, wasFinished } from "../rules/halt/undone.ts";
 import { restartsText } from "../rules/replacement/replaced.ts";
-import { type Summary, waitsForOthers } from "../summary.ts";
+import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 
@@ -71,9 +71,9 @@ function progressOf(summary: Summary, isFinished: boolean): Progress {
     isFinished && BOOK[summary.hold].reason === "Finished" ? (["False", "Finished"] as const) : reasonOf(summary);
   const { leftDown, hold } = summary;
   // Images are pulled for the next pods while others are updated.
-  const pulls = hold === "prePull" ? undefined : BOOK.prePull.progress?.(summary);
-  const beside = [BOOK[hold].progress?.(summary), pulls, leftDown && leftDownText(leftDown)];
-  return { status, reason, message: [count, ...beside.filter((text) => text !== undefined)].join("; ") };
+  const ways = [BOOK[hold], BOOK.prePull].map(({ progress }) => progress?.(summary));
+  const beside = new Set([...ways, leftDown && leftDownText(leftDown)]);
+  return { status, reason, message: [count, ...beside].filter((text) => text !== undefined).join("; ") };
 }
 
 function isMoving(held: Summary): boolean {
