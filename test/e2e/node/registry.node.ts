@@ -1,12 +1,13 @@
 /** Rollouts while the registry fails: real pulls by containerd, through a registry that is disturbed. */
 import { afterEach, expect, it } from "vitest";
+import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import { disturbRegistry } from "../support/access.ts";
 import { addFigure } from "../support/figures.ts";
 import { scenes } from "../support/open-scene.ts";
 import { isReady, type Scene, SIDECAR, setImage } from "../support/scene.ts";
 
-const openScene = scenes();
+const openScene = scenes({ roles: ["pre-pull"] });
 const BY_TWO = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
 
 afterEach(() => disturbRegistry({ delay: 0 }));
@@ -46,6 +47,43 @@ it("that is slow keeps no more than maxUnavailable pods down", async () => {
   const { maxUnavailableObserved, ...rest } = await scene.record(since);
   expect(maxUnavailableObserved).toBeLessThanOrEqual(2);
   expect(rest).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
+});
+
+interface WithLastState extends ContainerStatus {
+  readonly lastState?: { readonly terminated?: { readonly finishedAt?: string } };
+}
+
+/** From the end of the sidecar's old container to the start of its new one. */
+function absentSeconds({ status }: Pod): number {
+  const statuses: readonly WithLastState[] = status?.containerStatuses ?? [];
+  const agent = statuses.find(({ name }) => name === SIDECAR.name);
+  const [from, to] = [agent?.lastState?.terminated?.finishedAt, agent?.state?.running?.startedAt];
+  return (Date.parse(to ?? "") - Date.parse(from ?? "")) / 1_000;
+}
+
+it("that is slow keeps a sidecar away for seconds without pre-pull, and for a small part of that with it", async () => {
+  const scene = await openScene();
+  await begun(scene, 1);
+  await disturbRegistry({ delay: 3_000 });
+  const absentOver = async (releases: readonly string[]) => {
+    let seconds = 0;
+    for (const release of releases) {
+      await scene.patchSet(setImage(`agent:${release}`));
+      const [pod] = await scene.untilUpdated(1);
+      seconds += absentSeconds(pod as Pod);
+    }
+    return seconds / releases.length;
+  };
+  const without = await absentOver(["pulled-late-1", "pulled-late-2", "pulled-late-3"]);
+  await scene.patchSet({ op: "add", path: "/metadata/annotations/sidecarset.kruise.io~1pre-pull", value: "1" });
+  const ahead = await absentOver(["pulled-first-1", "pulled-first-2", "pulled-first-3"]);
+  addFigure(
+    "a sidecar's absence without pre-pull, from a registry with 3 s for each answer, in tenths of a second",
+    Math.round(10 * without),
+  );
+  addFigure("the same with pre-pull", Math.round(10 * ahead));
+  expect(without).toBeGreaterThan(5);
+  expect(ahead).toBeLessThan(without / 3);
 });
 
 it("that loses the tag in the middle stops it where the image is always pulled, and another tag goes on", async () => {
