@@ -6,6 +6,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   eventually,
@@ -135,4 +136,34 @@ it("a pass with nothing to resize does not ask whether the API server can resize
     "LIST controllerrevisions": 1,
     "LIST pods": 1,
   });
+});
+
+it("a quota that refuses to resize says Blocked until it is gone, and not Updating between two tries", async () => {
+  await deploy("tight", SMALL);
+  const since = test.history().length;
+  await release("tight", "registry.example/proxy:2", LARGE);
+  const words = "exceeded quota: team, requested: memory=64Mi";
+  const refusing: Cluster = {
+    ...cluster,
+    patch: async (resource, place, patch, more) => {
+      if (more?.subresource === "resize") throw new KubeError(words, { code: 403, reason: "Forbidden" });
+      return await cluster.patch(resource, place, patch, more);
+    },
+  };
+  for (let pass = 0; pass < 4; pass++) await runPass(refusing, options({ sidecarSet: "tight", deadlineMs: 30_000 }));
+  const said = test
+    .history()
+    .slice(since)
+    .flatMap(({ resource, object }) => {
+      const { status } = object as unknown as SidecarSet;
+      const find = (wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
+      const [ready, blocked] = [find("Ready"), find("Blocked")];
+      return resource === "sidecarsets" && ready ? [`${ready.reason} ${blocked?.reason}`] : [];
+    });
+  const changes = said.filter((word, index) => word !== said[index - 1]);
+  expect(changes.slice(-3)).toEqual(["Updating NotBlocked", "Updating Refused", "Blocked Refused"]);
+  const memory = async () => new Set((await readPods(cluster, "tight")).map(memoryOf));
+  for (let pass = 0; pass < 10 && (await memory()).has("64Mi"); pass++)
+    await runPass(cluster, options({ sidecarSet: "tight" }));
+  expect(await memory()).toEqual(new Set(["128Mi"]));
 });

@@ -1,7 +1,7 @@
 /** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { each, type Sequence, where } from "../../../go/sequence.ts";
+import { countOf, each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, PodPurpose, ResourceChange } from "../../actions.ts";
 import { hasOtherValues, type PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
@@ -13,7 +13,7 @@ import { haltRoom } from "../rules/halt/standstill.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../rules/replacement/plan-replacement.ts";
 import { resizeMark } from "../rules/resize/resize.ts";
 import { planRestarts, type RestartPlan } from "../rules/restarts/restarts.ts";
-import { type BudgetUse, goesDown } from "../select/budget.ts";
+import { type BudgetUse, goesDown, usesBudget } from "../select/budget.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import type { Draining, PodProblem } from "../summary.ts";
@@ -35,6 +35,8 @@ export interface Batch {
   readonly keptBack: number;
   /** how many get no turn now, since writes to them, or to pods of their namespace, were refused */
   readonly passedOver: number;
+  /** how many of these use budget: a resize that has begun, and is refused now */
+  readonly refusedInUse: number;
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
@@ -181,8 +183,8 @@ export function planBatch(
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);
     const disruption = selection.disruptions.get(state.pod.metadata?.uid ?? "");
-    const usesBudget = goesDown(state, budgetUse);
-    return plan ? [upgrade(state.pod, plan, sidecarSet, { now: facts.now, disruption, usesBudget })] : [];
+    const turn = { now: facts.now, disruption, usesBudget: goesDown(state, budgetUse) };
+    return plan ? [upgrade(state.pod, plan, sidecarSet, turn)] : [];
   });
   const steps = [
     ...marksOf(notUpgradable, sidecarSet, facts.now),
@@ -200,6 +202,7 @@ export function planBatch(
     problem(pod, OTHER_VALUES),
   );
   const draining = drainingOf(plans.values());
+  const isInUse = (state: PodState) => withoutTurn.has(state.pod.metadata?.uid ?? "") && usesBudget(state, budgetUse);
   const isWaiting = (state: PodState) => plans.get(state)?.kind === "draining";
   return {
     actions: steps.flatMap(({ actions }) => actions),
@@ -209,6 +212,7 @@ export function planBatch(
     beyondRoom: selected.length - upgrades.length,
     replaced,
     passedOver: withoutTurn.size,
+    refusedInUse: withoutTurn.size === 0 ? 0 : countOf(pods, isInUse),
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
   };
