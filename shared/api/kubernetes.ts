@@ -151,6 +151,8 @@ export interface PodSpec {
 }
 
 export interface PodStatus {
+  /** of the spec that the kubelet has seen; kubelets before 1.34 do not say it */
+  readonly observedGeneration?: number;
   readonly phase?: string;
   readonly reason?: string;
   readonly message?: string;

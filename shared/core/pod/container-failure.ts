@@ -56,8 +56,16 @@ export function isBeyondHelp(pod: Pod): boolean {
   return statusesOf(pod).some((status) => failureIn(status)?.comesBack === "no");
 }
 
-function statusesOf({ status }: Pod): readonly ContainerStatus[] {
+function statusesOf(pod: Pod): readonly ContainerStatus[] {
+  const { status } = pod;
+  if (!isSpecSeen(pod)) return [];
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+/** False: its kubelet says that it has not seen the spec, so why a container waits is about the image before. */
+export function isSpecSeen({ metadata, status }: Pod): boolean {
+  const { observedGeneration: seen } = status ?? {};
+  return seen === undefined || seen >= (metadata?.generation ?? 0);
 }
 
 /** undefined: it does not fail; a reason that nobody knows is none to say so. */

@@ -2,12 +2,14 @@
 import { describe, expect, it } from "vitest";
 import { progressOf } from "../../../functions/cli/input/progress.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { HALT_ON_ANNOTATION } from "../../../shared/api/names.ts";
 import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
 import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { CONTAINER_REASONS, type ContainerReason } from "../../../shared/core/pod/container-failure.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { isBroken } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { CONTEXT, NOW, podOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { LABELS, SET, updatedPod, withSets } from "../check/fixture.ts";
@@ -77,4 +79,38 @@ describe.each(["waiting", "terminated"] as const)("a container whose state is %s
       expect(progressOf(SET, factsOf([pod, OLD])).isStopped === true).toBe(comesBack === "no");
     });
   });
+});
+
+/** The kubelet tells of the image before until it has seen the pod as it is. */
+describe.each([
+  [2, false],
+  [3, true],
+  [undefined, true],
+])("a pod of generation 3 whose kubelet says that it has seen generation %s:", (observedGeneration, isReported) => {
+  const down = downPod("ImagePullBackOff", "waiting");
+  const status = { ...down.status, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
+  const raw = { ...down, metadata: { ...down.metadata, generation: 3 }, status };
+
+  it.each(Object.keys(READERS))(`%s reports the failure: ${isReported}`, (reader) => {
+    for (const pod of [raw, projectPod(raw, SET)]) {
+      const observation = { sidecarSet: SET, pods: [pod, OLD], revisions: [], ...UNTOUCHED };
+      expect(READERS[reader]?.(pod, observation)).toBe(isReported);
+    }
+  });
+});
+
+it("a release that was put back is not called halted while the node of its pod has not seen that", () => {
+  const annotations = { ...SET.metadata?.annotations, [HALT_ON_ANNOTATION]: "0" };
+  const set = { ...SET, metadata: { ...SET.metadata, annotations } };
+  const down = downPod("ErrImagePull", "waiting");
+  const holdOf = (observedGeneration: number) => {
+    const pod = {
+      ...down,
+      metadata: { ...down.metadata, generation: 3 },
+      status: { ...down.status, observedGeneration },
+    };
+    const pods = [projectPod(pod, set), OLD];
+    return decide({ sidecarSet: set, pods, revisions: [], ...UNTOUCHED }, CONTEXT).summary.hold;
+  };
+  expect([holdOf(2), holdOf(3)]).toEqual(["budget", "halted"]);
 });

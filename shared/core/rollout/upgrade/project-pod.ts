@@ -21,6 +21,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
+import { isSpecSeen } from "../../pod/container-failure.ts";
 import { isRunningAndReady, isUnscheduled } from "../../pod/is-ready.ts";
 import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
@@ -180,6 +181,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
   const projection = extended(projectionOf(sidecarSet), also, metadata);
   const withResources = also.resources;
   const more = statusFields(projection, also);
+  const isSeen = isSpecSeen(pod);
   const annotations = projectAnnotations(metadata.annotations, projection);
   return {
     metadata: {
@@ -205,8 +207,8 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
             conditions: (status.conditions ?? []).map((one) =>
               CONDITIONS.has(one.type) ? one : pick(one, isUnscheduled(one) ? UNSCHEDULED : OTHER_CONDITION),
             ),
-            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, more)),
-            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, more)),
+            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, more, isSeen)),
+            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, more, isSeen)),
           },
         }
       : {}),
@@ -301,12 +303,12 @@ function projectContainer(container: Container, withResources: boolean): Contain
   return pick(container, ["name", "image", "restartPolicy", ...(withResources ? (["resources"] as const) : [])]);
 }
 
-function projectStatus(status: ContainerStatus, more: readonly StatusField[]): ContainerStatus {
+function projectStatus(status: ContainerStatus, more: readonly StatusField[], isSeen: boolean): ContainerStatus {
   const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID", ...more]);
   const { waiting, running, terminated } = status.state ?? {};
   if (running && more.includes("containerID")) return { ...kept, state: { running: pick(running, ["startedAt"]) } };
   const reason = (waiting ?? terminated)?.reason;
-  if (status.ready || reason === undefined) return kept;
+  if (status.ready || reason === undefined || !isSeen) return kept;
   return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
 }
 
