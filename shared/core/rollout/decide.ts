@@ -339,12 +339,8 @@ function holdOf(batch: Batch): Hold {
 /** The first that applies names the hold. */
 const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
   ["drain", ({ isDraining }) => isDraining],
-  // No other pod uses the budget, so nothing comes back before a write is accepted.
-  [
-    "refused",
-    ({ refusedInUse, selection }, isNoneSelected) =>
-      isNoneSelected && refusedInUse > 0 && refusedInUse === selection.used,
-  ],
+  // Nothing comes back before a write is accepted.
+  ["refused", ({ areUsersRefused }, isNoneSelected) => isNoneSelected && areUsersRefused],
   ["budget", ({ selection }) => selection.blocked > 0],
   ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
   ["prePull", ({ selection }, isNoneSelected) => isNoneSelected && (selection.pulls?.summary?.waiting ?? 0) > 0],

@@ -35,8 +35,8 @@ export interface Batch {
   readonly keptBack: number;
   /** how many get no turn now, since writes to them, or to pods of their namespace, were refused */
   readonly passedOver: number;
-  /** how many of these use budget: a resize that has begun, and is refused now */
-  readonly refusedInUse: number;
+  /** all that use the budget are among these: resizes that have begun, and are refused now */
+  readonly areUsersRefused: boolean;
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
@@ -212,7 +212,7 @@ export function planBatch(
     beyondRoom: selected.length - upgrades.length,
     replaced,
     passedOver: withoutTurn.size,
-    refusedInUse: withoutTurn.size === 0 ? 0 : countOf(pods, isInUse),
+    areUsersRefused: withoutTurn.size > 0 && selection.used > 0 && countOf(pods, isInUse) === selection.used,
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
   };
