@@ -194,7 +194,9 @@ function problemsOf(world: World, set: SidecarSet): readonly string[] {
   const matched = world.server.all<Pod>(PODS).filter((pod) => selects(set, pod, world.witness.namespaces.now)).length;
   const isUnnamed = late.length > 0 && others.length === 0 && !isNamed(set);
   return [
-    ...others.slice(partitionNow(set, matched)).map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
+    ...others
+      .slice(partitionNow(set, matched))
+      .map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
     ...(isUnnamed ? [`pods of ${FIRST_NODE} wait, and it is not named: ${wordsOf(set)}`] : []),
   ];
 }

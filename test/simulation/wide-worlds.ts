@@ -498,12 +498,10 @@ function pulls(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...own, ...beside, release: { ...own.release, ...beside.release } };
 }
 
-function besidePulls(
-  other: (typeof BESIDE_PULLS)[number],
-  chance: Chance,
-  base: Scenario,
-): Partial<Scenario> {
-  const withSets = (more: Partial<Scenario["sets"][number]>) => ({ sets: base.sets.map((set) => ({ ...set, ...more })) });
+function besidePulls(other: (typeof BESIDE_PULLS)[number], chance: Chance, base: Scenario): Partial<Scenario> {
+  const withSets = (more: Partial<Scenario["sets"][number]>) => ({
+    sets: base.sets.map((set) => ({ ...set, ...more })),
+  });
   switch (other) {
     case undefined:
       return {};

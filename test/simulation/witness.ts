@@ -220,17 +220,21 @@ export class Witness {
     if (previous.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
     const change = changeOf(previous, next, this.#options.sets);
     if (change.kind === "wrong") return void this.#report(write, change.problem);
+    if (change.kind === "putBack") return void this.#seePutBack(next);
     const sets = "set" in change ? [this.#setOf(change.set)] : [...this.#sets.values()];
     const holder = sets.find((set) => set.reservationOf(previous));
     const reservation = holder?.reservationOf(previous);
     const isLateFence = change.kind === "fence" && !holder && sets.some((set) => set.isLateFence(write, previous));
     if (change.kind === "fence") this.fences++;
-    // A pod whose SidecarSet is gone, or selects it no longer, is put back without a reservation.
-    if (change.kind === "putBack") for (const set of sets) set.seePutBack(next);
-    if (isLateFence || change.kind === "putBack") return;
+    if (isLateFence) return;
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${previous.metadata?.resourceVersion}`);
     this.#judgeChange(write, change, holder, { previous, next, reservation });
+  }
+
+  /** A pod whose SidecarSet is gone, or selects it no longer, is put back without a reservation. */
+  #seePutBack(pod: Pod): void {
+    for (const set of this.#sets.values()) set.seePutBack(pod);
   }
 
   #judgeChange(write: Write, change: Change, holder: SetWitness, patched: Patched): void {

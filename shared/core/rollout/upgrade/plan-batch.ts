@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, PodPurpose, ResourceChange } from "../../actions.ts";
-import { hasOtherValues, type PodState } from "../../pod/pod-state.ts";
+import { hasOtherValues, type PodState, uidOf } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { isPassedOver, type PassedOver } from "../../refused-pods.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
@@ -202,7 +202,6 @@ export function planBatch(
     problem(pod, OTHER_VALUES),
   );
   const draining = drainingOf(plans.values());
-  const isInUse = (state: PodState) => withoutTurn.has(state.pod.metadata?.uid ?? "") && usesBudget(state, budgetUse);
   const isWaiting = (state: PodState) => plans.get(state)?.kind === "draining";
   return {
     actions: steps.flatMap(({ actions }) => actions),
@@ -212,10 +211,16 @@ export function planBatch(
     beyondRoom: selected.length - upgrades.length,
     replaced,
     passedOver: withoutTurn.size,
-    areUsersRefused: withoutTurn.size > 0 && selection.used > 0 && countOf(pods, isInUse) === selection.used,
+    areUsersRefused: areAllUsers(withoutTurn, pods, budgetUse, selection.used),
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
   };
+}
+
+/** Every one of `used` that use budget is among these; false: none does. */
+function areAllUsers(uids: ReadonlySet<string>, pods: Sequence<PodState>, budgetUse: BudgetUse, used: number): boolean {
+  if (uids.size === 0 || used === 0) return false;
+  return used === countOf(pods, (state) => uids.has(uidOf(state.pod)) && usesBudget(state, budgetUse));
 }
 
 function isTaken({ kind }: StepPlan): boolean {
