@@ -81,3 +81,22 @@ export function refuseSomeTokens(what: string, tokens: readonly (string | undefi
     `${what} go together: passes write by the first, as sidecarset-reconciler, webhooks read by the second, as sidecarset-webhooks, and dry runs by the third, as sidecarset-viewer.`,
   );
 }
+
+/** The webhooks of a table need some beside the ticks, each of which may last a whole minute. */
+const FOR_WEBHOOKS = 5;
+
+/**
+ * A new account runs 10 functions at once, or 1,000. `most`: those that are not reserved; undefined: unknown.
+ * @throws ConfigError where the ticks of a table would leave none for webhooks
+ */
+export function requireConcurrency(
+  resources: Readonly<Record<string, { readonly Type: string }>>,
+  most?: number,
+): void {
+  // With a table each schedule has a group of its own.
+  const ticks = Object.values(resources).filter(({ Type }) => Type === "AWS::Scheduler::ScheduleGroup").length;
+  if (ticks < 2 || most === undefined || ticks + FOR_WEBHOOKS <= most) return;
+  throw new ConfigError(
+    `--param clusters: ${ticks} passes a minute may run at the same time, webhooks need ${FOR_WEBHOOKS} functions at least, and this account may run ${most} that are not reserved: ask AWS for more ("Concurrent executions") first.`,
+  );
+}

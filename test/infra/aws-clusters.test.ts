@@ -1,8 +1,12 @@
 /** A deployment for several clusters: each function's part of the table, its rights, and the resources of each cluster. */
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { checkEnvironment } from "../../infra/aws/check-environment.ts";
 import { parseStages } from "../../infra/aws/deploy/options.ts";
@@ -326,5 +330,44 @@ describe("errors of --param clusters:", () => {
   test("deploy:all refuses --param clusters", () => {
     const args = ["--region", "eu-central-1", "--cluster", "shop", "--param", "clusters=clusters.json"];
     expect(() => parseStages(args, () => "")).toThrow("--param clusters takes steps that deploy:all does not know");
+  });
+});
+
+describe("the concurrency of the account:", () => {
+  const Canary = createRequire(import.meta.url)("../../infra/aws/canary/plugin.cjs");
+
+  /** What the plugin of osls says before it sends a template, where the account may run so many functions. */
+  async function saidBefore(UnreservedConcurrentExecutions: number, table: object | undefined): Promise<string> {
+    const given =
+      table === undefined ? await readSettings("sidecarset", "test", async () => "") : await settings(table);
+    const { Resources } = template(given) as { Resources: object };
+    const server = createServer((_, answer) => {
+      answer.end(JSON.stringify({ AccountLimit: { UnreservedConcurrentExecutions } }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    vi.stubEnv("AWS_ENDPOINT_URL", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "AKIA");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "x".repeat(40));
+    const provider = { compiledCloudFormationTemplate: { Resources } };
+    const { hooks } = new Canary({ service: { provider }, getProvider: () => ({ getRegion: () => "eu-central-1" }) });
+    try {
+      return await hooks["before:aws:deploy:deploy:createStack"]().then(() => "", String);
+    } finally {
+      vi.unstubAllEnvs();
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  const tableOf = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`c${index}`, { EKS_CLUSTER: `shop-${index}` }]));
+
+  test("a table whose passes would leave no functions for webhooks is refused before anything is sent", async () => {
+    expect(await saidBefore(10, tableOf(6))).toMatch(
+      /^ConfigError: --param clusters: 6 passes a minute may run at the same time, .* this account may run 10 /,
+    );
+    expect(await saidBefore(10, tableOf(5))).toBe("");
+    expect(await saidBefore(1_000, tableOf(40))).toBe("");
+    expect(await saidBefore(1, undefined)).toBe("");
   });
 });

@@ -1,4 +1,4 @@
-/** A plugin of osls: adds the versions of the webhooks, once it knows their code and has finished the template. */
+/** A plugin of osls: adds the versions of the webhooks to the finished template, and checks the account before it is sent. */
 const { createHash } = require("node:crypto");
 const { readFile } = require("node:fs/promises");
 const { join } = require("node:path");
@@ -6,6 +6,21 @@ const { join } = require("node:path");
 module.exports = class Canary {
   constructor(serverless) {
     this.hooks = {
+      "before:aws:deploy:deploy:createStack": async () => {
+        const { requireConcurrency } = await import("../clusters-settings.ts");
+        const { openAws } = await import("../deploy/aws.ts");
+        const { readEnvironment } = await import("../../../shared/settings/config.ts");
+        const endpoint = readEnvironment().AWS_ENDPOINT_URL || undefined;
+        const aws = openAws(serverless.getProvider("aws").getRegion(), endpoint);
+        // Who may not ask learns it from the alarms.
+        const most = await aws.getUnreservedConcurrency().catch(() => undefined);
+        try {
+          requireConcurrency(serverless.service.provider.compiledCloudFormationTemplate.Resources, most);
+        } catch (error) {
+          error.stack = error.message;
+          throw error;
+        }
+      },
       "after:aws:package:finalize:mergeCustomProviderResources": async () => {
         const { withVersions } = await import("./versions.ts");
         const { provider } = serverless.service;
