@@ -1,4 +1,5 @@
 /** The thread behind the webhooks of `serve`: passes, pages and the numbers of passes, so that no admission waits for them. */
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -77,7 +78,6 @@ const METRICS_MS = 3_000;
 /** A thread that is started again when it ends by an error: the webhooks answer meanwhile. */
 export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = THREAD }: BehindOptions): Behind {
   const ready = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<void>();
   const waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
   /** absent: it has not begun, or begins again soon */
   let worker: Worker | undefined;
@@ -98,7 +98,6 @@ export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = 
     for (const { reject } of waiting.values()) reject(gone());
     waiting.clear();
     ready.reject(new Error("the thread of passes and pages ended before it had begun; the log says why"));
-    closed.resolve();
     if (isReady) setTimeout(begin, AGAIN_MS).unref();
   };
   const take = (message: FromThread) => {
@@ -139,8 +138,9 @@ export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = 
     close: async () => {
       isClosing = true;
       if (worker === undefined) return;
+      const over = once(worker, "exit");
       tell("end");
-      await closed.promise;
+      await over;
     },
   };
 }

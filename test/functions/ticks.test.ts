@@ -1,5 +1,5 @@
 /** When passes on a timer begin, and what becomes of pages when the thread that makes them ends. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { threadBehind } from "../../functions/server/behind.ts";
 import { tickUntilAborted } from "../../functions/server/ticks.ts";
 import { createWakeUp } from "../../functions/server/wake-up.ts";
@@ -61,4 +61,34 @@ test("a page fails when the thread that makes it ends without an answer", async 
   // Resolves once the thread has ended.
   await behind.close();
   expect(await Promise.race([page, "no answer"])).toMatch("the thread of passes and pages has ended");
+});
+
+test("close waits for the thread that works now, also where an earlier one has ended by an error", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const text = `
+    import { parentPort } from "node:worker_threads";
+    parentPort.on("message", (message) => {
+      if (message === "wake") throw new Error("broken");
+      setTimeout(() => {
+        parentPort.postMessage({ kind: "log", lines: "over" });
+        parentPort.close();
+      }, 20);
+    });
+    parentPort.postMessage({ kind: "ready" });
+    parentPort.postMessage({ kind: "log", lines: "begun" });`;
+  const thread = new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+  const printed: string[] = [];
+  const print = (lines: string) => void printed.push(lines);
+  const behind = threadBehind({ isReporting: false }, { log: silent, print, onReport: () => undefined, thread });
+  await behind.start();
+  behind.wake();
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await until(() => vi.getTimerCount() > 0);
+  await vi.advanceTimersByTimeAsync(5_000);
+  await until(() => printed.length === 2);
+  await behind.close();
+  expect(printed).toEqual(["begun", "begun", "over"]);
 });
