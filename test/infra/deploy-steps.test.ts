@@ -4,6 +4,7 @@ import type { Aws, Stack } from "../../infra/aws/deploy/aws.ts";
 import { Changes, type Deployment, throughStages } from "../../infra/aws/deploy/deployment.ts";
 import { letIn } from "../../infra/aws/deploy/functions.ts";
 import { type DeployOptions, parseStages } from "../../infra/aws/deploy/options.ts";
+import { checkConcurrency, checkTopics } from "../../infra/aws/deploy/preflight.ts";
 import { injectFirstPod } from "../../infra/aws/deploy/verify.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { roleId } from "../../infra/aws/names.ts";
@@ -128,4 +129,22 @@ test("no stage follows one that failed, and the last words say where it stands",
     ],
     error: "Error: deploy failed",
   });
+test.each([
+  [150, undefined],
+  [149, /takes 50 of the 149 functions .* 100 have to be left/],
+])(
+  "a deployment that reserves 50 of %s functions leaves 100 for the account, or is refused",
+  async (most, expected) => {
+    const aws = { getUnreservedConcurrency: async () => most };
+    const reserved = new Map([["mutate-pod" as const, 50]]);
+    const said = await checkConcurrency(aws, { reserved }, undefined).catch((error: Error) => error.message);
+    if (expected === undefined) expect(said).toBeUndefined();
+    else expect(said).toMatch(expected);
+  },
+);
+
+test.each(["alarmTopic", "ticketTopic"] as const)("a topic of another region is refused: %s", (name) => {
+  const topic = "arn:aws:sns:eu-west-1:123456789012:on-call";
+  expect(() => checkTopics({ [name]: topic }, "eu-central-1")).toThrow(/-topic=arn:.* is in eu-west-1/);
+  expect(() => checkTopics({ [name]: topic }, "eu-west-1")).not.toThrow();
 });

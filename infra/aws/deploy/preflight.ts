@@ -45,7 +45,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   const stack = await aws.describeStack(stackName);
   const last = Object.keys(lastGiven(stack));
   const settings = await checkParameters(parametersOf(tools, cluster, secrets), options, last);
-  checkTopic(settings, options.region);
+  checkTopics(settings, options.region);
   said(`${counted(options.parameters.size, "parameter")}, read by the functions' own parsers`);
   checkStack(stackName, stack, options);
   refuseForgotten(stack, options);
@@ -133,7 +133,11 @@ async function storedSecrets({ aws, options }: Tools): Promise<readonly string[]
 }
 
 /** What the stack has reserved before is given back to it. */
-async function checkConcurrency(aws: Aws, settings: AwsSettings, stack: Stack | undefined): Promise<void> {
+export async function checkConcurrency(
+  aws: Pick<Aws, "getUnreservedConcurrency">,
+  settings: Pick<AwsSettings, "reserved">,
+  stack: Stack | undefined,
+): Promise<void> {
   const sumOf = ({ reserved }: Pick<Sizing, "reserved">) =>
     [...reserved.values()].reduce((sum, count) => sum + count, 0);
   const wanted = sumOf(settings);
@@ -148,10 +152,15 @@ async function checkConcurrency(aws: Aws, settings: AwsSettings, stack: Stack | 
 }
 
 /** CloudFormation refuses others, once all else is made. */
-function checkTopic({ alarmTopic }: AwsSettings, region: string): void {
-  const [, , , where] = (alarmTopic ?? "").split(":");
-  if (where === undefined || where === region) return;
-  throw new DeployError(`--param alarm-topic=${alarmTopic} is in ${where}: alarms of ${region} need a topic there.`);
+export function checkTopics(
+  { alarmTopic, ticketTopic }: Pick<AwsSettings, "alarmTopic" | "ticketTopic">,
+  region: string,
+): void {
+  for (const [name, topic] of Object.entries({ "alarm-topic": alarmTopic, "ticket-topic": ticketTopic })) {
+    const [, , , where] = (topic ?? "").split(":");
+    if (where === undefined || where === region) continue;
+    throw new DeployError(`--param ${name}=${topic} is in ${where}: alarms of ${region} need a topic there.`);
+  }
 }
 
 function checkStack(name: string, stack: Stack | undefined, { region, stage }: Tools["options"]): void {
