@@ -88,6 +88,18 @@ test("the next pass puts pods back that a SidecarSet left drained which was dele
     return (await cluster.get(LEASES, lease)).metadata?.annotations?.["sidecarset.kruise.io/drains"];
   };
   expect(await word()).toBe("true");
+  let lists = 0;
+  const failing: Cluster = {
+    ...cluster,
+    list: async (resource, place, ...more) => {
+      if (resource !== PODS || !JSON.stringify([place, ...more]).includes("=drained"))
+        return await cluster.list(resource, place, ...more);
+      lists++;
+      throw new KubeError("etcd is slow", { code: 503, reason: "ServiceUnavailable" });
+    },
+  };
+  await pass({}, failing);
+  expect([lists > 0, await word()], "nobody has looked").toEqual([true, "true"]);
   await pass();
   expect(await word()).toBeUndefined();
 });

@@ -4,6 +4,7 @@ import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { beginNotify, notificationsAreSent } from "../../shared/controller/rollout/notify.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";
+import { claimed } from "../../shared/core/rollout/notifications.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -49,4 +50,15 @@ it("news that come while a notification is being sent are sent right after it", 
   await expect.poll(() => isNewBegun).toBe(true);
   await notificationsAreSent(context);
   expect([sent, tally.notificationProblem]).toEqual([["first", "second"], undefined]);
+});
+
+it("while one pass sends notifications no other one claims any, nor what has come since", () => {
+  const now = "2026-11-30T10:00:30Z";
+  const set = (...notifications: readonly Notification[]) =>
+    ({ ...sidecarSet("told", 1, {}), status: { notifications } }) as unknown as SidecarSet;
+  const sent = { ...newsOf("first"), at: now, claimedAt: "2026-11-30T10:00:00Z" };
+  const fresh = { ...newsOf("second"), at: now };
+  expect(claimed(set(sent, fresh), now)).toBeUndefined();
+  const later = "2026-11-30T10:01:00Z";
+  expect(claimed(set(sent, fresh), later)?.map(({ claimedAt }) => claimedAt)).toEqual([later, later]);
 });

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import { noteAcceptedPod, noteVague } from "../../shared/controller/rollout/refused-pods.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
@@ -328,4 +329,12 @@ it("with maxUnavailable 1, while a pod that refuses both fences is reserved by a
   addLabel(on, "touched");
   await pass();
   expect(versions()).toBe("1 3 3");
+});
+
+it("vague answers count in a row: a write that is taken begins the count anew", () => {
+  const rollout = {} as Parameters<typeof noteVague>[0];
+  const pod = { uid: "u" } as Parameters<typeof noteVague>[1];
+  expect([noteVague(rollout, pod), noteVague(rollout, pod)]).toEqual([1, 2]);
+  noteAcceptedPod(rollout, pod);
+  expect(noteVague(rollout, pod)).toBe(1);
 });

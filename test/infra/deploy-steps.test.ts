@@ -129,6 +129,8 @@ test("no stage follows one that failed, and the last words say where it stands",
     ],
     error: "Error: deploy failed",
   });
+});
+
 test.each([
   [150, undefined],
   [149, /takes 50 of the 149 functions .* 100 have to be left/],

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { readList } from "../../shared/kube/read-list.ts";
+import { MOST_OF_OBJECT } from "../../shared/kube/transport.ts";
 
 /** Splits the text into pieces of `size` bytes. */
 function piecesOf(text: string, size: number): Readable {
@@ -46,6 +47,14 @@ describe("readList:", () => {
       const { rest, kept } = await readList(piecesOf(text, size), (item) => item);
       expect({ ...(rest as object), items: kept }).toStrictEqual(whole);
     }
+  });
+
+  it("a list may be larger than one object may be, as long as each of its objects is small", async () => {
+    const items = Array.from({ length: 40 }, (_, index) => ({ index, text: "x".repeat(1_000_000) }));
+    const text = JSON.stringify({ items });
+    expect(text.length).toBeGreaterThan(MOST_OF_OBJECT);
+    const { kept } = await readList(piecesOf(text, 700_000), (item) => (item as { readonly index: number }).index);
+    expect(kept).toHaveLength(40);
   });
 
   it("readList keeps only the values that its callback returns", async () => {

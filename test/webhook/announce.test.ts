@@ -161,6 +161,13 @@ describe("announcing:", () => {
     );
   });
 
+  test("a write that comes while others are announced is announced by the next patch", async () => {
+    const first = Promise.resolve(admit(request({})));
+    while (patches === 0) await Promise.resolve();
+    await Promise.all([first, admit(request({}))]);
+    expect([patches, (await written()).length]).toEqual([2, 2]);
+  });
+
   test("only the latest announcements are kept, and the sequence numbers go on", async () => {
     await Promise.all(Array.from({ length: MAX_ANNOUNCEMENTS + 5 }, () => admit(request({}))));
     const all = await written();

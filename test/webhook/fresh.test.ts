@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Breaker, fresh } from "../../shared/webhook/view/fresh.ts";
-import { answeringOf } from "../../shared/webhook/view/trouble.ts";
+import { answeringOf, endTrouble } from "../../shared/webhook/view/trouble.ts";
 import { seededChance } from "../simulation/chance.ts";
 
 /** A source and a clock that the test controls. */
@@ -437,4 +437,15 @@ describe("an API server in trouble:", () => {
       }
     },
   );
+});
+
+test("an API server that has answered again, but late, is no longer silent", () => {
+  const breaker = new Breaker({ now: Date.now });
+  const trouble = { restMs: 5_000, because: new Error("no answer"), isSaid: true, seen: breaker.moment() };
+  breaker.trouble = { ...trouble, isSilent: true };
+  expect(answeringOf(breaker)).toBe("never");
+  endTrouble(breaker, 3_000);
+  expect(answeringOf(breaker)).toBe("late");
+  endTrouble(breaker, 10);
+  expect(answeringOf(breaker)).toBe("in time");
 });

@@ -204,6 +204,22 @@ test("a pod that another SidecarSet keeps drained stays drained, and one whose l
   expect(decided(setOf(), [serving], 20).told).toEqual(["drain a drained"]);
 });
 
+test("a pod that another SidecarSet has drained stays held for both", () => {
+  const mesh = { since: NOW, release: "m" };
+  const annotations = { [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh }) };
+  for (const isReady of [true, false]) {
+    const [write] = decided(setOf(), [podOf({ name: "a", labels: DRAINED, annotations, isReady })]).writes;
+    const holds = JSON.parse(write?.annotations[DRAINED_BY_ANNOTATION] ?? "{}");
+    expect(holds).toEqual({ mesh, ss: { since: NOW, release: NEW_HASH } });
+  }
+});
+
+test("a drain that began in the future begins anew, so no clock that is ahead keeps a pod out of endpoints", () => {
+  const since = addSeconds(NOW, 3_600) ?? "";
+  const [write] = decided(setOf(), [held("a", { since })], 5).writes;
+  expect(write?.annotations[DRAINED_BY_ANNOTATION]).toContain(addSeconds(NOW, 5));
+});
+
 test("checks and a gate are asked before a pod is drained, and not again before it restarts, nor to put it back", () => {
   const wanted = (pod: Pod, seconds: number) =>
     newlyWanted(decided(setOf(), [pod], seconds), new Set()).map(({ name }) => name);

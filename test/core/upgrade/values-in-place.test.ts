@@ -370,6 +370,13 @@ describe("one write", () => {
     const after = withB(stored({ env: warn }), "b:2");
     const plan = planUpgrade(projectPod(pod, after), after, { now: "2026-11-30T10:09:00Z", latestRevision: "r" });
     expect(plan).toMatchObject({ kind: "planned", images: [{ container: "b", to: "b:2" }] });
+    const both = upgraded(written, after);
+    const status = (both.status?.containerStatuses ?? []).map((one) =>
+      one.name === "b" ? { ...one, containerID: "containerd://b-2", state } : one,
+    );
+    const half = { ...both, status: { ...both.status, containerStatuses: status } };
+    const { isConsistent } = podStateOf(projectPod(half, after), after, undefined, NOW);
+    expect(isConsistent, "the first container still runs what was before").toBe(false);
   });
 
   it("a new image is written as it is", () => {
