@@ -10,8 +10,8 @@ const page = readFileSync("docs/limits.md", "utf8");
 /** The first cells of the rows about limits; those about versions come after them. */
 const limits = (page.split("\n## Kubernetes versions\n")[0] ?? "")
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !line.startsWith("| limit |"))
-  .map((line) => line.split(" | ")[0]?.slice(2) ?? "");
+  .filter((line) => line.startsWith("- "))
+  .map((line) => line.split(": ")[0]?.slice(2) ?? "");
 
 const [, table = ""] = readFileSync("test/docs/pins.md", "utf8").split("\n## Limits\n");
 const constants = table.split("\n").filter((line) => line.startsWith("| ") && line.includes("](../../"));

@@ -258,11 +258,11 @@ const ARGUMENT = /^ {2}readonly (\w+)\??:/;
 describe("docs/library.md:", () => {
   const page = readFileSync("docs/library.md", "utf8");
   const rowOf = (name: string) =>
-    page.split("\n").find((line) => line.startsWith(`| [\`sidecarset-serverless/${name}\`]`)) ?? "";
+    page.split("\n").find((line) => line.startsWith(`- [\`sidecarset-serverless/${name}\`]`)) ?? "";
   const named = Object.keys(CALLS).filter((name) => name !== "hash");
 
   it.each(named)("docs/library.md names the arguments that %s requires", (name) => {
-    const required = [...(rowOf(name).split(" | ")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, one]) => one);
+    const required = [...(rowOf(name).split(/ takes | and gives /)[1] ?? "").matchAll(/`(\w+)`/g)].map(([, one]) => one);
     expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
   });
 
@@ -272,7 +272,7 @@ describe("docs/library.md:", () => {
     expect(lines.filter((line, at) => ARGUMENT.test(line) && !/\*\/$/.test(lines[at - 1] ?? ""))).toEqual([]);
   });
 
-  it("docs/library.md has a row for every function that the package exports, and links to its type", () => {
+  it("docs/library.md has a line for every function that the package exports, and links to its type", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(
       Object.keys(exports)

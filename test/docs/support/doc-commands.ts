@@ -12,7 +12,7 @@ import { createStatefulSet } from "./doc-set.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const SAMPLE = ["log-agent.yaml", "web.yaml"];
-const SET = "docs/db.yaml";
+const SET = "infra/demo/db.yaml";
 
 export interface DocCommand {
   /** in the page */

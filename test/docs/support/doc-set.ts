@@ -12,7 +12,7 @@ const [OLD, NEW] = ["postgres:18.1", "postgres:18.2"];
 
 export async function createStatefulSet({ client, address }: Stage, root: string): Promise<void> {
   await install(client, statefulSetInstallation(address));
-  const text = await readFile(join(root, "docs/db.yaml"), "utf8");
+  const text = await readFile(join(root, "infra/demo/db.yaml"), "utf8");
   await client.create(STATEFUL_SETS, parse(text.replace(NEW, OLD)));
   const key = { namespace: "default", name: "db" };
   const untilUpdated = (count: number, revisions: number) =>
