@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PATIENT } from "../support/patient.ts";
 import { commandsOf, type DocScene, openDocScene, patternOf } from "./support/doc-commands.ts";
-import { CHANGE, comparable, runInTerminal, SESSION } from "./support/session.ts";
-import { sessionOf } from "./support/session-svg.ts";
+import { CHANGE, comparable, recordHalt, runInTerminal, SESSION } from "./support/session.ts";
+import { type Shown, sessionOf } from "./support/session-svg.ts";
 
 const AGAIN = { ...PATIENT, interval: 3_000 };
 
@@ -53,6 +53,27 @@ describe("commands of the documents:", () => {
       await expect.poll(() => scene.run(shown.command), AGAIN).toMatch(pattern);
     },
   );
+});
+
+describe("the recording of a rollout that stops itself:", () => {
+  it("README and docs/halt.md show a real rollout that halts and is taken back, in at most 20 seconds", async () => {
+    const svg = readFileSync("docs/halt.svg", "utf8");
+    for (const page of ["README.md", "docs/halt.md"])
+      expect(readFileSync(page, "utf8")).toMatch(/!\[[^\]]{40,}\]\((?:docs\/)?halt\.svg\)/);
+    const seconds = [...svg.matchAll(/ ([\d.]+)s step-end/g)].map(([, length]) => Number(length));
+    expect(seconds.length).toBeGreaterThan(4);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(20);
+    expect(svg).toMatch(/<g class="once"[^>]*>\n<text [\s\S]*?ImagePullBackOff/);
+    const scene = await openDocScene();
+    try {
+      const recorded = await recordHalt(scene);
+      const last = (session: readonly Shown[]) =>
+        session.map(({ command, printed }) => [command, comparable(printed).trimEnd()]);
+      expect(last(sessionOf(svg))).toEqual(last(recorded));
+    } finally {
+      await scene.close();
+    }
+  });
 });
 
 describe("patternOf:", () => {

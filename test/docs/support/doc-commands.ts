@@ -8,6 +8,7 @@ import { readManifests } from "../../../infra/demo/manifests.ts";
 import { progressView } from "../../../infra/demo/progress.ts";
 import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
 import { type Stage, setStage } from "../../../infra/demo/stage.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
 import { createStatefulSet } from "./doc-set.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
@@ -49,6 +50,7 @@ function escaped(text: string): string {
 export interface DocScene {
   readonly folder: string;
   readonly kubeconfig: string;
+  readonly client: Cluster;
   /** stdout and stderr as a terminal shows them */
   readonly run: (command: string) => Promise<string>;
   readonly close: () => Promise<void>;
@@ -93,5 +95,5 @@ export async function openDocScene(): Promise<DocScene> {
     await stage.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { folder, kubeconfig: stage.kubeconfig, run, close };
+  return { folder, kubeconfig: stage.kubeconfig, client: stage.client, run, close };
 }

@@ -4,11 +4,15 @@ export interface Shown {
   readonly command: string;
   /** with the codes of its colours */
   readonly printed: string;
+  /** what the terminal showed in its place before, for a while */
+  readonly before?: string;
 }
 
 const LINE = 18;
 const CHARACTER = 8.43;
 const MARGIN = 16;
+/** The whole session is seen first, then it is replayed. */
+const SECONDS_OF_ALL = 2.5;
 const SECONDS_EACH = 2.5;
 
 /** SGR codes that a screen writes → classes. */
@@ -20,9 +24,8 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:
 rect{fill:#f6f8fa;stroke:#d0d7de}
 .r{fill:#b31d28}.g{fill:#116329}.y{fill:#7d4e00}.c{fill:#0a5a80}.d{fill:#57606a}.b{font-weight:700}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}rect{fill:#0d1117;stroke:#30363d}.r{fill:#ff7b72}.g{fill:#56d364}.y{fill:#e3b341}.c{fill:#79c0ff}.d{fill:#9198a1}}
-g{animation:appear .3s backwards}
-@keyframes appear{from{opacity:0}}
-@media (prefers-reduced-motion:reduce){g{animation:none}}`;
+.once{opacity:0}
+@media (prefers-reduced-motion:reduce){g{animation:none!important}}`;
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
@@ -40,21 +43,47 @@ function spans(line: string): string {
   return escaped(first) + colored.join("");
 }
 
+/** Lines of text, and the moments in seconds from which they are hidden and shown again. */
+interface Group {
+  readonly rows: readonly string[];
+  readonly at: number;
+  readonly hidden?: number;
+}
+
 /** Wide enough for `columns` characters. */
 export function sessionSvg(session: readonly Shown[], columns: number): string {
-  let row = 0;
-  const groups = session.map(({ command, printed }, index) => {
-    const lines = [`<tspan class="g">$</tspan> <tspan class="b">${escaped(command)}</tspan>`];
-    lines.push(...printed.trimEnd().split("\n").map(spans));
-    const texts = lines.map((line) => `<text x="${MARGIN}" y="${MARGIN + LINE * ++row - 4}">${line}</text>`);
-    row++;
-    return `<g style="animation-delay:${index * SECONDS_EACH}s">\n${texts.join("\n")}\n</g>`;
+  let [row, second] = [0, SECONDS_OF_ALL];
+  const textsOf = (lines: readonly string[], from: number) =>
+    lines.map((line, index) => `<text x="${MARGIN}" y="${MARGIN + LINE * (from + index + 1) - 4}">${line}</text>`);
+  const groups: Group[] = [];
+  for (const { command, printed, before } of session) {
+    const typed = `<tspan class="g">$</tspan> <tspan class="b">${escaped(command)}</tspan>`;
+    const [lines, earlier] = [printed, before ?? ""].map((text) => text.trimEnd().split("\n").map(spans));
+    groups.push({ rows: textsOf([typed], row), at: second });
+    if (before !== undefined) {
+      groups.push({ rows: textsOf(earlier ?? [], row + 1), at: second, hidden: second + SECONDS_EACH });
+      second += SECONDS_EACH;
+    }
+    groups.push({ rows: textsOf(lines ?? [], row + 1), at: second });
+    row += 2 + Math.max(lines?.length ?? 0, before === undefined ? 0 : (earlier?.length ?? 0));
+    second += SECONDS_EACH;
+  }
+  const percent = (at: number) => `${((100 * at) / second).toFixed(1)}%`;
+  const frames = groups.map(({ at, hidden }, index) => {
+    const first = hidden === undefined ? `0%{opacity:1}${percent(SECONDS_OF_ALL - 0.1)}{opacity:0}` : "0%{opacity:0}";
+    const last = hidden === undefined ? "" : `${percent(hidden)}{opacity:0}`;
+    return `@keyframes f${index}{${first}${percent(at)}{opacity:1}${last}}`;
   });
+  const drawn = groups.map(
+    ({ rows, hidden }, index) =>
+      `<g${hidden === undefined ? "" : ' class="once"'} style="animation:f${index} ${second}s step-end">\n${rows.join("\n")}\n</g>`,
+  );
   const [width, height] = [Math.ceil(columns * CHARACTER) + 2 * MARGIN, (row - 1) * LINE + 2 * MARGIN];
   return `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="A terminal session">
-<style>${STYLE}</style>
+<style>${STYLE}
+${frames.join("\n")}</style>
 <rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="8"/>
-${groups.join("\n")}
+${drawn.join("\n")}
 </svg>
 `;
 }
@@ -139,9 +168,10 @@ export function wayPictures(): readonly (readonly [path: string, label: string, 
   return Object.entries(WAYS).map(([name, way]) => [`docs/pictures/${name}.svg`, wayLabel(way), waySvg(way)]);
 }
 
-/** What a picture shows: the commands, and what they print. */
+/** What a picture shows in the end: the commands, and what they print. */
 export function sessionOf(svg: string): readonly Shown[] {
-  const lines = [...svg.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>
+  const stays = svg.replaceAll(/<g class="once"[\s\S]*?<\/g>/g, "");
+  const lines = [...stays.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>
     line
       .replace(/<[^>]+>/g, "")
       .replaceAll("&lt;", "<")

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { COMMANDS } from "../../../functions/cli/commands/index.ts";
 import { runProgram } from "../../../functions/cli/program.ts";
+import { HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../../shared/api/names.ts";
+import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
+import type { Shown } from "./session-svg.ts";
 
 export const COLUMNS = 88;
 
@@ -14,6 +17,33 @@ export const SESSION: readonly string[] = [
   "sidecarset plan log-agent -f new.yaml --ready-after 30s",
   "sidecarset explain sidecarset/log-agent",
 ];
+
+/** A rollout that stops itself and is taken back, in README's second recording. */
+export const HALT: readonly string[] = [
+  "sidecarset set image log-agent fluent-bit=fluent/fluent-bit:does-not-exist",
+  "sidecarset status log-agent -w",
+  "sidecarset explain log-agent",
+];
+const HALT_ANNOTATIONS = { [HALT_ON_ANNOTATION]: "2", [UNDO_ON_HALT_ANNOTATION]: "true" };
+
+/** What its commands print. `status -w` draws its screen again and again: a moment with failing pods, and the last one. */
+export async function recordHalt(scene: Place & { readonly client: Cluster }): Promise<readonly Shown[]> {
+  const annotated = { metadata: { annotations: HALT_ANNOTATIONS } };
+  await scene.client.patch(SIDECARSETS, { name: "log-agent" }, { type: "merge", body: annotated });
+  const session: Shown[] = [];
+  for (const command of HALT) {
+    const printed = await runInTerminal(command, scene);
+    const [last = "", ...earlier] = printed.split("\u001b[H\u001b[2J").toReversed();
+    const failing = earlier.find((screen) => screen.includes("ImagePullBackOff"));
+    session.push(
+      failing === undefined ? { command, printed } : { command, printed: topOf(last), before: topOf(failing) },
+    );
+  }
+  return session;
+}
+
+/** Without the tree of pods. */
+const topOf = (screen: string) => `${screen.split(/\n(?=[├└])/)[0]}\n`;
 
 /** What new.yaml is made by. */
 export const CHANGE = "sed 's/4.1.0/4.2.0/; s/partition: 50%/partition: 0/' log-agent.yaml > new.yaml";
@@ -53,5 +83,6 @@ export function comparable(printed: string): string {
   return stripVTControlCharacters(printed)
     .replace(/web-[a-z0-9]+-[a-z0-9]{5}/g, "web-…")
     .replace(/\d+ seconds? ago/g, "… seconds ago")
+    .replace(/put back to revision \d/g, "put back to revision …")
     .replace(/\b(Ready|Updating) +\d+[smhd] +/g, "$1 … ");
 }
