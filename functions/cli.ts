@@ -5,7 +5,7 @@ import { mayColor } from "../shared/settings/config.ts";
 import { COMMANDS } from "./cli/commands/index.ts";
 import { runProgram } from "./cli/program.ts";
 
-/** Whoever reads us may stop reading at any time, as `head` does. */
+/** A reader such as `head` may stop reading at any time. */
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

@@ -86,7 +86,7 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
   }
 }
 
-/** Of each file that is entered on its own, with what only it and its like bring along. */
+/** The size of each deferred file, with the files that only deferred ones load. */
 function lazySizes({ outputs }: Metafile, lazy: ReadonlyMap<string, string>): Readonly<Record<string, number>> {
   const bytes = (path: string) => Buffer.byteLength(lazy.get(basename(path)) ?? "");
   const imported = new Set(

@@ -1,4 +1,4 @@
-/** Of client-node, what reads a kubeconfig: its way to a cluster beside that would be nine tenths of its part of a bundle. */
+/** Keeps only the part of client-node that reads a kubeconfig. The rest would be nine tenths of its size. */
 import type { Plugin } from "esbuild";
 
 /** Its way to a cluster, also through proxies: transport.ts and proxy.ts are ours. */

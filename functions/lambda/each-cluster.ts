@@ -11,7 +11,7 @@ export interface NamedSite {
   readonly log: Log;
 }
 
-/** Of one cluster. Rejects with ConfigError for a name that is not in the table, or settings that cannot be used. */
+/** Finds one cluster by its name. Rejects with ConfigError if the table lacks the name, or if its settings cannot be used. */
 export type Sites<Memory> = (name: string, use?: TokenUse) => Promise<NamedSite & Memory>;
 
 const table = processClusters();
@@ -30,7 +30,7 @@ export function newSites<Memory extends object>(remember: () => Memory): Sites<M
   };
 }
 
-/** That of one cluster; what it fails with is logged under its name. */
+/** Makes the pass over one cluster, and logs a failure under its name. */
 export async function oneCluster<Memory, Report>(
   sites: Sites<Memory>,
   name: string,

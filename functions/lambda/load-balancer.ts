@@ -6,7 +6,7 @@ import { certificateIn } from "../../shared/webhook/server/client-certificate.ts
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, type RestEvent, toResult } from "./body.ts";
 
-/** Of the JSON that carries the answer, with room for what stands around its body. */
+/** The limit of the JSON that carries the answer, less room for its other fields. */
 const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
 
 /** From a listener that verifies client certificates: the certificate, percent-encoded. */

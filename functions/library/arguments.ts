@@ -221,7 +221,7 @@ export const FUNCTION: Argument = {
   problem: (value) => (typeof value === "function" ? undefined : `is not a function: ${shown(value)}`),
   isOptional: true,
 };
-/** Of `PassInput`. */
+/** The arguments of `PassInput`. */
 export const PASS = {
   featureGates: { problem: flags(Object.keys(DEFAULT_ROLLOUT_SETTINGS)), isOptional: true },
   kubelets: { problem: kubelets, isOptional: true },

@@ -25,7 +25,7 @@ export function settingsOf({ featureGates }: PassInput): RolloutSettings {
   return { ...DEFAULT_ROLLOUT_SETTINGS, ...featureGates };
 }
 
-/** Of an observation; no pass is writing. */
+/** The parts of an observation that the caller left out. No pass is writing. */
 export function assumed(input: PassInput): Omit<Observation, "sidecarSet" | "revisions" | "pods"> {
   const { kubelets = new Map(), isResizeServed = false, namespaceLabels = new Map() } = input;
   const surroundings = { kubelets, isResizeServed, namespaceLabels, disruptionBudgets: budgetsOf(input) };

@@ -42,7 +42,7 @@ export async function tickUntilSignal({ kubeconfig, clusters, tickMs, metricsPor
   const end = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => end.abort());
   const toCluster = () => connect(kubeconfig ?? readCluster());
-  // Of several, one that there is no way to is trouble of its own.
+  // With several clusters, one that cannot be reached stops no other.
   if (clusters === undefined) await toCluster();
   const metering = metricsPort === undefined ? undefined : await serveMetrics(metricsPort, undefined);
   log.info("ticking", { tickMs, ...(metering ? { metricsPort: metering.server.port } : {}) });

@@ -72,7 +72,7 @@ function withUi(others: Answerer, options: UiOptions): Answerer {
   };
 }
 
-/** Of SidecarSets, namespaces and pods. */
+/** Names of SidecarSets, namespaces and pods. */
 const NAME = "[a-z0-9][a-z0-9.-]{0,252}";
 
 function pagesOf(makePage: MakePage, log: Log): Hono {

@@ -13,7 +13,7 @@ export const CLUSTER = "Cluster";
 export const POD_WEBHOOK = "mutate-pod";
 export const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
 
-/** Of Lambda itself. */
+/** A metric that Lambda itself writes. */
 export function ofFunction(MetricName: string, name: string, settings: AwsSettings): Metric {
   return {
     Namespace: "AWS/Lambda",

@@ -16,7 +16,7 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type DeployedFunction, tokenUse } from "./deployed.ts";
 import type { Arn } from "./settings.ts";
 
-/** Of names and values together. Source: Lambda quotas, environment variables. */
+/** The limit of names and values together. Source: Lambda quotas, environment variables. */
 const MOST_BYTES = 4_096;
 
 /** Variable → the parameter that it comes from. */
@@ -134,7 +134,7 @@ function hintFor(env: Environment): string {
 }
 
 function originOf(message: string, { CLUSTER: cluster }: Environment): string {
-  // Of several, the table may have it, and what is in front says of which cluster.
+  // With several clusters the table may have the variable, and the message begins with the cluster.
   if (cluster) return "";
   const variable = Object.keys(PARAMETERS).find((one) => message.includes(one));
   return variable === undefined ? "" : ` (${variable} is --param ${PARAMETERS[variable]})`;

@@ -9,7 +9,7 @@ import type { AwsSettings } from "./settings.ts";
 
 type Entry = Readonly<Record<string, string>>;
 
-/** Of the table, and what they are called where there is one cluster. */
+/** The fields of the table, and the variables that have them for one cluster. */
 const FIELDS = {
   KUBECONFIG: "kubeconfig",
   EKS_CLUSTER: "eksCluster",

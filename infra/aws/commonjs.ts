@@ -28,7 +28,7 @@ interface Members {
 
 const INDEX = "index.js";
 
-/** Of a bundle whose entry is dist/index.js. */
+/** Turns a bundle into CommonJS. Its entry is dist/index.js. */
 export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBundle): Promise<CommonJsBundle> {
   const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
   const eager = new Set([...reachable(`dist/${INDEX}`, outputs)].map((path) => basename(path)));

@@ -42,7 +42,7 @@ function keptOf(given: Given["given"]): readonly (readonly [string, string])[] {
 
 type Outputs = { readonly outputs: ReadonlyMap<string, string> };
 
-/** Of that stack: parameter → value. */
+/** The parameters of the stack: parameter → value. */
 export function lastGiven(stack: Outputs | undefined): Readonly<Record<string, string>> {
   return JSON.parse(stack?.outputs.get(OUTPUT) || "{}") as Readonly<Record<string, string>>;
 }

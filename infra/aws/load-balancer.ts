@@ -9,7 +9,7 @@ import type { AwsSettings } from "./settings.ts";
 
 /** TLS 1.2 and 1.3, with forward secrecy. */
 const SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06";
-/** Of one rule. Source: Elastic Load Balancing quotas, condition values per rule. */
+/** The most paths of one rule. Source: Elastic Load Balancing quotas, condition values per rule. */
 const MOST_PATHS = 5;
 
 const BALANCER = { Ref: "WebhookBalancer" };

@@ -14,7 +14,7 @@ const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
 const REFUSALS = '{ $.refusedPath = "*" }';
 /** One of the first four warnings of a decision says that it is stale. */
 const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE_WORDS}*")`).join(" || ")} }`;
-/** Those that read the cluster, and answer by what they know when they cannot. */
+/** Functions that answer by what they know when they cannot read the cluster. */
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 const UNREAD = '{ $.unread[0] = "*" }';
 /** The field is there from the tenth minute of the trouble to the twentieth, so that the next SidecarSet in trouble is heard. */
@@ -60,7 +60,7 @@ function moreFilters(settings: AwsSettings): Readonly<Record<string, object>> {
   };
 }
 
-/** Of the lines that name one of several clusters, once more: a metric for each cluster. */
+/** Filters for lines that name one of several clusters: a metric for each cluster. */
 function clusterFilters(settings: AwsSettings): Readonly<Record<string, object>> {
   const ticking = tickingFunctions(settings);
   const of = (id: string, made: ReturnType<typeof filter>) => [`${id}OfClusterFilter`, byCluster(made)] as const;

@@ -17,7 +17,7 @@ function normalized(name: string): string {
   return (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll("-", "Dash");
 }
 
-/** Of a cluster of a table, in names of resources: those are letters and digits alone. */
+/** A cluster's name within names of resources, which have only letters and digits. */
 export function clusterId(name: string): string {
   return normalized(name);
 }
@@ -26,7 +26,7 @@ export function functionId(name: string): string {
   return `${normalized(name)}LambdaFunction`;
 }
 
-/** Of a function, by which its door calls it. */
+/** The alias by which the front door calls a function. */
 export function aliasId(name: string): string {
   return `${normalized(name)}LambdaAlias`;
 }
@@ -36,7 +36,7 @@ export function versionId(name: string, digest: string): string {
   return `${normalized(name)}LambdaVersion${digest.slice(0, 40)}`;
 }
 
-/** Of CodeDeploy. */
+/** The name of a deployment group of CodeDeploy. */
 export function groupId(name: string): string {
   return `${normalized(name)}Canary`;
 }

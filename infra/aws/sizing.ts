@@ -90,7 +90,7 @@ export function arnOf(parameter: string, text: string, like: string): string {
   );
 }
 
-/** Of the stack, and of all in it that can have them. @throws ConfigError */
+/** Tags of the stack and of everything in it that can have tags. @throws ConfigError */
 export async function readTags(read: ReadParameter): Promise<Readonly<Record<string, string>>> {
   const entries = (await read("tags")).split(",").filter(Boolean);
   return Object.fromEntries(

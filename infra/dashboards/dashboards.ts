@@ -157,7 +157,7 @@ export function cloudWatchDashboard(): object {
   };
 }
 
-/** Of every SidecarSet that there is. */
+/** The expression that finds a metric of every SidecarSet. */
 function searched(name: string, index: number): readonly object[] {
   const expression = `SEARCH('{${NAMESPACE},SidecarSet,Stage} Stage="${DEPLOYMENT.stage}" MetricName="${name}"', '${statOf(name)}', 60)`;
   return [{ expression, id: `e${index}` }];

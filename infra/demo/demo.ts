@@ -47,7 +47,7 @@ interface DemoSummary {
   readonly seconds: number;
 }
 
-/** Of a rollout that cannot end, as that of an image nobody can pull. */
+/** After this time a rollout counts as stuck, such as one with an image that nobody can pull. */
 const ROLLOUT_TIMEOUT_MS = 30_000;
 const FUNCTIONS_USER_AGENT = "sidecarset-serverless";
 const SAMPLE = ["log-agent.yaml", "web.yaml"].map((name) => fileURLToPath(new URL(name, import.meta.url)));

@@ -306,7 +306,7 @@ function containerField(name: string): string {
   return `          {{- with .Values.serve.${name} }}\n          ${name}: {{- toYaml . | nindent 12 }}\n          {{- end }}`;
 }
 
-/** Of the text of that file. */
+/** Makes the template from the text of deployment.yaml. */
 function serveTemplate(deployment: string, version: string): string {
   const image = `image: sidecarset-serverless:${version}`;
   return [

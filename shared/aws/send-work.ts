@@ -65,7 +65,7 @@ async function sendBatch(queue: Queue, messages: readonly Message[], access: Aws
   });
 }
 
-/** Those that are not kept. What SQS says nothing of, or could not keep itself, is sent again. */
+/** Returns the messages that SQS did not keep. Messages without an answer are sent again. */
 async function sendEntries(
   { url, region }: Queue,
   entries: readonly (Message & { readonly Id: string })[],

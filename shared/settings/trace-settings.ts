@@ -2,7 +2,7 @@
 import { ConfigError } from "./config-error.ts";
 
 export interface TraceSettings {
-  /** which traces are kept that nobody before us has decided on: a share of them */
+  /** the share of traces to keep where no caller has decided */
   readonly share: number;
   /** true: what a caller has decided by its traceparent is not asked */
   readonly isParentIgnored: boolean;

@@ -1,7 +1,7 @@
 /** Shares of a simulation in several processes: they do a fifth more than as many threads of one. */
 import { fork } from "node:child_process";
 
-/** Worlds leave much garbage; a core each is busy anyway, so that threads beside it, of V8's, cost a tenth. */
+/** Simulated worlds make much garbage. Each process keeps a core busy, so further threads of V8 would cost a tenth. */
 const ARGV = ["--single-threaded", "--max-semi-space-size=16"];
 
 export interface Script {

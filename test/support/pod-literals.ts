@@ -26,7 +26,7 @@ function isKindOfPods(property: ts.ObjectLiteralElementLike): boolean {
   return ts.isPropertyAssignment(property) && /^kind: *"Pod"$/.test(property.getText());
 }
 
-/** By what it is assigned to, returned as or taken for. */
+/** Looks at the type that the literal is assigned to, returned as or cast to. */
 function isTypedPod({ parent }: ts.Node): boolean {
   if (ts.isAsExpression(parent) || ts.isSatisfiesExpression(parent))
     return PODS.has(parent.type.getText()) || isTypedPod(parent);

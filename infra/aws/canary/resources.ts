@@ -63,7 +63,7 @@ function shifted(name: string, settings: AwsSettings): Resources {
     [groupId(name)]: deploymentGroup(name, settings),
     [aliasId(name)]: {
       Type: "AWS::Lambda::Alias",
-      // Passes of the new code come first: their errors end the shift too.
+      // Passes get the new code first, so that their errors end the shift too.
       DependsOn: functionId("rollout"),
       ...(settings.canary === "shifted" ? { UpdatePolicy } : {}),
       Properties: { Name: ALIAS, FunctionName: { Ref: functionId(name) } },
@@ -109,7 +109,7 @@ function deploymentGroup(name: string, settings: AwsSettings): object {
   };
 }
 
-/** Of CodeDeploy. What AWSCodeDeployRoleForLambdaLimited allows everywhere, for these alone. */
+/** The role of CodeDeploy: the rights of AWSCodeDeployRoleForLambdaLimited, for these functions only. */
 function canaryRole(settings: AwsSettings): object {
   const Resource = WEBHOOKS.flatMap(({ name }) => [arnOf(functionId(name)), aliasArn(name)]);
   const Action = ["lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"];

@@ -13,7 +13,7 @@ const POLL_MS = 5_000;
 /** CloudFormation gives up sooner. */
 const PATIENCE_MS = 30 * 60_000;
 const UNDER_WAY = /_IN_PROGRESS$/;
-/** Of the roles that may write, of those that read, and of the one that keeps the registration. */
+/** The groups of roles that write, of roles that read, and of the role that keeps the registration. */
 const GROUPS = {
   reconciler: "sidecarset:reconciler",
   webhooks: "sidecarset:webhooks",

@@ -17,9 +17,9 @@ import type { Stack } from "./aws.ts";
 import { DeployError, type Deployment, nameOfDeployment, outputOf, type SecretAddress } from "./deployment.ts";
 import { type Kubectl, sentenceOf } from "./programs.ts";
 
-/** Of a line of a difference: certificates are long. */
+/** The longest line of a diff. Certificates are longer. */
 const MOST_CHARACTERS = 200;
-/** Of a deployment that is not there yet; .invalid never resolves. */
+/** The address of a deployment that does not exist yet. The name .invalid never resolves. */
 const UNKNOWN = "https://sidecarset-webhooks.invalid";
 
 /** Each path at the function that answers it. */
@@ -145,7 +145,7 @@ async function apply({ kubectl, changes }: Deployment, objects: readonly Kuberne
   if (after.size > changed.length) changes.said(`${counted(after.size - changed.length, "object")} unchanged`);
 }
 
-/** Of objects that are there by `kubectl diff`, which has the API server apply them without storing them. */
+/** Prints how existing objects would change, by `kubectl diff`: the API server applies them and stores nothing. */
 async function sayWhatDiffers(
   { kubectl, changes }: Pick<Deployment, "kubectl" | "changes">,
   objects: readonly KubernetesObject[],
@@ -186,7 +186,7 @@ async function versionsThere(kubectl: Kubectl, manifest: string): Promise<Readon
   return versionsIn((await kubectl(["get", "-f", "-", "--ignore-not-found", "-o", "json"], manifest)).stdout);
 }
 
-/** Of what kubectl prints as JSON: object → resourceVersion. */
+/** Reads kubectl's JSON: object → resourceVersion. */
 function versionsIn(text: string): ReadonlyMap<string, string> {
   return new Map(objectsIn(text).map((one) => [nameOf(one), one.metadata?.resourceVersion ?? ""]));
 }

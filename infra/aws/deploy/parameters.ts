@@ -43,7 +43,7 @@ export async function checkParameters(
   return settings;
 }
 
-/** Of a command line of osls; `known`: those that settings were read by. @throws ConfigError for the first that there is not, or that is given twice */
+/** Checks the parameters of an osls command. `known`: names that settings read. @throws ConfigError for the first unknown or repeated one */
 export function checkNames(argv: readonly string[], known: ReadonlySet<string>): void {
   const names = argv.flatMap((argument, index) => {
     const given = argument === "--param" ? argv[index + 1] : /^--param=(.*)$/s.exec(argument)?.[1];

@@ -215,7 +215,7 @@ function isSameServer(one: string, other: string): boolean {
   return URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href;
 }
 
-/** Of what is applied. Rights may only be given by users who have them, or `escalate`: cluster-admin has. */
+/** Rights that applying needs. Only a user who has a right, or `escalate`, may give it: cluster-admin has. */
 const APPLIED = [
   "create namespaces",
   "patch customresourcedefinitions.apiextensions.k8s.io",
@@ -272,7 +272,7 @@ async function configurationsOf({ kubectl }: Tools): Promise<readonly WebhookCon
   return (JSON.parse(asked.stdout) as { readonly items: readonly WebhookConfiguration[] }).items;
 }
 
-/** Those of Advanced StatefulSets refuse what they are asked once their function does not know the callers any more. */
+/** Webhooks of Advanced StatefulSets would refuse every request when their function no longer knows the callers. */
 function refuseUnserved(all: readonly Registered[], { settings }: Pick<Facts, "settings">): void {
   const left = all.find(({ configuration }) => configuration.startsWith(STATEFUL_SETS));
   if (left === undefined || settings.isServingStatefulSets) return;

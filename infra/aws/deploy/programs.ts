@@ -4,7 +4,7 @@ import { withoutSecrets } from "../../../shared/log.ts";
 import { readEnvironment } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 
-/** Of what a program says; the cause stands at its beginning. */
+/** The part of a program's output that is shown. The cause is at its beginning. */
 const MOST_CHARACTERS = 600;
 
 export interface Ended {
