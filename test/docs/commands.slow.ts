@@ -63,7 +63,7 @@ describe("the recording of a rollout that stops itself:", () => {
     const seconds = [...svg.matchAll(/ ([\d.]+)s step-end/g)].map(([, length]) => Number(length));
     expect(seconds.length).toBeGreaterThan(4);
     expect(Math.max(...seconds)).toBeLessThanOrEqual(20);
-    expect(svg).toMatch(/<g class="once"[^>]*>\n<text [\s\S]*?ImagePullBackOff/);
+    expect(svg).toMatch(/<g class="once [^>]*>\n<text [\s\S]*?ImagePullBackOff/);
     const scene = await openDocScene();
     try {
       const recorded = await recordHalt(scene);

@@ -24,8 +24,7 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:
 rect{fill:#f6f8fa;stroke:#d0d7de}
 .r{fill:#b31d28}.g{fill:#116329}.y{fill:#7d4e00}.c{fill:#0a5a80}.d{fill:#57606a}.b{font-weight:700}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}rect{fill:#0d1117;stroke:#30363d}.r{fill:#ff7b72}.g{fill:#56d364}.y{fill:#e3b341}.c{fill:#79c0ff}.d{fill:#9198a1}}
-.once{opacity:0}
-@media (prefers-reduced-motion:reduce){g{animation:none!important}}`;
+.once{opacity:0}`;
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
@@ -72,11 +71,12 @@ export function sessionSvg(session: readonly Shown[], columns: number): string {
   const frames = groups.map(({ at, hidden }, index) => {
     const first = hidden === undefined ? `0%{opacity:1}${percent(SECONDS_OF_ALL - 0.1)}{opacity:0}` : "0%{opacity:0}";
     const last = hidden === undefined ? "" : `${percent(hidden)}{opacity:0}`;
-    return `@keyframes f${index}{${first}${percent(at)}{opacity:1}${last}}`;
+    const name = `f${index}`;
+    return `@keyframes ${name}{${first}${percent(at)}{opacity:1}${last}}@media (prefers-reduced-motion:no-preference){.${name}{animation:${name} ${second}s step-end}}`;
   });
   const drawn = groups.map(
     ({ rows, hidden }, index) =>
-      `<g${hidden === undefined ? "" : ' class="once"'} style="animation:f${index} ${second}s step-end">\n${rows.join("\n")}\n</g>`,
+      `<g class="${hidden === undefined ? "" : "once "}f${index}">\n${rows.join("\n")}\n</g>`,
   );
   const [width, height] = [Math.ceil(columns * CHARACTER) + 2 * MARGIN, (row - 1) * LINE + 2 * MARGIN];
   return `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="A terminal session">
@@ -170,7 +170,7 @@ export function wayPictures(): readonly (readonly [path: string, label: string, 
 
 /** What a picture shows in the end: the commands, and what they print. */
 export function sessionOf(svg: string): readonly Shown[] {
-  const stays = svg.replaceAll(/<g class="once"[\s\S]*?<\/g>/g, "");
+  const stays = svg.replaceAll(/<g class="once [\s\S]*?<\/g>/g, "");
   const lines = [...stays.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>
     line
       .replace(/<[^>]+>/g, "")
