@@ -19,7 +19,7 @@ export const SESSION: readonly string[] = [
 ];
 
 /** A rollout that stops itself and is taken back, in README's second recording. */
-export const HALT: readonly string[] = [
+const HALT: readonly string[] = [
   "sidecarset set image log-agent fluent-bit=fluent/fluent-bit:does-not-exist",
   "sidecarset status log-agent -w",
   "sidecarset explain log-agent",
