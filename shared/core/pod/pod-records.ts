@@ -171,7 +171,6 @@ export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>>
 
 /** The SidecarSets other than this one that keep the pod drained. */
 export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
-  if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return [];
   return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet);
 }
 

@@ -25,7 +25,7 @@ const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 
 
 function usedText(held: Counted): string {
   const { maxUnavailable, drainedElsewhere: count } = held;
-  const drained = count === undefined ? "" : `, ${count} of them drained for other SidecarSets`;
+  const drained = count === undefined ? "" : `, ${count} drained for others`;
   return `${unavailableOf(held)} unavailable of at most ${maxUnavailable}${drained}`;
 }
 

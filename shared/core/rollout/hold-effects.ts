@@ -87,7 +87,7 @@ export function isRestarting({ rules: { restarts } }: Pick<Summary, "rules">): b
 
 /** The next pods wait until other SidecarSets put theirs back. */
 export function waitsForOthers({ hold, drainedElsewhere }: Pick<Summary, "hold" | "drainedElsewhere">): boolean {
-  return EFFECTS[hold].waitsForPods === true && drainedElsewhere !== undefined;
+  return Boolean(EFFECTS[hold].waitsForPods && drainedElsewhere);
 }
 
 /** Returns whether no pod is written to while this holds. */

@@ -141,9 +141,6 @@ export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[
   const { states, budgetUse } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
   return {
     counted: usedBudget(states, budgetUse),
-    all: countOf(
-      states,
-      ({ isConsistent, isReady, isDrainedElsewhere }) => !(isConsistent && isReady && !isDrainedElsewhere),
-    ),
+    all: countOf(states, (state) => state.isDrainedElsewhere || !(state.isConsistent && state.isReady)),
   };
 }

@@ -219,8 +219,8 @@ export function planBatch(
 
 /** Every one of `used` that use budget is among these; false: none does. */
 function areAllUsers(uids: ReadonlySet<string>, pods: Sequence<PodState>, budgetUse: BudgetUse, used: number): boolean {
-  if (uids.size === 0 || used === 0) return false;
-  return used === countOf(pods, (state) => uids.has(uidOf(state.pod)) && usesBudget(state, budgetUse));
+  const isOne = (state: PodState) => uids.has(uidOf(state.pod)) && usesBudget(state, budgetUse);
+  return uids.size > 0 && used > 0 && used === countOf(pods, isOne);
 }
 
 function isTaken({ kind }: StepPlan): boolean {

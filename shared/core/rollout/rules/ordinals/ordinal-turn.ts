@@ -144,7 +144,7 @@ const OWN = {
   next: "comes first",
   moving: "is being upgraded, and has to be ready again first",
   down: "is not ready: fix it, or delete it, and its successor has the new version",
-  drained: "is drained for another SidecarSet, and has to be back first",
+  drained: "is drained for others",
   gone: "was evicted, and another pod has to take its place first",
 } as const;
 
@@ -152,8 +152,7 @@ const OTHER = {
   next: (set: string, name: string) => `the set ${set} comes first, now with ${name}`,
   moving: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready again`,
   down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
-  drained: (set: string, name: string) =>
-    `the set ${set} has begun, and waits for ${name}, which another SidecarSet drains`,
+  drained: (_: string, name: string) => `${name} ${OWN.drained}`,
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
 

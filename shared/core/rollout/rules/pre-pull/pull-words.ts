@@ -32,8 +32,8 @@ export const PRE_PULL_WORDS: HoldWords = {
   factsIn: () => ({ rules: { prePull: STUCK_PULLS } }),
   clause: ({ rules: { prePull: pulls } }) => (pulls ? pullsText(pulls) : "images are pulled first"),
   title: ({ rules: { prePull: pulls } }) =>
-    pulls && pulls.waiting === 0
-      ? `Images are pulled on ${counted(pulls.nodes, "node")}`
+    pulls?.waiting === 0
+      ? "Images are pulled"
       : `${counted(pulls?.waiting ?? 0, "pod waits", "pods wait")} for images to be pulled`,
   next: (_, { rules: { prePull: pulls } }) =>
     pulls?.isStuck
