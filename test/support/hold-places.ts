@@ -242,8 +242,9 @@ export const PLACES = {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (NAMED_FOR[held.hold] === "every pod") return [differs(`pods that name ${words.cause}`, naming, old.length)];
-    // A pod that a pass is writing to waits for nothing, nor does one that cannot be written to.
-    const waits = causes.some((reasons) => !reasons.includes("Reserved") && !reasons.includes("UpdateRefused"));
+    // A pod that a pass is writing to waits for nothing, nor does one that cannot be written to, or that stays as it is.
+    const others = ["Reserved", "UpdateRefused", "NotUpgradable"].filter((one) => one !== words.cause);
+    const waits = causes.some((reasons) => !others.some((one) => reasons.includes(one)));
     if (!waits || NAMED_FOR[held.hold] === "no pod") return [];
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
   },
