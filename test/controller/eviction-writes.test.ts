@@ -274,3 +274,20 @@ it("a pass waits for the successor of an evicted pod although another pod has be
   const { stop } = await followRollout(on.context, begun, { endsAtMs: 30_000 });
   expect([stop, on.readPod("b") === undefined]).toEqual(["deadline", false]);
 });
+
+it("after five refused evictions of one namespace a pass evicts pods of others, although that namespace has more", async () => {
+  const kept = new KubeError("it would violate the budget", { code: 429, reason: "", causes: [UNPROCESSED] });
+  const on = rolloutPart((call, nth) => (call === EVICTION && nth <= 5 ? kept : undefined));
+  const greedy = Array.from({ length: 9 }, (_, index) => {
+    const { metadata, ...pod } = ownedPod(`g${index}`);
+    // Young pods get their turn first.
+    return { ...pod, metadata: { ...metadata, namespace: "greedy", creationTimestamp: "2026-01-01T01:30:00Z" } };
+  });
+  on.put(setOf({ annotations: REPLACES, maxUnavailable: 1 }), ownedPod("a"), ...greedy);
+  const begun = await beginRollout(on.context, SET);
+  if (typeof begun === "string") throw new Error(begun);
+  // Before the wait of the first one is over.
+  await followRollout(on.context, begun, { endsAtMs: 3_900 });
+  expect(on.evictions.map(({ metadata }) => metadata.namespace)).toEqual([...Array(5).fill("greedy"), NAMESPACE]);
+  expect(on.readPod("a")).toBeUndefined();
+});

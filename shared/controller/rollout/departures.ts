@@ -2,7 +2,7 @@
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
-import { ownerKey } from "../../core/pod/replaced.ts";
+import { anyOwnerKey, ownerKey } from "../../core/pod/replaced.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { awaitedOf, unexpired } from "../../core/rollout/rules/replacement/missing-pods.ts";
 import { awaitedUntil, evictionsOf } from "../../core/rollout/rules/replacement/plan-replacement.ts";
@@ -99,12 +99,21 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/** Returns the keys of owners whose pods wait to be evicted. With `record` nothing is evicted, so owners whose wait is over are in it too. */
+/** So many owners of a namespace that wait keep its others waiting as well: a namespace may have more than a pass can ask for. */
+const MOST_OF_NAMESPACE = 5;
+
+/**
+ * Returns the keys of owners whose pods wait to be evicted, and of namespaces all of whose owners do. With `record` nothing is
+ * evicted, so owners whose wait is over are in it too.
+ */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
   if (mode === "record") return new Set(kept.get(context)?.keys());
   const now = context.clock.now();
   const all = [...(kept.get(context) ?? [])];
-  return new Set(all.filter(([, { notBeforeMs }]) => now < notBeforeMs).map(([owner]) => owner));
+  const owners = all.filter(([, { notBeforeMs }]) => now < notBeforeMs).map(([owner]) => owner);
+  const byNamespace = Map.groupBy(owners, (owner) => anyOwnerKey(owner.slice(0, owner.indexOf("/"))));
+  const full = [...byNamespace].filter(([, own]) => own.length >= MOST_OF_NAMESPACE);
+  return new Set([...owners, ...full.map(([namespace]) => namespace)]);
 }
 
 export function noteKept(context: Rollout, { departure }: Wanted): void {

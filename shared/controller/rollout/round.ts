@@ -103,7 +103,7 @@ export async function round(
   });
   if (statusWrite === "lost") return undefined;
   await rememberReady(context, snapshot, { decision, statusWrite });
-  const { done, refused, isLeft, isOutdated } =
+  const { done, refused, notEvicted, isLeft, isOutdated } =
     mode === "act" ? await writing(() => carryOut(context, snapshot, decision, plan)) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, snapshot, decision, decided);
   const { granted, fenced } = plan;
@@ -114,7 +114,7 @@ export async function round(
     isMoreToWrite:
       isCountOutdated ||
       isLeft ||
-      refused.size > 0 ||
+      refused.size + notEvicted.size > 0 ||
       (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
     isOutdated,
     isWaveNext: isWaveNext(decision),
@@ -157,7 +157,7 @@ async function carryOut(context: Context, snapshot: Snapshot, decision: Decision
   tellPods(context, snapshot.sidecarSet, patchesIn(decision, written));
   await recordEvents(context, snapshot, decision, written);
   await truncateRevisions(context, snapshot, decision);
-  return isLost ? { ...written, isOutdated: true } : written;
+  return { ...written, notEvicted: refused, ...(isLost ? { isOutdated: true } : {}) };
 }
 
 function patchesIn({ actions }: Decision, { done }: Written): readonly PatchPod[] {

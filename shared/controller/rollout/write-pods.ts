@@ -38,7 +38,7 @@ export interface Written {
   readonly done: ReadonlySet<string>;
   /** uid → why its patch was refused, as far as that is known */
   readonly refused: ReadonlyMap<string, string>;
-  /** uids of pods whose eviction was refused */
+  /** uids of pods whose eviction was refused, and of workloads whose restart was */
   readonly notEvicted: ReadonlySet<string>;
   /** pods of a slow namespace were left, and their places are free again; absent: none were */
   readonly isLeft?: boolean;

@@ -179,6 +179,7 @@ export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;
   const holds = drainHolds(pod);
   if (!Object.hasOwn(holds, sidecarSet)) return undefined;
-  const { since, release } = isJsonObject(holds[sidecarSet]) ? holds[sidecarSet] : {};
-  return { since: `${since}`, release: `${release}` };
+  const { since = "", release = "" } = isJsonObject(holds[sidecarSet]) ? holds[sidecarSet] : {};
+  // Not every value has a text: an object may say what it is as one, or have none.
+  return { since: typeof since === "string" ? since : "", release: typeof release === "string" ? release : "" };
 }

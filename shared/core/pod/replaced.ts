@@ -58,6 +58,16 @@ export function ownerKey(namespace: string | undefined, uid: string): string {
   return `${namespace ?? ""}/${uid}`;
 }
 
+/** Stands for all owners of a namespace; no owner has an empty uid. */
+export function anyOwnerKey(namespace: string | undefined): string {
+  return ownerKey(namespace, "");
+}
+
+/** `kept`: keys of owners, and of namespaces */
+export function isOwnerKept(kept: ReadonlySet<string> | undefined, namespace: string | undefined, uid: string) {
+  return kept?.has(ownerKey(namespace, uid)) === true || kept?.has(anyOwnerKey(namespace)) === true;
+}
+
 /** Why no other pod would come in this one's place; undefined: its controller creates one. */
 export function whyNotRecreated(pod: Pod, sidecarSet: SidecarSet): string | undefined {
   const owner = controllerOf(pod);

@@ -96,6 +96,19 @@ test("a pod is drained, updated when its time is over, and put back when the new
   expect(decided(sidecarSet, after(sidecarSet, back, 12), 13).told).toEqual([]);
 });
 
+test.each(['{"toString":1}', "1e999", '[[{"valueOf":null,"toString":null}]]', "null", "7", "[]"])(
+  "a hold whose words are %s stops no rollout, and its pod is drained anew",
+  (words) => {
+    const text = `{"ss":{"since":${words},"release":${words}}}`;
+    const forged = podOf({ name: "a", labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: text } });
+    expect(decided(setOf({ maxUnavailable: 2 }), [forged, old("b")]).told).toEqual([
+      "putBack a serving",
+      "drain b drained",
+    ]);
+    expect(decided(setOf({ maxUnavailable: 2 }, null), [forged, old("b")]).told).toContain("upgrade b reg/sc:v2");
+  },
+);
+
 test("a pod that is drained counts against maxUnavailable until it is back in endpoints", () => {
   const sidecarSet = setOf();
   const draining = after(sidecarSet, [old("a"), old("b")]);

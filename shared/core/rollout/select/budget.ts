@@ -79,7 +79,7 @@ interface ReplacementUse {
   readonly gone?: readonly Departure[];
   /** which pods are evicted since they cannot be upgraded in place; absent: none */
   readonly plan?: Replacement;
-  /** controllers, by ownerKey, of which an eviction was refused a moment ago; absent: none */
+  /** controllers and namespaces, by their keys, of which evictions were refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
 }
 

@@ -24,7 +24,7 @@ export interface Reserved {
   readonly room: number;
   /** evicted pods that may have no successor yet */
   readonly departed: readonly Departure[];
-  /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
+  /** keys of controllers and namespaces of which evictions were refused a moment ago: none of their pods is asked for now */
   readonly keptOwners: ReadonlySet<string>;
   readonly refused: Refused;
   /** uids of reserved pods to which this pass could not write a fence */

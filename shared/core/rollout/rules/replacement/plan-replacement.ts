@@ -2,13 +2,15 @@
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../../actions.ts";
-import { controllerKey, controllerOf } from "../../../pod/replaced.ts";
+import { controllerOf, isOwnerKept } from "../../../pod/replaced.ts";
 import type { BudgetUse } from "../../select/budget.ts";
 import { preconditionOf } from "../../upgrade/pod-actions.ts";
 import type { Replacement } from "./replacement.ts";
 
 /** A pod's own default. */
 const GRACE_SECONDS = 30;
+/** Longer ones are not waited for: a tenant who says ten years would hold a place of the budget for ten years. */
+const MOST_GRACE_SECONDS = 3_600;
 /** Another pod is there so long after the first should be gone, or its controller is taken not to want one. */
 const SUCCESSOR_SECONDS = 600;
 
@@ -31,7 +33,7 @@ export function planReplacement(
 ): ReplacementPlan {
   if (budgetUse.rules.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
-  if (budgetUse.rules.replacement?.keptOwners?.has(controllerKey(pod))) return { kind: "kept" };
+  if (isOwnerKept(budgetUse.rules.replacement?.keptOwners, pod.metadata?.namespace, owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
@@ -41,8 +43,8 @@ export function planReplacement(
 
 /** RFC3339: so long another one is awaited in the place of a pod that goes at `now`. undefined: it is gone already. */
 export function awaitedUntil(pod: Pod | undefined, now: string): string {
-  const grace = pod && (pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS);
-  return addSeconds(now, (grace ?? 0) + SUCCESSOR_SECONDS) ?? now;
+  const grace = pod === undefined ? 0 : (pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS);
+  return addSeconds(now, Math.max(0, Math.min(grace, MOST_GRACE_SECONDS)) + SUCCESSOR_SECONDS) ?? now;
 }
 
 export function eviction(pod: Pod, departure: Departure, usesBudget: boolean): EvictPod {

@@ -5,7 +5,7 @@ import { inTurns } from "../../../../go/in-turns.ts";
 import { each, type Sequence } from "../../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../../actions.ts";
 import { canBeUpdated, type PodState } from "../../../pod/pod-state.ts";
-import { ownerKey, restartsAtOnce } from "../../../pod/replaced.ts";
+import { isOwnerKept, restartsAtOnce } from "../../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../../pod/workload.ts";
 import { currentHash } from "../../history/outcomes.ts";
 import { type BudgetUse, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../../select/budget.ts";
@@ -166,8 +166,9 @@ function isFit(
 
 function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { rules }: BudgetUse) {
   if (workload === null) return `there is no such ${kind} that its pods belong to`;
-  if (rules.replacement?.keptOwners?.has(ownerKey(workload.metadata?.namespace, workload.metadata?.uid ?? "")))
-    return "its restart was refused a moment ago";
+  const { namespace, uid = "" } = workload.metadata ?? {};
+  if (isOwnerKept(rules.replacement?.keptOwners, namespace, uid))
+    return "its restart, or others of its namespace, were refused a moment ago";
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
 
