@@ -43,12 +43,15 @@ interface Answer {
 interface Posting {
   readonly address: LookupAddress;
   readonly timeout: AbortSignal;
+  /** the body is left: who has answered may take his time with it; absent: it is read */
+  readonly isHeadEnough?: boolean;
   /** besides those that say that JSON is sent and accepted, or in their place */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A connection of its own, to this address, whatever the name is said to be meanwhile. */
-export function post(url: URL, body: string, { address, timeout, headers: own }: Posting): Promise<Answer> {
+export function post(url: URL, body: string, posting: Posting): Promise<Answer> {
+  const { address, timeout, isHeadEnough = false, headers: own } = posting;
   const lookup: LookupFunction = (_name, { all }, callback) =>
     all ? callback(null, [address]) : callback(null, address.address, address.family);
   const headers = {
@@ -61,7 +64,10 @@ export function post(url: URL, body: string, { address, timeout, headers: own }:
   return new Promise((resolve, reject) => {
     const start = url.protocol === "http:" ? http.request : https.request;
     const request = start(url, options, (response) => {
-      read(response).then((text) => resolve({ code: response.statusCode ?? 0, body: text }), reject);
+      const answered = (text: string | undefined) => resolve({ code: response.statusCode ?? 0, body: text });
+      if (!isHeadEnough) return void read(response).then(answered, reject);
+      answered(undefined);
+      response.destroy();
     });
     request.on("error", reject);
     request.end(body);

@@ -30,7 +30,7 @@ export async function sendNotification(
   const body = notificationBody(format, sidecarSet, notification, where);
   // A receiver that remembers ids can see that a notification was sent twice.
   const headers = { "idempotency-key": notification.id };
-  const { code } = await post(url, body, { address, timeout, headers });
+  const { code } = await post(url, body, { address, timeout, isHeadEnough: true, headers });
   if (code >= 200 && code < 300) return undefined;
   return { why: `${url.host} answered ${code}`, isOfReceiver: code === TOO_MANY_REQUESTS || code >= 500 };
 }

@@ -27,15 +27,25 @@ const MOST_MESSAGE = 200;
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 600;
 
+/** In place of the API server's words: a write was accepted, and somebody else took it back. */
+export const TAKEN_BACK = "what passes write to it is taken back";
+
 /** The pods that passes do not write to now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
+  /** those of them whose writes somebody takes back */
+  readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
   /** uids of pods that are tried even if their namespace waits */
   readonly due: ReadonlySet<string>;
 }
 
-export const NONE_PASSED_OVER: PassedOver = { uids: new Set(), namespaces: new Set(), due: new Set() };
+export const NONE_PASSED_OVER: PassedOver = {
+  uids: new Set(),
+  takenBack: new Set(),
+  namespaces: new Set(),
+  due: new Set(),
+};
 
 /** Seconds from one refusal to the next try. */
 export function waitSecondsAfter(times: number): number {
@@ -59,6 +69,7 @@ export function passedOver(refused: readonly RefusedPod[], isDue: (pod: RefusedP
   );
   return {
     uids: new Set(waiting.map(({ uid }) => uid)),
+    takenBack: new Set(waiting.filter(({ message }) => message === TAKEN_BACK).map(({ uid }) => uid)),
     namespaces: new Set(full.map(([namespace]) => namespace)),
     due: new Set(due.map(({ uid }) => uid)),
   };
@@ -85,7 +96,9 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
   if (!worst) return undefined;
   const others = refused.length - 1;
   const more = others === 0 ? "" : ` (and ${others} more ${others === 1 ? "pod" : "pods"})`;
-  return `the API server refuses to change pod ${worst.namespace}/${worst.name}${more}: ${worst.message}`;
+  const pod = `pod ${worst.namespace}/${worst.name}${more}`;
+  if (worst.message === TAKEN_BACK) return `somebody takes back what passes write to ${pod}`;
+  return `the API server refuses to change ${pod}: ${worst.message}`;
 }
 
 /** An API server's own words, whatever the pod and the image. A policy's words begin with its name. */

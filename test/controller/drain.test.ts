@@ -146,6 +146,63 @@ test("a drained pod whose new image is refused holds up no other pod, and is dra
   expect(versionsOf(await readPods(cluster, "picky"))).toEqual(["1", "2", "2"]);
 });
 
+interface Tenant {
+  readonly name: string;
+  readonly drain: string | null;
+  readonly takesBack: (pod: Pod) => object;
+}
+
+test.each<[string, Tenant]>([
+  [
+    "puts itself back into endpoints",
+    { name: "flips", drain: "3s", takesBack: () => ({ labels: { [TRAFFIC_LABEL]: "serving" } }) },
+  ],
+  [
+    "gets its former records back",
+    { name: "resets", drain: null, takesBack: ({ metadata }) => ({ annotations: metadata?.annotations ?? {} }) },
+  ],
+  [
+    "says that it is drained",
+    {
+      name: "forges",
+      drain: null,
+      takesBack: () => ({
+        labels: { [TRAFFIC_LABEL]: "drained" },
+        annotations: { [DRAINED_BY_ANNOTATION]: '{"forges":{"since":"2099-01-01T00:00:00Z","release":"x"}}' },
+      }),
+    },
+  ],
+])("a pod that %s after each write holds up no other pod, and the status names it", async (_, tenant) => {
+  const { name, drain, takesBack } = tenant;
+  await deployed(name, 3, "3s");
+  const annotations = { [DRAIN_ANNOTATION]: drain };
+  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
+  const place = { namespace: NAMESPACE, name: `${name}-1` };
+  const metadata = takesBack(await cluster.get<Pod>(PODS, place));
+  const takeBack = () => cluster.patch(PODS, place, { type: "merge", body: { metadata } });
+  await takeBack();
+  await release(cluster, name, 2);
+  let writes = 0;
+  const taken: Cluster = {
+    ...cluster,
+    patch: async (resource, key, patch, options) => {
+      const answered = await cluster.patch(resource, key, patch, options);
+      if (resource !== PODS || key.name !== place.name || options?.subresource) return answered;
+      writes++;
+      await takeBack();
+      return answered;
+    },
+  };
+  await pass({ sidecarSet: name }, taken);
+  const others = (await readPods(cluster, name)).filter((pod) => pod.metadata?.name !== place.name);
+  expect([versionsOf(others), writes < 20]).toEqual([["2", "2"], true]);
+  await pass({ sidecarSet: name }, taken);
+  const { status } = await cluster.get<SidecarSet>(SIDECARSETS, { name });
+  const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
+  expect(blocked?.message).toBe(`somebody takes back what passes write to pod ${NAMESPACE}/${name}-1`);
+  await cluster.delete(SIDECARSETS, { name });
+});
+
 test("a put-back that is refused is tried again once a second", async () => {
   await deployed("stuck", 2, "3s");
   await release(cluster, "stuck", 2);

@@ -40,7 +40,9 @@ beforeAll(async () => {
     });
     request.on("end", () => {
       seen.push({ url: request.url ?? "", headers: request.headers, body: JSON.parse(body) });
-      response.writeHead(busyPath && request.url?.startsWith(busyPath) ? 429 : code).end("ok");
+      response.writeHead(busyPath && request.url?.startsWith(busyPath) ? 429 : code);
+      if (request.url?.startsWith("/endless")) response.write("o");
+      else response.end("ok");
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -94,6 +96,11 @@ describe("receivers:", () => {
     expect(url).toBe("/hook?key=s3cret");
     expect(headers["idempotency-key"]).toBe(BLOCKED.id);
     expect(body).toEqual({ ...BLOCKED, where: "production eu", sidecarSet: SET });
+  });
+
+  test("a receiver has taken a notification once it answers 200, although its answer never ends", async () => {
+    const notify = notifier(async () => [`* json ${at("/endless")}`], { now: () => 0 });
+    expect(await notify(SET, BLOCKED, 2_000)).toBeUndefined();
   });
 
   test("a receiver that failed is left alone for half a minute, and its sentence holds no path", async () => {

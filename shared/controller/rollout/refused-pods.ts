@@ -1,16 +1,23 @@
 /** What a pass knows of its own reservations and refused writes: who is passed over, and which reservations it may free. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Action } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, PodState, Reservation, Subject } from "../../core/ledger.ts";
+import { podStateOf } from "../../core/pod/pod-state.ts";
 import {
   keptRefusals,
   NONE_PASSED_OVER,
   passedOver,
   type RefusedPod,
   refusalText,
+  TAKEN_BACK,
   waitSecondsAfter,
 } from "../../core/refused-pods.ts";
+import { currentHash } from "../../core/rollout/history/outcomes.ts";
 import type { Refused } from "../../core/rollout/select/reserved.ts";
 import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
+import type { PodView } from "../pod-store/pod-view.ts";
 import { type ServerClock, serverTimestamp } from "./departures.ts";
 import { hasAcceptedWrites } from "./refused-writes.ts";
 
@@ -29,8 +36,20 @@ interface Known {
   readonly vague: Map<string, number>;
   /** uid → refusal by this pass, and until when that waits on its own clock; undefined: a write was accepted */
   readonly news: Map<string, { readonly pod: RefusedPod; readonly notBeforeMs: number } | undefined>;
+  /** uid → what this pass has written to it, until it is seen to be taken back */
+  readonly carried: Map<string, Carried>;
   /** whose refusals these are */
   generation: string;
+}
+
+/** A write that was accepted, as long as the SidecarSet stays the same. */
+interface Carried {
+  readonly hash: string;
+  readonly as: "updated" | "drained" | "served";
+  /** of the pod when this was seen last */
+  readonly version: string | null | undefined;
+  /** how often it was taken back before */
+  readonly times: number;
 }
 
 const knownOf = new WeakMap<Rollout, Known>();
@@ -45,6 +64,7 @@ function known(rollout: Rollout): Known {
     unfenced: new Set(),
     vague: new Map(),
     news: new Map(),
+    carried: new Map(),
     generation: "",
   };
   knownOf.set(rollout, made);
@@ -128,21 +148,38 @@ interface Seen {
   readonly stored: { readonly ledger: Ledger };
 }
 
+interface SeenPods extends Seen {
+  readonly sidecarSet: SidecarSet;
+  readonly observed: { readonly view: Pick<PodView, "get" | "versionOf"> };
+}
+
 /** A write that had no answer in time took half a pass. */
 const SLOW_WAIT_SECONDS = 60;
+
+interface Told {
+  readonly message: string;
+  readonly isCertain: boolean;
+  readonly isSlow: boolean;
+  /** absent: as is known */
+  readonly timesBefore?: number;
+}
+
+function lastOf(rollout: Rollout, { ledger }: Seen["stored"], uid: string): RefusedPod | undefined {
+  const { news } = known(rollout);
+  return news.has(uid) ? news.get(uid)?.pod : ledger.refused?.find((one) => one.uid === uid);
+}
 
 /** Passes the pod over for a while. `isCertain`: the write was not carried out. `message`: the words of the API server. */
 export function noteRefusedPod(
   context: Rollout & ServerClock & { readonly clock: Clock },
   { stored }: Seen,
   state: PodState,
-  { message, isCertain, isSlow }: { readonly message: string; readonly isCertain: boolean; readonly isSlow: boolean },
+  { message, isCertain, isSlow, timesBefore }: Told,
 ): void {
   const { news, refused } = known(context);
   const { namespace, name, uid } = state;
   if (isCertain) refused.add(stateKey(state));
-  const last = news.has(uid) ? news.get(uid)?.pod : stored.ledger.refused?.find((one) => one.uid === uid);
-  const times = (last?.times ?? 0) + 1;
+  const times = (timesBefore ?? lastOf(context, stored, uid)?.times ?? 0) + 1;
   const waitMs = 1_000 * Math.max(waitSecondsAfter(times), isSlow ? SLOW_WAIT_SECONDS : 0);
   const until = secondText(Date.parse(serverTimestamp(context)) + waitMs);
   const pod = { namespace, name, uid, times, until, message: refusalText(message) };
@@ -153,6 +190,59 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
   const { news, vague } = known(rollout);
   news.set(uid, undefined);
   vague.delete(uid);
+}
+
+type Written = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose">;
+
+/** Call it before `noteAcceptedPod`, when the view shows the pod as it was written. */
+export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: { uid }, purpose }: Written): void {
+  const { sidecarSet, stored, observed } = snapshot;
+  const as = purpose === "drain" ? "drained" : purpose === "putBack" ? "served" : "updated";
+  const pod = observed.view.get(uid);
+  // Some updates take several writes.
+  if (pod === undefined || isTakenBack(pod, sidecarSet, as)) return;
+  const last = lastOf(rollout, stored, uid);
+  const times = last?.message === TAKEN_BACK ? last.times : 0;
+  known(rollout).carried.set(uid, { hash: currentHash(sidecarSet), as, version: observed.view.versionOf(uid), times });
+}
+
+/**
+ * Passes pods over whose owners take back what this pass wrote: each would have its turn again at once, or keep its place of
+ * the budget, and the others would wait for ever.
+ */
+export function noteTakenBack(context: Rollout & ServerClock & { readonly clock: Clock }, snapshot: SeenPods): void {
+  const { sidecarSet, observed } = snapshot;
+  const { carried } = known(context);
+  for (const [uid, one] of carried) {
+    const pod = one.hash === currentHash(sidecarSet) ? observed.view.get(uid) : undefined;
+    const version = observed.view.versionOf(uid);
+    if (pod === undefined) carried.delete(uid);
+    else if (version !== one.version) noteChanged(context, snapshot, { pod, one: { ...one, version } });
+  }
+}
+
+interface Changed {
+  readonly pod: Pod;
+  readonly one: Carried;
+}
+
+function noteChanged(
+  context: Rollout & ServerClock & { readonly clock: Clock },
+  snapshot: SeenPods,
+  { pod, one }: Changed,
+): void {
+  const { carried } = known(context);
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
+  if (!isTakenBack(pod, snapshot.sidecarSet, one.as)) return void carried.set(uid, one);
+  carried.delete(uid);
+  const told = { message: TAKEN_BACK, isCertain: false, isSlow: false, timesBefore: one.times };
+  noteRefusedPod(context, snapshot, { namespace, name, uid, resourceVersion }, told);
+}
+
+function isTakenBack(pod: Pod, sidecarSet: SidecarSet, as: Carried["as"]): boolean {
+  const { isUpdated, drain } = podStateOf(pod, sidecarSet, undefined);
+  if (as === "served") return drain !== undefined;
+  return !isUpdated && (as === "updated" || drain === undefined);
 }
 
 /** Pods to which writes were refused, by this pass and those before it. A change of the SidecarSet is tried on all of them. */

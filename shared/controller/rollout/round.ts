@@ -29,7 +29,14 @@ import { swapLedger } from "./ledger-store.ts";
 import { type Context, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
 import { readPulls, withPulls, writePulls } from "./pre-pull.ts";
-import { forgetReserved, isCertainlyRefused, refusedNow, rememberReserved, withRefusals } from "./refused-pods.ts";
+import {
+  forgetReserved,
+  isCertainlyRefused,
+  noteTakenBack,
+  refusedNow,
+  rememberReserved,
+  withRefusals,
+} from "./refused-pods.ts";
 import { remember, truncateRevisions } from "./register-revision.ts";
 import { verdictNow } from "./status-additions.ts";
 import { tellPods } from "./tell-pods.ts";
@@ -78,6 +85,7 @@ export async function round(
   const reconciled = reconcileLedger(snapshot.stored.ledger, seen, subject, (one) => isCertainlyRefused(context, one));
   if (!reconciled) return undefined;
   const { kept } = reconciled;
+  noteTakenBack(context, snapshot);
   await seeDisruptionBudgets(context, snapshot);
   snapshot.pulls = await readPulls(context, snapshot);
   const decided = snapshot.sidecarSet;

@@ -19,6 +19,7 @@ import {
   isRefusedState,
   isUnanswered,
   noteAcceptedPod,
+  noteCarried,
   noteRefusedPod,
   noteSent,
   noteUnsent,
@@ -142,6 +143,8 @@ function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod):
 async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
+  noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
+  noteCarried(context, snapshot, patch);
   // A pod's labels say nothing about its images.
   if (patch.purpose !== "drain" && patch.purpose !== "putBack") {
     noteAccepted(context);
@@ -149,7 +152,6 @@ async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod
   }
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
-  noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
   return true;
 }
 

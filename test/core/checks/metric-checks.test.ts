@@ -125,6 +125,13 @@ describe("judge:", () => {
       "inconclusive the server warned: partial response",
     ],
     [
+      "a part of the data, as VictoriaMetrics says it",
+      200,
+      data("vector", [{ value: [1, "0"] }], { isPartial: true }),
+      "inconclusive the server answered with a part of the data",
+    ],
+    ["all of the data", 200, data("vector", [{ value: [1, "0"] }], { isPartial: false }), "pass 0"],
+    [
       "a query that cannot be parsed",
       400,
       JSON.stringify({ status: "error", error: "parse error: x" }),

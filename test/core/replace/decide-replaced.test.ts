@@ -4,7 +4,7 @@ import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { type Departure, NONE_AWAITED } from "../../../shared/core/actions.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
-import { refusalText } from "../../../shared/core/refused-pods.ts";
+import { NONE_PASSED_OVER, refusalText } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { unexpired } from "../../../shared/core/rollout/rules/replacement/missing-pods.ts";
@@ -416,11 +416,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
       times: 1,
       until: "2025-06-01T00:10:00Z",
     }));
-    const passedOver = {
-      uids: new Set(named.map(({ uid }) => uid)),
-      namespaces: new Set<string>(),
-      due: new Set<string>(),
-    };
+    const passedOver = { ...NONE_PASSED_OVER, uids: new Set(named.map(({ uid }) => uid)) };
     return { ...NOTHING_RESERVED, refused: { named, passedOver } };
   }
 

@@ -88,7 +88,7 @@ export function sceneOf(observation: Observed, { settings, now, rules = RULES }:
   // Those whose resources have begun to change are on their way, too, and those that are out of endpoints.
   const isReservedNow = (state: PodState) =>
     state.resize?.isUnderWay === true ||
-    state.drain !== undefined ||
+    (state.drain !== undefined && !reserved.refused.passedOver.takenBack.has(uidOf(state.pod))) ||
     isDownWithOtherValues(state, sidecarSet) ||
     (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
   const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);

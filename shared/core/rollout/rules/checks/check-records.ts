@@ -177,13 +177,15 @@ const MOST_ERROR = 200;
 export function measuredBy(code: number, body: string | undefined): Measured {
   if (body === undefined) return { nothing: "the answer is too long: let the query sum or count" };
   const answer = jsonOf(body);
-  const { status, error, data, warnings } = isJsonObject(answer) ? answer : {};
+  const { status, error, data, warnings, isPartial } = isJsonObject(answer) ? answer : {};
   if (status === "error") return { nothing: `the server answered: ${plainText(error)}` };
   if (code !== 200) return { nothing: `the server answered ${code} rather than 200` };
   if (status !== "success" || !isJsonObject(data)) return { nothing: "the answer is none of Prometheus" };
   // Parts of the data may be missing then, with which it might fail.
   if (Array.isArray(warnings) && warnings.length > 0)
     return { nothing: `the server warned: ${plainText(warnings[0])}` };
+  // So VictoriaMetrics says it.
+  if (isPartial === true) return { nothing: "the server answered with a part of the data" };
   return valuesOf(data["resultType"], data["result"]);
 }
 
