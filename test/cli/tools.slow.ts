@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
@@ -35,7 +36,10 @@ const setOf = (name: string, container: object = {}, spec: object = {}) => ({
 });
 
 async function connected(...options: readonly string[]): Promise<Client> {
-  const client = new Client({ name: "on-call", version: "1" });
+  return await connectedAs(new Client({ name: "on-call", version: "1" }), ...options);
+}
+
+async function connectedAs(client: Client, ...options: readonly string[]): Promise<Client> {
   const args = [CLI, "mcp", "--kubeconfig", test.kubeconfig, ...options];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "inherit" }));
   return client;
@@ -250,6 +254,28 @@ it("a change is refused that was confirmed for another generation than the one t
   expect(await runProgram(COMMANDS, args, { ...io, generation: generation - 1 })).toBe(2);
   expect(err.join("")).toMatch(/^SidecarSet mesh was changed just now, by another client/);
   expect(await isPaused("mesh")).toBe(false);
+});
+
+it("where the client can ask, a write happens once the person has accepted it, and not where he declines", async () => {
+  const client = new Client({ name: "asks", version: "1" }, { capabilities: { elicitation: {} } });
+  const asked: string[] = [];
+  const answers = ["decline", "accept"] as const;
+  client.setRequestHandler(ElicitRequestSchema, ({ params: { message } }) => {
+    asked.push(message);
+    return { action: answers[asked.length - 1] ?? "cancel", content: {} };
+  });
+  const asking = await connectedAs(client, "--allow-writes");
+  const maxUnavailable = async () => (await read("mesh")).spec.updateStrategy?.maxUnavailable;
+  const set = async () => {
+    const { text } = await call(asking, "plan", { name: "mesh", action: "set_max_unavailable", pods: "3" });
+    const [, confirmation] = /^confirmation: (\S+)$/m.exec(text) ?? [];
+    return await call(asking, "set_max_unavailable", { name: "mesh", pods: "3", confirmation });
+  };
+  const refused = "the person was asked, and did not allow set max-unavailable mesh 3";
+  expect([await set(), await maxUnavailable()]).toEqual([{ isError: true, text: refused }, 2]);
+  expect([(await set()).isError, await maxUnavailable()]).toEqual([false, 3]);
+  expect(asked).toEqual(Array(2).fill(expect.stringMatching(/^set max-unavailable mesh 3: ./)));
+  await asking.close();
 });
 
 it("a change by somebody else ends a confirmation, and a status that a pass writes does not", async () => {
