@@ -455,6 +455,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ],
   ["RecordUnreadable", "stop", { pod: forged(pod()) }, /state cannot be read/],
   ["ImagePullError", "stop", { pod: waitingPod("ImagePullBackOff") }, /image reg\/sc:v2 cannot be pulled/],
+  [
+    "ImagePullError",
+    "stop",
+    { pod: waitingPod("ImagePullBackOff"), set: setOf({ containers: [{ name: "sc", image: "reg/sc:v7" }] }) },
+    /^sc: ImagePullBackOff of an image that is not the SidecarSet's: the image reg\/sc:v2 cannot be pulled/,
+  ],
   ["ContainerFailing", "stop", { pod: waitingPod("CrashLoopBackOff") }, /sc: CrashLoopBackOff/],
   ["PodNotReady", "wait", { pod: NOT_READY }, /is not ready yet; it/],
   [

@@ -39,11 +39,23 @@ const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
   },
 });
 
+/** Of its sidecar, by somebody else. */
+const withImage = (pod: Pod, image: string): Pod => ({
+  ...pod,
+  spec: { ...pod.spec, containers: pod.spec.containers.map((one) => (one.name === "sc" ? { ...one, image } : one)) },
+});
+
 const SET = sidecarSetOf();
 
 test.each<[string, Pod, number, number]>([
   ["whose sidecar fails since its update counts as failing and updated", takenDown(failing("p", "sc")), 1, 1],
   ["whose app container fails counts as updated only", takenDown(failing("p", "main")), 0, 1],
+  [
+    "whose sidecar was given another image by somebody else counts as updated only",
+    withImage(takenDown(failing("p", "sc")), "reg/other:v9"),
+    0,
+    1,
+  ],
   ["that was created with the latest sidecars counts as neither", notReadySince(failing("p", "sc"), NOW), 0, 0],
   [
     "that was not ready before its update counts as updated only",

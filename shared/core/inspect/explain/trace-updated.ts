@@ -4,7 +4,8 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
+import { failureOf, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
+import { failureWords, hasOtherImage } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } from "../../pod/is-ready.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
@@ -69,17 +70,15 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolea
   const { namespace, name } = pod.metadata ?? {};
   const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
   const image = all.find(({ name }) => name === container)?.image ?? "";
-  if (kind === "pull")
-    return stop(
-      "ImagePullError",
-      `${failureText(failure)}: the image ${image} cannot be pulled`,
-      imageAdvice(nameOf(sidecarSet), container, hasWayBack()),
-    );
-  const look =
-    kind === "crash"
-      ? commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`
-      : commandText`kubectl describe pod -n ${namespace} ${name}`;
-  return stop("ContainerFailing", failureText(failure), look);
+  const text = failureWords(failure, { pod, isUpdated: true }, sidecarSet);
+  const describe = commandText`kubectl describe pod -n ${namespace} ${name}`;
+  const isOurs = sidecarContainerNames(sidecarSet).has(container) && !hasOtherImage(pod, sidecarSet, container);
+  if (kind === "pull") {
+    const advice = isOurs ? imageAdvice(nameOf(sidecarSet), container, hasWayBack()) : describe;
+    return stop("ImagePullError", `${text}: the image ${image} cannot be pulled`, advice);
+  }
+  const logs = commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`;
+  return stop("ContainerFailing", text, kind === "crash" ? logs : describe);
 }
 
 function imageAdvice(name: string, container: string, hasWayBack: boolean): string {

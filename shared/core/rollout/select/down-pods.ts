@@ -1,9 +1,9 @@
 /** Decides which updated pods a rollout waits for, and what each of them waits for. */
-import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
-import { failureOf, failureText, waitingReasonOf } from "../../pod/container-failure.ts";
+import { failureOf, waitingReasonOf } from "../../pod/container-failure.ts";
+import { failureWords } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText } from "../../pod/is-ready.ts";
 import { otherDrains } from "../../pod/pod-records.ts";
@@ -71,20 +71,21 @@ function wasTakenDown({ pod }: PodState, sidecarSet: SidecarSet): boolean {
 
 function namedDown(sidecarSet: SidecarSet, down: readonly PodState[], limit: number): readonly DownPod[] {
   return down
-    .map(({ pod }) => ({ pod, namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" }))
+    .map((state) => ({ state, namespace: state.pod.metadata?.namespace ?? "", name: state.pod.metadata?.name ?? "" }))
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name))
     .slice(0, limit)
-    .map(({ pod, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, pod) }));
+    .map(({ state, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, state) }));
 }
 
 /** Containers that fail are named first, and the SidecarSet's own before others: they are what was changed. */
-function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
+function whyDown(sidecarSet: SidecarSet, state: PodState): string {
+  const { pod } = state;
   const ours = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
   const ofNatives = (pod.status?.initContainerStatuses ?? []).filter(({ name }) => natives(sidecarSet).includes(name));
   const statuses = [...ofNatives, ...(pod.status?.containerStatuses ?? [])];
   const unready = statuses.filter(({ ready }) => ready !== true);
   const failure = failureOf(pod, ours) ?? failureOf(pod);
-  if (failure) return failureText(failure);
+  if (failure) return failureWords(failure, state, sidecarSet);
   const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
   if (worst) return `${worst.name}: ${waitingReasonOf(worst) ?? "not ready"}`;
   const late = statuses.find(

@@ -10,6 +10,7 @@ import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
 import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
 import { failureOf } from "../../../pod/container-failure.ts";
+import { hasOtherImage } from "../../../pod/failing-pods.ts";
 import { readyCondition } from "../../../pod/is-ready.ts";
 import { nativeSidecars } from "../../../pod/native-sidecars.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
@@ -332,13 +333,14 @@ export function testimonyOf(sidecarSet: SidecarSet, states: Sequence<PodState>):
     const given = state.isUpdated ? givenTo(state.pod, sidecarSet) : undefined;
     if (given === undefined) return;
     upgraded++;
-    if (given.wasReady && fails(state, names)) witnesses.push({ namespace, updatedAt: given.at });
+    if (given.wasReady && fails(state, sidecarSet, names)) witnesses.push({ namespace, updatedAt: given.at });
   });
   return { witnesses, upgraded, namespaces: namespaces.size };
 }
 
-function fails({ pod, isReady, isConsistent }: PodState, names: ReadonlySet<string>): boolean {
-  return !(isReady && isConsistent) && failureOf(pod, names) !== undefined;
+function fails({ pod, isReady, isConsistent }: PodState, sidecarSet: SidecarSet, names: ReadonlySet<string>): boolean {
+  const failure = isReady && isConsistent ? undefined : failureOf(pod, names);
+  return failure !== undefined && !hasOtherImage(pod, sidecarSet, failure.container);
 }
 
 /** When it was given the latest sidecars, by a pass or in the place of one that was evicted, and whether it was ready then. */
