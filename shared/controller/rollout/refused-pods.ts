@@ -156,7 +156,7 @@ interface SeenPods extends Seen {
 /** A write that had no answer in time took half a pass. */
 const SLOW_WAIT_SECONDS = 60;
 
-interface Told {
+interface RefusalFacts {
   readonly message: string;
   readonly isCertain: boolean;
   readonly isSlow: boolean;
@@ -174,7 +174,7 @@ export function noteRefusedPod(
   context: Rollout & ServerClock & { readonly clock: Clock },
   { stored }: Seen,
   state: PodState,
-  { message, isCertain, isSlow, timesBefore }: Told,
+  { message, isCertain, isSlow, timesBefore }: RefusalFacts,
 ): void {
   const { news, refused } = known(context);
   const { namespace, name, uid } = state;
@@ -192,10 +192,10 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
   vague.delete(uid);
 }
 
-type Written = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose">;
+type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose">;
 
 /** Call it before `noteAcceptedPod`, when the view shows the pod as it was written. */
-export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: { uid }, purpose }: Written): void {
+export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: { uid }, purpose }: CarriedWrite): void {
   const { sidecarSet, stored, observed } = snapshot;
   const as = purpose === "drain" ? "drained" : purpose === "putBack" ? "served" : "updated";
   const pod = observed.view.get(uid);
@@ -221,7 +221,7 @@ export function noteTakenBack(context: Rollout & ServerClock & { readonly clock:
   }
 }
 
-interface Changed {
+interface CarriedNow {
   readonly pod: Pod;
   readonly one: Carried;
 }
@@ -229,7 +229,7 @@ interface Changed {
 function noteChanged(
   context: Rollout & ServerClock & { readonly clock: Clock },
   snapshot: SeenPods,
-  { pod, one }: Changed,
+  { pod, one }: CarriedNow,
 ): void {
   const { carried } = known(context);
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
