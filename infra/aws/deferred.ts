@@ -185,6 +185,11 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["rollout", "dry-run"],
     needed: "SidecarSets whose images are pulled before pods are updated",
   },
+  {
+    module: "shared/core/rollout/rules/restarts/restarts.ts",
+    functions: ["rollout", "dry-run"],
+    needed: "SidecarSets whose workloads are restarted",
+  },
 ];
 
 const NAMESPACE = "deferred";

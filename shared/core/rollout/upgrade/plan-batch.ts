@@ -130,7 +130,8 @@ export function nextBatch(
   });
   const { selection, actions } = batch;
   const beside = { sidecarSet, states, budgetUse, selection, waves, hasRoom: room > 0, now: facts.now };
-  const restarts = planRestarts(restarting, beside);
+  // Few ask for it, and functions load it when they do (infra/aws/deferred.ts).
+  const restarts = restarting && planRestarts(restarting, beside);
   return restarts ? { ...batch, restarts, actions: [...actions, ...restarts.actions] } : batch;
 }
 
