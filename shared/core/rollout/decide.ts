@@ -115,7 +115,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const failing = failingPods(sidecarSet, pods);
   /** Beside what is written to other pods, and whatever holds the rollout. */
   const putBacks = (others: readonly Action[], selected: Sequence<PodState>) =>
-    planPutBacks(sidecarSet, pods, writtenTo(others, selected, budgetUse));
+    planPutBacks(sidecarSet, pods, writtenTo(others, selected), budgetUse.passedOver);
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
     actions: [...record, ...putBacks([], [])],
     status,
@@ -179,14 +179,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   return { actions, status, summary, failing, restarts, pulls };
 }
 
-/** uids of pods whose turn it is, or that are written to, and of those that are left alone since somebody takes that back. */
-function writtenTo(
-  actions: readonly Action[],
-  selected: Sequence<PodState>,
-  { passedOver }: Scene["budgetUse"],
-): ReadonlySet<string> {
+/** uids of pods whose turn it is, or that are written to. */
+function writtenTo(actions: readonly Action[], selected: Sequence<PodState>): ReadonlySet<string> {
   const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : []));
-  return new Set([...written, ...Array.from(selected, ({ pod }) => uidOf(pod)), ...(passedOver?.takenBack ?? [])]);
+  return new Set([...written, ...Array.from(selected, ({ pod }) => uidOf(pod))]);
 }
 
 type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "rules">;

@@ -72,13 +72,18 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolea
   const image = all.find(({ name }) => name === container)?.image ?? "";
   const text = failureWords(failure, { pod, isUpdated: true }, sidecarSet);
   const describe = commandText`kubectl describe pod -n ${namespace} ${name}`;
-  const isOurs = sidecarContainerNames(sidecarSet).has(container) && !hasOtherImage(pod, sidecarSet, container);
+  const isOurs = isGivenBy(sidecarSet, container) && !hasOtherImage(pod, sidecarSet, container);
   if (kind === "pull") {
     const advice = isOurs ? imageAdvice(nameOf(sidecarSet), container, hasWayBack()) : describe;
     return stop("ImagePullError", `${text}: the image ${image} cannot be pulled`, advice);
   }
   const logs = commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`;
   return stop("ContainerFailing", text, kind === "crash" ? logs : describe);
+}
+
+function isGivenBy(sidecarSet: SidecarSet, container: string): boolean {
+  const natives = sidecarSet.spec.initContainers ?? [];
+  return sidecarContainerNames(sidecarSet).has(container) || natives.some(({ name }) => name === container);
 }
 
 function imageAdvice(name: string, container: string, hasWayBack: boolean): string {

@@ -13,6 +13,7 @@ import { drainHolds } from "../../../pod/pod-records.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { isHotUpgrade, slotNames } from "../../../pod/sidecar-containers.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
+import { NONE_PASSED_OVER, type PassedOver } from "../../../refused-pods.ts";
 import { plannedPatch } from "../../upgrade/pod-actions.ts";
 import type { PodPlan } from "../../upgrade/pod-change.ts";
 import type { ReplacementPlan } from "../replacement/plan-replacement.ts";
@@ -110,15 +111,17 @@ export function putBack(pod: Pod, names: readonly string[]): PatchPod {
 
 /**
  * Puts every drained pod back whose containers run what its spec says: its restart is done, or did not begin. `kept`: uids
- * of the pods whose turn it still is, or that are written to otherwise.
+ * of the pods whose turn it still is, or that are written to otherwise. Those that somebody drains again and again are left alone.
  */
 export function planPutBacks(
   { metadata }: SidecarSet,
   pods: Sequence<PodState>,
   kept: ReadonlySet<string>,
+  { takenBack }: PassedOver = NONE_PASSED_OVER,
 ): readonly Action[] {
+  const isLeft = (uid: string) => kept.has(uid) || takenBack.has(uid);
   const isOver = ({ drain, isConsistent, pod }: PodState) =>
-    drain !== undefined && isConsistent && !kept.has(pod.metadata?.uid ?? "");
+    drain !== undefined && isConsistent && !isLeft(pod.metadata?.uid ?? "");
   return where(pods, isOver).map(({ pod }) => putBack(pod, [metadata?.name ?? ""]));
 }
 
