@@ -7,8 +7,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { parseArgs, promisify } from "node:util";
 import { build } from "esbuild";
-import { buildCli, linkDocs, PACKAGED } from "./build-cli.ts";
-import { packedManifest } from "./packed-manifest.ts";
+import { buildCli, linkDocs, PACKAGED, packedManifest } from "./build-cli.ts";
 
 const CLI = "dist/cli";
 const LIBRARY = "dist/library";

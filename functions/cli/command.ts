@@ -1,6 +1,7 @@
 /** What a command of the command line is: its words, what it takes, and what it does. */
+
+import { parseDuration } from "../terminal/duration.ts";
 import { CliError } from "../terminal/error.ts";
-import { parseDuration } from "./input/parse-duration.ts";
 import type { Output, Session } from "./session.ts";
 
 /** What may stand in the place of a word, for shell completion. */

@@ -22,10 +22,10 @@ import {
   readEnvironment,
 } from "../../shared/settings/config.ts";
 import type { NamedCluster } from "../server/named-cluster.ts";
+import { parseDuration } from "../terminal/duration.ts";
 import { CliError } from "../terminal/error.ts";
 import { codeBlock } from "../terminal/markdown.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { parseDuration } from "./input/parse-duration.ts";
 
 /** With which feature gates passes decide: those that the last one ran with, for the environment here may be another. */
 const GATES = Object.keys(DEFAULT_ROLLOUT_SETTINGS) as readonly (keyof RolloutSettings)[];

@@ -25,7 +25,7 @@ import {
   SAMPLE_SIDECAR_SET,
   samplePod,
   sampleReview,
-} from "../../shared/webhook/handlers/sample-review.ts";
+} from "../../shared/webhook/handlers/sample-decision.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import {
   CONVERT_PATH,

@@ -1,6 +1,5 @@
 /** Lambda: SidecarSets from one API version to the other. Decides from the review alone. */
-import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
-import { answerConversions } from "../../shared/webhook/review/conversion.ts";
+import { answerConversions, convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { CONVERT_PATH } from "../../shared/webhook/server/paths.ts";
 import { lambdaWebhook } from "./http.ts";
 

@@ -18,8 +18,7 @@ import { failureOf, listWork, serveWork } from "../../shared/controller/serve-wo
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
-import { readOnlyCluster } from "../../shared/kube/read-only.ts";
+import { type Cluster, readOnlyCluster } from "../../shared/kube/port.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import {

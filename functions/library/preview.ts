@@ -2,8 +2,7 @@
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { InjectionGates } from "../../shared/core/injection/admit-pod.ts";
-import { podsOf } from "../../shared/core/injection/pod-templates.ts";
-import { previewPod } from "../../shared/core/injection/preview.ts";
+import { podsOf, previewPod } from "../../shared/core/injection/preview.ts";
 import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import {
   FUNCTION,

@@ -11,8 +11,7 @@ import {
 } from "../../shared/controller/rollout/read-report.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { Refresh } from "../../shared/core/inspect/report/document.ts";
-import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import { renderPodPage } from "../../shared/core/inspect/report/pod-page.ts";
+import { renderPage, renderPodPage } from "../../shared/core/inspect/report/page.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { ObjectKey } from "../../shared/kube/port.ts";

@@ -1,4 +1,5 @@
 /** How long something takes, as people read it. */
+import { CliError } from "./error.ts";
 
 /** 75 → 1m15s */
 export function duration(seconds: number): string {
@@ -18,4 +19,16 @@ export function age(seconds: number): string {
   if (whole < 120) return `${whole}s`;
   if (whole < 7_200) return `${Math.floor(whole / 60)}m`;
   return whole < 172_800 ? `${Math.floor(whole / 3600)}h` : `${Math.floor(whole / 86_400)}d`;
+}
+
+// A duration, as it is typed: 500ms, 10s, 1m or 2h.
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** @throws CliError for what is no duration */
+export function parseDuration(option: string, text: string): number {
+  const [, amount, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  const milliseconds = Number(amount) * (UNITS[unit] ?? Number.NaN);
+  if (milliseconds > 0) return milliseconds;
+  throw new CliError(`--${option} ${text}: not a duration; write for example 500ms, 10s, 1m or 2h`);
 }

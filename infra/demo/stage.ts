@@ -14,7 +14,7 @@ import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
-import { imageBehaviour } from "../local/kubelet/image.ts";
+import { imageBehaviour } from "../local/kubelet/kubelet-settings.ts";
 import { kubectlFront } from "./front.ts";
 
 export interface Stage {

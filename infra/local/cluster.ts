@@ -1,21 +1,26 @@
 /** A whole Kubernetes cluster in this process, served over real HTTPS on 127.0.0.1. */
 import { randomBytes } from "node:crypto";
-import { runControlPlane } from "./controllers/control-plane.ts";
-import { createCertificates } from "./http/certificates.ts";
+import { runDeploymentController, runReplicaSetController } from "./controllers/deployment-controller.ts";
+import { runGarbageCollector } from "./controllers/garbage-collector.ts";
+import { runNamespaceController } from "./controllers/namespace-controller.ts";
+import { trackOwnership } from "./controllers/ownership.ts";
+import { runScheduler } from "./controllers/scheduler.ts";
+import { runStatefulSetController } from "./controllers/stateful-set-controller.ts";
+import type { Controller } from "./controllers/work-queue.ts";
 import { type Answer, type ApiRequest, errorAnswer, type Front } from "./http/http-message.ts";
-import { type Access, kubeconfigText, serveHttps } from "./http/https-server.ts";
+import { type Access, createCertificates, kubeconfigText, serveHttps } from "./http/https-server.ts";
 import { handle } from "./http/request-handler.ts";
-import { NAMESPACE, NODE } from "./kinds/built-in-kinds.ts";
-import { createRegistry } from "./kinds/registry.ts";
-import { type ImageBehaviour, imageBehaviour } from "./kubelet/image.ts";
-import { nodeObject } from "./kubelet/kubelet.ts";
-import type { KubeletSettings } from "./kubelet/kubelet-settings.ts";
+import { CUSTOM_RESOURCE_DEFINITION, NAMESPACE, NODE } from "./kinds/built-in-kinds.ts";
+import { createRegistry, kindsOf } from "./kinds/registry.ts";
+import { nodeObject, runKubelet } from "./kubelet/kubelet.ts";
+import { type ImageBehaviour, imageBehaviour, type KubeletSettings } from "./kubelet/kubelet-settings.ts";
 import { type Api, component, internalCall, type User } from "./storage/api.ts";
 import { type Clock, systemClock } from "./storage/clock.ts";
 import { createObject } from "./storage/create.ts";
 import { createHistory, type RecordedAdmission, type RecordedWrite } from "./storage/history.ts";
-import { timestamp } from "./storage/object.ts";
-import { Store } from "./storage/store.ts";
+import { keyOf, timestamp } from "./storage/object.ts";
+import { type Change, Store } from "./storage/store.ts";
+import { commitRemoval } from "./storage/write.ts";
 
 export interface LocalClusterOptions {
   /** default: a free one */
@@ -144,4 +149,41 @@ async function startApi(options: LocalClusterOptions, authority: string) {
       await controlPlane.close();
     },
   };
+}
+
+// Everything that works on the store by itself: controllers, scheduler, kubelets.
+
+/** Begin before the first object is written. */
+function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificate: string): Controller {
+  const ownership = trackOwnership(api.store);
+  const controllers: readonly Controller[] = [
+    runNamespaceController(api, caCertificate),
+    runDefinitionController(api),
+    runScheduler(api),
+    runKubelet(api, kubelet),
+    runReplicaSetController(api, ownership),
+    runDeploymentController(api, ownership),
+    runStatefulSetController(api, ownership),
+    runGarbageCollector(api, ownership),
+  ];
+  return {
+    async close() {
+      await Promise.all(controllers.map((controller) => controller.close()));
+    },
+  };
+}
+
+/** With a CustomResourceDefinition go the objects that it defined. */
+const CALLER = component("apiextensions-apiserver");
+
+function runDefinitionController(api: Api): Controller {
+  const unsubscribe = api.store.subscribe((change: Change) => {
+    if (change.collection !== CUSTOM_RESOURCE_DEFINITION.collection || change.type !== "DELETED") return;
+    const [kind] = kindsOf(change.object);
+    if (kind === undefined) return;
+    for (const object of api.store.list(kind.collection)) {
+      commitRemoval(api, internalCall(CALLER, kind, keyOf(object)), "delete", object);
+    }
+  });
+  return { close: async () => unsubscribe() };
 }

@@ -9,7 +9,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { readYaml, writeYaml } from "../../shared/kube/yaml.ts";
-import { packedManifest } from "../packed-manifest.ts";
+import { packedManifest } from "../build-cli.ts";
 
 const run = promisify(execFile);
 const OUT = "dist/release";

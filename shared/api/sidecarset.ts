@@ -150,3 +150,10 @@ export interface SidecarSet extends KubernetesObject {
   readonly spec: SidecarSetSpec;
   readonly status?: SidecarSetStatus;
 }
+
+// SidecarSet apps.kruise.io/v1alpha1: what differs from the hub. Source: OpenKruise apis/apps/v1alpha1.
+
+export interface SidecarSetV1alpha1 extends KubernetesObject {
+  readonly spec: Omit<SidecarSetSpec, "customVersion"> & { readonly namespace?: string };
+  readonly status?: SidecarSetStatus;
+}

@@ -1,5 +1,4 @@
 /** What is asked before a batch, as the environment's settings say: gates, and the server of metrics. */
-
 import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/rules/gate/approval.ts";
 import type { Log } from "../log.ts";
@@ -12,9 +11,9 @@ import {
 } from "../settings/config.ts";
 import type { GateHost } from "../settings/gate-settings.ts";
 import { parseReceiver } from "../settings/notification-settings.ts";
-import { secretSource } from "../settings/secret-source.ts";
+import type { PrometheusServer } from "../settings/prometheus-settings.ts";
+import { type SecretSource, secretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
-import { metricsAsker } from "./metrics-asker.ts";
 import { type Notify, notifier } from "./notifier.ts";
 
 interface Of {
@@ -82,7 +81,7 @@ export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       // Few name a gate: the others need not load how it is asked.
-      const { askGate } = await import("./ask-gate.ts");
+      const { askGate } = await import("./ask-server.ts");
       return await askGate(url, host, { request, timeout, resolve });
     } catch (error) {
       return no(url.host, timeout.aborted ? `did not answer within ${timeoutMs / 1000} s` : failureText(error));
@@ -94,4 +93,34 @@ export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
 function failureText(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
   return `cannot be asked: ${code}`;
+}
+
+// Evaluates PromQL by the server that settings name, and makes no value of everything that goes wrong.
+
+interface Asking {
+  /** of the server's token; absent: none is sent */
+  readonly token?: SecretSource | undefined;
+  readonly resolve?: Resolve | undefined;
+}
+
+/** undefined where no server is named. What it gives never rejects, and no sentence of it holds the token. */
+export function metricsAsker(server: PrometheusServer | undefined, { token, resolve }: Asking = {}) {
+  if (server === undefined) return undefined;
+  return async (query: string, timeoutMs: number): Promise<Measured> => {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      // Few check metrics: the others need not load how they are asked for.
+      const { askMetrics } = await import("./ask-server.ts");
+      return await askMetrics(server, query, { timeout, token, resolve });
+    } catch (error) {
+      return { nothing: timeout.aborted ? `no answer came within ${timeoutMs / 1000} s` : askFailure(error) };
+    }
+  };
+}
+
+/** The sentence has the code of the error, since its message may hold an address. Messages of secrets name their place only. */
+function askFailure(error: unknown): string {
+  if (!(error instanceof Error)) return "the server cannot be asked";
+  if (error.name === "SecretError") return `the token cannot be had: ${error.message}`;
+  return `the server cannot be asked: ${"code" in error ? String(error.code) : error.name}`;
 }

@@ -3,8 +3,8 @@
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import type { Gates } from "../approval/batch-gates.ts";
-import { conditionOf } from "../core/pod/conditions.ts";
 import { podName } from "../core/pod/is-matched.ts";
+import { conditionOf } from "../core/pod/is-ready.ts";
 import { uidOf } from "../core/pod/pod-state.ts";
 import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
 import { withOpenGate } from "../core/statefulset/pods/pod-phase.ts";

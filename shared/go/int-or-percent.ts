@@ -1,6 +1,7 @@
 /** Decides how many of `total` an int-or-string stands for, in the two ways that Kubernetes has read it over time. */
 import type { IntOrString } from "../api/kubernetes.ts";
-import { isInt64 } from "./atoi.ts";
+import { quote } from "./field-error.ts";
+import { shortText } from "./unseen.ts";
 
 const DECIMAL = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const INTEGER = /^[+-]?\d+$/;
@@ -29,4 +30,26 @@ export function scaleIntOrPercentLegacy(value: IntOrString, total: number): numb
 
 function share(percent: number, total: number): number {
   return Math.ceil((percent * total) / 100);
+}
+
+// Decides what Go's strconv.Atoi, 64 bits wide, has against a text.
+
+const GO_INTEGER = /^[+-]?\d+$/;
+/** Go quotes all of it; what a pod says then fills no message. */
+const MAX_QUOTED = 100;
+const MOST_DIGITS = 19;
+
+/** Undefined for a text that is a number to it. */
+export function atoiProblem(text: string): string | undefined {
+  const isNumber = GO_INTEGER.test(text);
+  if (isNumber && isInt64(text)) return undefined;
+  const quoted = quote(shortText(text, MAX_QUOTED));
+  return `strconv.Atoi: parsing ${quoted}: ${isNumber ? "value out of range" : "invalid syntax"}`;
+}
+
+/** Whether an integer fits into 64 bits. Reading one of very many digits takes long, so their number is compared first. */
+function isInt64(integer: string): boolean {
+  if (integer.replace(/^[+-]?0*/, "").length > MOST_DIGITS) return false;
+  const value = BigInt(integer);
+  return BigInt.asIntN(64, value) === value;
 }

@@ -7,9 +7,8 @@ import { MUTATE_STATEFUL_SET_PATH, VALIDATE_STATEFUL_SET_PATH } from "../webhook
 import { containerRecreateRequestSchema } from "./crd/container-recreate-request-schema.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
-import { OBJECT_POLICIES } from "./fence/fence-objects.ts";
+import { OBJECT_POLICIES, policyObjects } from "./fence/fence-objects.ts";
 import { podPolicy } from "./fence/fence-pods.ts";
-import { policyObjects } from "./fence/fence-policy.ts";
 import { accessObjects, kruiseNamespace, peopleObjects } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import { clientConfig, type WebhookAddress } from "./webhooks/address.ts";
@@ -150,7 +149,7 @@ export function containerRecreateRequestCrd(): CustomResourceDefinition {
   } as CustomResourceDefinition;
 }
 
-// * A fence around the reconciler: what its roles permit and no pass ever writes, API servers refuse. Roles name kinds; these policies look at what is written, so that a token that leaks is worth no more than a rollout.
+// A fence around the reconciler: what its roles permit and no pass ever writes, API servers refuse. Roles name kinds; these policies look at what is written, so that a token that leaks is worth no more than a rollout.
 
 /** Policies and bindings. `annotations`: those that SidecarSets may patch into pods that run; a prefix ends with a slash. */
 export function fenceObjects(annotations: readonly string[] = []): readonly KubernetesObject[] {

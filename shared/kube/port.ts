@@ -1,5 +1,6 @@
 /** The calls we make to an API server, in Kubernetes' words. Implemented by client.ts; the contract suite holds every cluster to it. */
 import type { KubernetesObject, ObjectMeta } from "../api/kubernetes.ts";
+import { KubeError } from "./error.ts";
 
 /** A kind of object, as its URL names it: /api/v1/pods, /apis/apps.kruise.io/v1beta1/sidecarsets. */
 export interface Resource {
@@ -184,4 +185,25 @@ export interface Cluster {
   watch<T extends KubernetesObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   /** Milliseconds since the epoch by the API server's clock, from its last answer; undefined: none has said so. Absent: it is not known. */
   readonly serverTimeMs?: (() => number | undefined) | undefined;
+}
+
+// A cluster port that cannot write, whatever it is asked for: what a dry run works with.
+
+/** Reads go through. A write rejects with KubeError, unless it is one that the API server itself does not store. */
+export function readOnlyCluster(cluster: Cluster): Cluster {
+  const refuse = (what: string, name = "") => {
+    const message = `${what} ${name}: this process makes dry runs only, and writes nothing`;
+    return Promise.reject(new KubeError(message, { code: 0, reason: "ReadOnly", isOutcomeKnown: true }));
+  };
+  return {
+    ...cluster,
+    create: (resource, object, options) =>
+      options?.dryRun
+        ? cluster.create(resource, object, options)
+        : refuse(`create ${resource.plural}`, object.metadata?.name),
+    patch: (resource, key, patch, options) =>
+      options?.dryRun ? cluster.patch(resource, key, patch, options) : refuse(`patch ${resource.plural}`, key.name),
+    delete: (resource, key, options) =>
+      options?.dryRun ? cluster.delete(resource, key, options) : refuse(`delete ${resource.plural}`, key.name),
+  };
 }

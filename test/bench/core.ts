@@ -7,8 +7,7 @@ import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-i
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
-import { diff } from "../../shared/webhook/review/json-patch.ts";
-import { admissionResponse } from "../../shared/webhook/review/response.ts";
+import { admissionResponse, diff } from "../../shared/webhook/review/response.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { NAMESPACE, reviewBody, rolloutPods, sidecarSetRequest, sidecarSets, sidecarSetsToScan } from "./fixture.ts";

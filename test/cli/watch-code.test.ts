@@ -1,6 +1,6 @@
 /** With which exit code `status -w` ends: well only where the counts say that all which is asked for is there. */
 import { expect, it } from "vitest";
-import { watchCode } from "../../functions/cli/input/watch-code.ts";
+import { watchCode } from "../../functions/cli/input/watch.ts";
 import { NOTHING_COUNTED, type Summary } from "../../shared/core/rollout/summary.ts";
 
 const PARTITION: Partial<Summary> = { hold: "partition", matched: 4, updated: 3, updatedReady: 3, partition: 1 };

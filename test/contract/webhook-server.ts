@@ -4,7 +4,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { recordEvent } from "../../shared/controller/loop/event.ts";
+import { recordEvent } from "../../shared/controller/loop/event-feed.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 

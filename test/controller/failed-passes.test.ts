@@ -7,7 +7,7 @@ import { readSettings } from "../../infra/aws/settings.ts";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { EMPTY_LEDGER, formatLedger, ledgerName } from "../../shared/core/ledger.ts";
 import { storedVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
 import { lastTrouble } from "../../shared/core/rollout/pass-trouble.ts";

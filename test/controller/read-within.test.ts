@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { readWithin } from "../../shared/controller/rollout/read-within.ts";
+import { readWithin } from "../../shared/controller/rollout/read-observation.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 import { KubeError } from "../../shared/kube/error.ts";

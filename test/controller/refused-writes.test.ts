@@ -7,7 +7,7 @@ import { readSettings } from "../../infra/aws/settings.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { explain } from "../../shared/controller/rollout/explain.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import type { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS, NAMESPACES } from "../../shared/kube/port.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { podsOf } from "../../shared/core/injection/pod-templates.ts";
-import { previewPod } from "../../shared/core/injection/preview.ts";
+import { podsOf, previewPod } from "../../shared/core/injection/preview.ts";
 import { newPod } from "../support/objects.ts";
 import { sidecarSetOf } from "../support/rollout-fixture.ts";
 

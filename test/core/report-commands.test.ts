@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withCommands } from "../../shared/core/inspect/report/pod-page.ts";
+import { withCommands } from "../../shared/core/inspect/report/page.ts";
 import { reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
 import { restartAdvice } from "../../shared/core/inspect/restart-advice.ts";
 import { HOLDS } from "../../shared/core/rollout/hold.ts";

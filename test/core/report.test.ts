@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SetDetail } from "../../shared/core/inspect/report/content.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
 import { idleness, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
-import { setRows } from "../../shared/core/inspect/report/set-row.ts";
+import { setRows } from "../../shared/core/inspect/report/rows.ts";
 import { CONTEXT, rolloutOf, type Story } from "../page/fixture.ts";
 
 const HALF_WAY: Story = { pods: 20, updated: 8, batch: 2, strategy: { maxUnavailable: 2 } };

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
-import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
+import type { Migration } from "../../shared/core/inspect/migrate/inventory.ts";
 import { resourceOf } from "../../shared/install/manifests.ts";
 import {
   type Cluster,

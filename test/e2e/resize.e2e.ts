@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { expect, it, onTestFinished } from "vitest";
-import { fullName } from "../../infra/local/kubelet/image.ts";
+import { fullName } from "../../infra/local/kubelet/kubelet-settings.ts";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../shared/api/names.ts";
 import { isOnNode } from "./support/access.ts";

@@ -1,7 +1,7 @@
 /** OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and we go on: no container starts twice. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { imageId } from "../../infra/local/kubelet/image.ts";
+import { imageId } from "../../infra/local/kubelet/kubelet-settings.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { PODS } from "../../shared/kube/port.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { planFromKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
-import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
+import type { Migration } from "../../shared/core/inspect/migrate/inventory.ts";
 import { planToKruise } from "../../shared/core/inspect/migrate/to-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 import { ROOT, run } from "./run.ts";

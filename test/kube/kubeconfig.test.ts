@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { kubeconfigAccess, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";

@@ -6,7 +6,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { throughProxy } from "../../shared/kube/proxy.ts";

@@ -1,7 +1,6 @@
 /** Tests what a read-only port of a cluster lets through. */
 import { expect, it } from "vitest";
-import { NAMESPACES } from "../../shared/kube/port.ts";
-import { readOnlyCluster } from "../../shared/kube/read-only.ts";
+import { NAMESPACES, readOnlyCluster } from "../../shared/kube/port.ts";
 import { bareCluster } from "../controller/bare-cluster.ts";
 import { steppedClock } from "../controller/stepped-clock.ts";
 

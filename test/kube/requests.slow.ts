@@ -4,7 +4,7 @@ import https from "node:https";
 import net from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ClusterAccess, RequestRecord } from "../../shared/kube/transport.ts";

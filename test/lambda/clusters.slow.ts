@@ -12,7 +12,7 @@ import { handler as mutatePod } from "../../functions/lambda/mutate-pod.ts";
 import { handler as rollout } from "../../functions/lambda/rollout.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";

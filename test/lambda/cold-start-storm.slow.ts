@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";

@@ -9,8 +9,7 @@ import { severalClusters } from "../../functions/lambda/several-clusters.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { createLog } from "../../shared/log.ts";
-import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
-import { answerConversions } from "../../shared/webhook/review/conversion.ts";
+import { answerConversions, convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
 import {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { HttpEvent } from "../../functions/lambda/body.ts";
-import { createCertificates } from "../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../infra/local/http/https-server.ts";
 
 let folder: string;
 let server: Server;

@@ -8,8 +8,8 @@ import {
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
 import type { ReportSubject } from "../../shared/core/inspect/report/report.ts";
+import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { injectedBy, listedPod } from "../support/objects.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";

@@ -1,10 +1,9 @@
 /** Pages about rollouts of several kinds, with what they are made from. */
 
 import type { ReportContent } from "../../shared/core/inspect/report/content.ts";
-import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import { renderPodPage } from "../../shared/core/inspect/report/pod-page.ts";
+import { renderPage, renderPodPage } from "../../shared/core/inspect/report/page.ts";
 import { type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
-import { setRows } from "../../shared/core/inspect/report/set-row.ts";
+import { setRows } from "../../shared/core/inspect/report/rows.ts";
 import { ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { CONTEXT, NOW, rolloutOf, type Story } from "./fixture.ts";
 

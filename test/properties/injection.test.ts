@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../shared/api/sidecarset.ts";
-import { namespaceKeys } from "../../shared/core/injection/match/namespace-keys.ts";
+import { namespaceKeys } from "../../shared/core/injection/match/matches.ts";
 import { admitted } from "./admission.ts";
 import { type Scene, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";

@@ -5,10 +5,9 @@ import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { createLog } from "../../shared/log.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
-import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
+import { answerConversions, convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { type HostileBody, hostileBodies } from "./hostile-bodies.ts";
 

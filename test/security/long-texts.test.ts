@@ -1,12 +1,11 @@
 /** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
 import { expect, test } from "vitest";
-import { recordEvent } from "../../shared/controller/loop/event.ts";
+import { recordEvent } from "../../shared/controller/loop/event-feed.ts";
 import { referencedKey } from "../../shared/core/injection/transfer-env.ts";
-import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { variablesOf } from "../../shared/core/pod/steering/metric-checks.ts";
-import { atoiProblem } from "../../shared/go/atoi.ts";
 import { fullImageName } from "../../shared/go/image-reference.ts";
-import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
+import { atoiProblem, scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
 import { shortText } from "../../shared/go/unseen.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { errorOfStatus } from "../../shared/kube/failure.ts";

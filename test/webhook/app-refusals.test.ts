@@ -1,8 +1,8 @@
 /** Tests what webhookApp tells its callers and what it logs. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
+import { answerConversions } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app.ts";
-import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
 
 let lines: string[];

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { AdmissionRequest, AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { invalid, required } from "../../shared/go/field-error.ts";
 import { createLog } from "../../shared/log.ts";
+import { answerConversions } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { type Admit, webhookApp } from "../../shared/webhook/review/app.ts";
-import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 
 const lines: string[] = [];
 const log = createLog("info", (line) => lines.push(line));

@@ -4,8 +4,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { ConnectionShares, shareOf } from "../../shared/webhook/server/connection-shares.ts";
-import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { ConnectionShares, serveHttps, shareOf, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 
 describe("shareOf:", () => {
   test.each([

@@ -3,7 +3,7 @@ import fastJsonPatch from "fast-json-patch";
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
-import { diff } from "../../shared/webhook/review/json-patch.ts";
+import { diff } from "../../shared/webhook/review/response.ts";
 
 /** The oracle: another implementation of RFC 6902 applies the patch. */
 function applied(document: unknown, patch: readonly JsonPatchOperation[]): unknown {

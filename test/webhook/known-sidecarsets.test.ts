@@ -6,8 +6,8 @@ import { webhookConfigurations } from "../../shared/install/webhooks/webhook-con
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
 import { LANDS_MS, LEASE_MS } from "../../shared/webhook/view/announcements.ts";
+import { KnownSidecarSets, sidecarSetReader } from "../../shared/webhook/view/cluster-view.ts";
 import type { SidecarSetList } from "../../shared/webhook/view/listed-sidecarsets.ts";
-import { KnownSidecarSets, sidecarSetReader } from "../../shared/webhook/view/sidecarset-reader.ts";
 
 const one = (name: string, resourceVersion: string, uid: string | undefined = `uid-${name}`): SidecarSet => ({
   metadata: { name, ...(uid === "" ? {} : { uid }), resourceVersion },

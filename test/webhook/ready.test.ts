@@ -22,8 +22,13 @@ import { readConfig } from "../../shared/settings/config.ts";
 import { allWebhooks, type WebhooksOptions } from "../../shared/webhook/handlers/all-webhooks.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { checkPods } from "../../shared/webhook/handlers/pods-ready.ts";
-import { type Deciding, decideSample } from "../../shared/webhook/handlers/sample-decision.ts";
-import { containersIn, samplePod, sampleReview } from "../../shared/webhook/handlers/sample-review.ts";
+import {
+  containersIn,
+  type Deciding,
+  decideSample,
+  samplePod,
+  sampleReview,
+} from "../../shared/webhook/handlers/sample-decision.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
 import {

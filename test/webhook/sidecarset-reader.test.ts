@@ -6,7 +6,7 @@ import { webhookConfigurations } from "../../shared/install/webhooks/webhook-con
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, SIDECARSETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
 import { LEASE_MS, readNotice, writeNotice } from "../../shared/webhook/view/announcements.ts";
-import { sidecarSetReader } from "../../shared/webhook/view/sidecarset-reader.ts";
+import { sidecarSetReader } from "../../shared/webhook/view/cluster-view.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 
 const MINUTE = 60_000;

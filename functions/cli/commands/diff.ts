@@ -21,8 +21,16 @@ import { showRenewals } from "../../terminal/renewals.ts";
 import type { Color, Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { type GivenSet, readGivenSet, readGivenSets, readNeighbours, requireValid } from "../input/given-set.ts";
-import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
+import {
+  type GivenSet,
+  readGivenSet,
+  readGivenSets,
+  readNeighbours,
+  readNewSet,
+  requireValid,
+  showNewSet,
+  storedSet,
+} from "../input/given-set.ts";
 import { readFacts } from "../input/read-set.ts";
 import { type Session, shownLines } from "../session.ts";
 

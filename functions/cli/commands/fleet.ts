@@ -2,7 +2,7 @@
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
-import { setRows } from "../../../shared/core/inspect/report/set-row.ts";
+import { setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
@@ -38,8 +38,7 @@ import { readGivenSets } from "../input/given-set.ts";
 import { standingOf } from "../input/progress.ts";
 import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
 import { recordedRevisions, undoChange } from "../input/undo-change.ts";
-import { watch } from "../input/watch.ts";
-import { NOT_DONE, watchCode } from "../input/watch-code.ts";
+import { NOT_DONE, watch, watchCode } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 import { cellsOf, HEADINGS, NEEDS_SOMEBODY } from "./status-all.ts";
 

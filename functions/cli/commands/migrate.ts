@@ -7,8 +7,12 @@ import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts
 import type { Definition, Seen, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { registered } from "../../../shared/core/inspect/check/webhooks.ts";
 import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
-import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/inspect/migrate/inventory.ts";
-import type { Migration } from "../../../shared/core/inspect/migrate/migration.ts";
+import type {
+  CountedKind,
+  Migration,
+  MigrationFacts,
+  Workload,
+} from "../../../shared/core/inspect/migrate/inventory.ts";
 import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
 import {
   type Cluster,

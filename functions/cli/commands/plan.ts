@@ -15,8 +15,7 @@ import { code, codeBlock, collapsed, markdownTable, prose } from "../../terminal
 import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable, wrap } from "../../terminal/table.ts";
 import type { Command, Input } from "../command.ts";
-import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
-import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
+import { readGivenSet, readNeighbours, readNewSet, requireValid, showNewSet, storedSet } from "../input/given-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
 import { type Session, shownLines } from "../session.ts";

@@ -3,9 +3,7 @@ import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../..
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
-import { podRefusals } from "../../../shared/core/injection/pod-refusals.ts";
-import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
-import { type Preview, previewPod } from "../../../shared/core/injection/preview.ts";
+import { type Preview, podRefusals, podsOf, previewPod } from "../../../shared/core/injection/preview.ts";
 import {
   namespaceNamed,
   OWN_REGISTRATION,

@@ -1,5 +1,5 @@
 /** `status` without a name: every SidecarSet in one line, those that need somebody first. */
-import { type SetRow, setRows } from "../../../shared/core/inspect/report/set-row.ts";
+import { type SetRow, setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
@@ -9,8 +9,7 @@ import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
-import { watch } from "../input/watch.ts";
-import { NOT_DONE } from "../input/watch-code.ts";
+import { NOT_DONE, watch } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 
 export const NEEDS_SOMEBODY = 4;

@@ -2,7 +2,7 @@
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
-import { setRows } from "../../../shared/core/inspect/report/set-row.ts";
+import { setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
@@ -19,8 +19,7 @@ import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { type Progress, progressOf } from "../input/progress.ts";
 import { listSets, nowText, readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
-import { watch } from "../input/watch.ts";
-import { watchCode } from "../input/watch-code.ts";
+import { watch, watchCode } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 import { showStatefulSetStatus } from "../statefulset/status.ts";
 import { cellsOf, HEADINGS, NEEDS_SOMEBODY, type Row, showStored, statusOfAll } from "./status-all.ts";

@@ -15,7 +15,7 @@ import {
   revisionFor,
   undoChange,
 } from "../input/undo-change.ts";
-import { printHistory, showHistory, undoStatefulSet } from "../statefulset/undo.ts";
+import { printHistory, showHistory, undoStatefulSet } from "../statefulset/change-statefulset.ts";
 
 const COMMON = {
   group: "During a rollout",

@@ -3,7 +3,7 @@
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import { selectorText } from "../../../shared/controller/loop/pages.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
+import { podsOf } from "../../../shared/core/injection/preview.ts";
 import { explainPod, groupTraces } from "../../../shared/core/inspect/explain/explain.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
 import { traceTemplate } from "../../../shared/core/inspect/explain/trace-injection.ts";

@@ -26,8 +26,7 @@ import { wrap } from "../../terminal/table.ts";
 import { bar, showTree } from "../../terminal/tree.ts";
 import type { Input } from "../command.ts";
 import type { SetTarget } from "../input/target.ts";
-import { watch } from "../input/watch.ts";
-import { NOT_DONE } from "../input/watch-code.ts";
+import { NOT_DONE, watch } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 

@@ -7,14 +7,13 @@ import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { openAws } from "./aws.ts";
 import { Changes, DeployError, type Deployment, type Tools, throughStages } from "./deployment.ts";
 import { deployFunctions, letIn } from "./functions.ts";
-import { untilReady } from "./health.ts";
 import { addressOf, applyObjects, registerWebhooks } from "./objects.ts";
 import { type DeployOptions, parseStages, USAGE } from "./options.ts";
 import { SERVICE } from "./parameters.ts";
 import { ensureSecrets } from "./path-secrets.ts";
 import { preflight } from "./preflight.ts";
 import { endPrograms, openKubectl } from "./programs.ts";
-import { check, injectFirstPod } from "./verify.ts";
+import { check, injectFirstPod, untilReady } from "./verify.ts";
 
 function toolsFor(options: DeployOptions, screen: Screen): Tools {
   return {

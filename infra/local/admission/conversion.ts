@@ -1,7 +1,7 @@
 /** Between the versions of a kind: a conversion webhook for custom resources, a renaming for events, else only apiVersion. */
 import { randomUUID } from "node:crypto";
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
-import { withDefaults } from "../schema/schema-prune.ts";
+import { withDefaults } from "../schema/schema-validate.ts";
 import { asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 import { internalError } from "../storage/status-error.ts";

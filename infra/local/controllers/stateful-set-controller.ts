@@ -1,7 +1,7 @@
 /** StatefulSets: pods numbered from 0, created upwards and replaced downwards, one at a time. */
 
 import { POD, STATEFUL_SET } from "../kinds/built-in-kinds.ts";
-import { templateHash } from "../kinds/template-hash.ts";
+import { templateHash } from "../kinds/names.ts";
 import { type Api, component } from "../storage/api.ts";
 import { asNumber, at, type JsonObject, textAt } from "../storage/json.ts";
 import { type ApiObject, controllerOf } from "../storage/object.ts";

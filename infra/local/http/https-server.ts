@@ -1,13 +1,13 @@
 /** The HTTPS listener: authentication, bodies in and out, watches as lines. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIP } from "node:net";
 import { gzipSync } from "node:zlib";
+import { generate } from "selfsigned";
 import { stringify } from "yaml";
 import type { Api, Caller, User } from "../storage/api.ts";
 import { at } from "../storage/json.ts";
 import type { WatchSession } from "../storage/watch.ts";
-import type { Certificates } from "./certificates.ts";
 import {
   type ApiRequest,
   errorAnswer,
@@ -145,4 +145,46 @@ export function kubeconfigText(access: Access): string {
     contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
     "current-context": name,
   });
+}
+
+// A certificate authority of its own for every cluster, and a server certificate for 127.0.0.1.
+
+interface Certificates {
+  /** PEM */
+  readonly authority: string;
+  /** PEM */
+  readonly certificate: string;
+  /** PEM */
+  readonly key: string;
+}
+
+/** Also serves webhooks of tests: one authority, certificates for localhost and one other address or name. */
+export async function createCertificates(host = "127.0.0.1"): Promise<Certificates> {
+  const common = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
+  const authority = await generate([{ name: "commonName", value: "kubernetes" }], {
+    ...common,
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyCertSign: true, cRLSign: true, critical: true },
+    ],
+  });
+  const server = await generate([{ name: "commonName", value: "kube-apiserver" }], {
+    ...common,
+    ca: { key: authority.private, cert: authority.cert },
+    extensions: [
+      { name: "basicConstraints", cA: false, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyEncipherment: true, critical: true },
+      { name: "extKeyUsage", serverAuth: true },
+      {
+        name: "subjectAltName",
+        altNames: [
+          { type: 2, value: "localhost" },
+          { type: 2, value: "kubernetes" },
+          { type: 7, ip: "127.0.0.1" },
+          isIP(host) === 0 ? { type: 2, value: host } : { type: 7, ip: host },
+        ],
+      },
+    ],
+  });
+  return { authority: authority.cert, certificate: server.cert, key: server.private };
 }

@@ -12,9 +12,8 @@ import {
   resourceList,
 } from "./discovery.ts";
 import type { Answer, ApiRequest } from "./http-message.ts";
-import { clausesOf } from "./media-type.ts";
-import { type HandlerSettings, handleResource } from "./resource-handler.ts";
-import { resourcePath } from "./route.ts";
+import { resourcePath } from "./query.ts";
+import { clausesOf, type HandlerSettings, handleResource } from "./resource-handler.ts";
 
 /** Paths that anybody may read. */
 const PUBLIC = /^\/(healthz|livez|readyz|version)(\/|$)/;

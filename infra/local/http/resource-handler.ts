@@ -9,13 +9,99 @@ import { createObject } from "../storage/create.ts";
 import { type Deletion, deleteObject } from "../storage/delete.ts";
 import { asObject, type JsonObject } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
-import { listObjects } from "../storage/read.ts";
-import { badRequest, isStatus, methodNotAllowed, unknownResource, unsupportedPatch } from "../storage/status-error.ts";
+import { getObject, listObjects } from "../storage/read.ts";
+import {
+  badRequest,
+  isStatus,
+  methodNotAllowed,
+  notAcceptable,
+  unknownResource,
+  unsupportedPatch,
+} from "../storage/status-error.ts";
 import { replaceObject } from "../storage/update.ts";
-import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "./http-message.ts";
-import { isTrue, listQuery } from "./query.ts";
-import { listAnswer, objectAnswer, readOne, watchAnswer } from "./read-handler.ts";
-import type { ResourcePath } from "./route.ts";
+import { type WatchEvent, watchObjects } from "../storage/watch.ts";
+import { tableOf } from "../table/table.ts";
+import { type Answer, type ApiRequest, type ObjectAnswer, parsedBody, parsedPatch } from "./http-message.ts";
+import { isTrue, listQuery, type ResourcePath, watchQuery } from "./query.ts";
+
+// Answers in the form the client asked for: objects, lists, tables, metadata, watches.
+
+function metadataOnly(object: JsonObject): JsonObject {
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object["metadata"] };
+}
+
+function tableSettings(api: Api, request: ApiRequest): { includeObject: string; now: number } {
+  return { includeObject: request.parameters.get("includeObject") ?? "", now: api.clock.now() };
+}
+
+function objectAnswer(api: Api, call: Call, request: ApiRequest, object: ApiObject): ObjectAnswer {
+  const view = negotiateView(request.accept);
+  const warnings = call.warnings;
+  if (view === "object") return { code: 200, body: object, warnings };
+  if (view === "metadata") return { code: 200, body: metadataOnly(object), warnings };
+  const metadata = { resourceVersion: object.metadata.resourceVersion };
+  return { code: 200, body: tableOf(call.kind, [object], metadata, tableSettings(api, request)), warnings };
+}
+
+async function readOne(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  negotiateView(request.accept);
+  return objectAnswer(api, call, request, await getObject(api, call));
+}
+
+/** Items of built-in lists carry no apiVersion and kind, those of custom resources do. */
+function listedItem(call: Call, object: ApiObject): JsonObject {
+  if (call.kind.custom !== undefined) return object;
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+  return rest;
+}
+
+function listBody(call: Call, view: View, items: readonly ApiObject[], metadata: JsonObject): JsonObject {
+  if (view === "metadata") {
+    const partial = items.map(metadataOnly);
+    return { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata, items: partial };
+  }
+  const objects = items.map((object) => listedItem(call, object));
+  return { kind: `${call.kind.kind}List`, apiVersion: apiVersionOf(call.kind), metadata, items: objects };
+}
+
+async function listAnswer(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const view = negotiateView(request.accept);
+  const page = await listObjects(api, call, listQuery(call, request.parameters));
+  if (view === "table") {
+    return { code: 200, body: tableOf(call.kind, page.items, page.metadata, tableSettings(api, request)) };
+  }
+  return { code: 200, body: listBody(call, view, page.items, page.metadata) };
+}
+
+/** Encodes events one after the other: only the first Table names its columns. */
+function eventEncoder(api: Api, call: Call, request: ApiRequest): (event: WatchEvent) => JsonObject {
+  const view = negotiateView(request.accept);
+  let isFirst = true;
+  return ({ type, object }) => {
+    if (type === "ERROR" || view === "object") return { type, object };
+    if (view === "metadata") return { type, object: metadataOnly(object) };
+    const metadata = object["metadata"] as ApiObject["metadata"];
+    const rows = type === "BOOKMARK" ? [] : [{ ...object, metadata }];
+    const table = tableOf(call.kind, rows, { resourceVersion: metadata.resourceVersion }, tableSettings(api, request));
+    if (!isFirst) table["columnDefinitions"] = [];
+    isFirst = false;
+    return { type, object: table };
+  };
+}
+
+async function watchAnswer(
+  api: Api,
+  call: Call,
+  request: ApiRequest,
+  settings: { readonly bookmarkIntervalMs: number },
+): Promise<Answer> {
+  const query = watchQuery(call, request.parameters);
+  const { bookmarkIntervalMs } = settings;
+  return {
+    begin: (sink) => watchObjects(api, call, { query, bookmarkIntervalMs }, sink),
+    encode: eventEncoder(api, call, request),
+  };
+}
 
 // DELETE of one object and of a collection, as answers.
 
@@ -235,4 +321,46 @@ function watchErrors(parameters: URLSearchParams): readonly FieldError[] {
 function checkListOptions(parameters: URLSearchParams, isWatch: boolean): void {
   const errors = isWatch ? watchErrors(parameters) : matchErrors(parameters);
   if (errors.length > 0) throw invalidObject(SUBJECT, "", errors);
+}
+
+// What the client accepts: plain JSON, a Table, or only the metadata.
+
+type View = "object" | "table" | "metadata";
+
+interface Clause {
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+function clauseOf(text: string): Clause {
+  const [type = "", ...rest] = text.split(";").map((part) => part.trim());
+  const parameters = Object.fromEntries(rest.map((part) => part.split("=", 2) as [string, string]));
+  return { type: type.toLowerCase(), parameters };
+}
+
+const VIEWS: Readonly<Record<string, View>> = {
+  Table: "table",
+  PartialObjectMetadata: "metadata",
+  PartialObjectMetadataList: "metadata",
+};
+
+function viewOf(clause: Clause): View | undefined {
+  if (!["application/json", "application/*", "*/*"].includes(clause.type)) return undefined;
+  const as = clause.parameters["as"];
+  if (as === undefined) return "object";
+  const isMeta = clause.parameters["g"] === "meta.k8s.io" && clause.parameters["v"] === "v1";
+  return isMeta ? VIEWS[as] : undefined;
+}
+
+export function clausesOf(accept: string): readonly Clause[] {
+  return accept.trim() === "" ? [{ type: "*/*", parameters: {} }] : accept.split(",").map(clauseOf);
+}
+
+/** The first clause that can be served. Throws 406 when none can. */
+function negotiateView(accept: string): View {
+  for (const clause of clausesOf(accept)) {
+    const view = viewOf(clause);
+    if (view !== undefined) return view;
+  }
+  throw notAcceptable();
 }

@@ -1,5 +1,6 @@
 /** Names, labels and annotations: what may be written, and generated names. */
 
+import { createHash } from "node:crypto";
 import { textMap } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 import { type FieldError, invalid, required, tooLong } from "./field-error.ts";
@@ -96,4 +97,21 @@ export function randomUid(random: () => number): string {
   return "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replaceAll(/[xy]/g, (at) =>
     digit(at === "x" ? "0123456789abcdef" : "89ab"),
   );
+}
+
+// The hash of a pod template, as names of ReplicaSets and revision labels carry it.
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
+}
+
+/** Ten characters; equal for templates that are equal. */
+export function templateHash(template: unknown): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify(sorted(template)))
+    .digest();
+  return [...digest.subarray(0, 10)].map((byte) => ALPHABET[byte % ALPHABET.length]).join("");
 }

@@ -1,13 +1,15 @@
 /** pods/binding, pods/eviction and pods/ephemeralcontainers. */
-
 import { type Answer, type ApiRequest, parsedBody } from "../http/http-message.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { deleteObject } from "../storage/delete.ts";
-import { asObject, at, childOf, isEqual, objectsIn, textAt } from "../storage/json.ts";
+import { asObject, at, childOf, copyOf, isEqual, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import { type ApiObject, storageKey, timestamp } from "../storage/object.ts";
-import { conflict, notFound } from "../storage/status-error.ts";
+import { conflict, forbidden, notFound } from "../storage/status-error.ts";
 import { commit } from "../storage/write.ts";
-import { type FieldError, forbiddenField } from "./field-error.ts";
+import { NODE } from "./built-in-kinds.ts";
+import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
+import { qualityOfService } from "./pod-strategy.ts";
+import { integerOf, milliOf, NO_QUANTITY, readQuantity, sumOf } from "./quantity.ts";
 
 function scheduled(pod: ApiObject, nodeName: string, now: string): ApiObject {
   const next = structuredClone(pod);
@@ -56,4 +58,125 @@ export function debugErrors(next: ApiObject, current: ApiObject): readonly Field
   const now = objectsIn(asObject(next["spec"])[FIELD]);
   const isKept = objectsIn(asObject(current["spec"])[FIELD]).every((one) => now.some((other) => isEqual(one, other)));
   return isKept ? [] : [forbiddenField(`spec.${FIELD}`, "existing ephemeral containers may not be removed or changed")];
+}
+
+// pods/resize: cpu and memory of a pod that may be running, and nothing else.
+
+const LISTS = ["containers", "initContainers"] as const;
+const BOUNDS = ["requests", "limits"] as const;
+const RESIZED = ["resources", "resizePolicy"] as const;
+
+function namesIn(spec: JsonObject, list: string): readonly unknown[] {
+  return objectsIn(spec[list]).map(({ name }) => name);
+}
+
+/** The current pod with the wanted resources; the wanted spec as it is where its containers are others. */
+export function resizedOnly(wanted: ApiObject, current: ApiObject): ApiObject {
+  const { labels, annotations, finalizers, ownerReferences, ...metadata } = wanted.metadata;
+  const kept = Object.fromEntries(
+    (["labels", "annotations", "finalizers", "ownerReferences"] as const).flatMap((field) =>
+      current.metadata[field] === undefined ? [] : [[field, current.metadata[field]]],
+    ),
+  );
+  const [spec, before] = [asObject(wanted["spec"]), asObject(current["spec"])];
+  const isSame = LISTS.every((list) => isEqual(namesIn(spec, list), namesIn(before, list)));
+  return structuredClone({
+    ...current,
+    metadata: { ...metadata, ...kept },
+    spec: isSame ? withResources(before, spec) : spec,
+  });
+}
+
+function withResources(before: JsonObject, wanted: JsonObject): JsonObject {
+  const spec = copyOf(before);
+  for (const list of LISTS) {
+    if (spec[list] !== undefined)
+      spec[list] = objectsIn(spec[list]).map((container, index) => {
+        const { resources: _resources, resizePolicy: _resizePolicy, ...rest } = container;
+        const given = RESIZED.map((field) => [field, at(wanted, list, index, field)]);
+        return { ...rest, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) };
+      });
+  }
+  return spec;
+}
+
+/** Of what is written to pods/resize. */
+export function resizeErrors(next: JsonObject, previous: JsonObject): readonly FieldError[] {
+  const others = LISTS.flatMap((list) => otherContainers(next, previous, list));
+  if (others.length > 0) return others;
+  const why = "Pod QOS Class may not change as a result of resizing";
+  const quality = qualityOfService(next);
+  return [
+    ...(quality === qualityOfService(previous) ? [] : [invalid("spec", quality, why)]),
+    ...LISTS.flatMap((list) => listErrors(next, previous, list)),
+  ];
+}
+
+function otherContainers(next: JsonObject, previous: JsonObject, list: string): readonly FieldError[] {
+  const [now, before] = [namesIn(next, list), namesIn(previous, list)];
+  if (isEqual(now, before)) return [];
+  if (now.length !== before.length)
+    return [forbiddenField(`spec.${list}`, `${list} may not be added or removed on resize`)];
+  const index = now.findIndex((name, place) => name !== before[place]);
+  return [forbiddenField(`spec.${list}[${index}].name`, `${list} may not be renamed or reordered on resize`)];
+}
+
+function listErrors(next: JsonObject, previous: JsonObject, list: string): readonly FieldError[] {
+  const containers = objectsIn(next[list]);
+  return objectsIn(previous[list]).flatMap((before, index) => {
+    const now = asObject(containers[index]);
+    const removed = BOUNDS.filter((bound) =>
+      Object.keys(asObject(at(before, "resources", bound))).some(
+        (name) => at(now, "resources", bound, name) === undefined,
+      ),
+    ).map((bound) =>
+      forbiddenField(`spec.${list}[${index}].resources.${bound}`, `resource ${bound} cannot be removed`),
+    );
+    return [...removed, ...(isEqual(fixedPart(now), fixedPart(before)) ? [] : [fixedError(list, index)])];
+  });
+}
+
+function fixedError(list: string, index: number): FieldError {
+  return list === "containers"
+    ? forbiddenField("spec", "only cpu and memory resources are mutable")
+    : forbiddenField(
+        `spec.${list}[${index}]`,
+        "only cpu and memory resources for init or sidecar containers are mutable",
+      );
+}
+
+/** What of a container's resources, and how it is resized, cannot be changed. */
+function fixedPart({ resources, resizePolicy }: JsonObject): unknown {
+  const others = BOUNDS.map((bound) => {
+    const { cpu: _cpu, memory: _memory, ...rest } = asObject(asObject(resources)[bound]);
+    return rest;
+  });
+  return [others, resizePolicy];
+}
+
+/** @throws StatusError 403 when the pod would ask for more than all of its node */
+export function checkRoom(api: Api, call: Call, { spec }: ApiObject): void {
+  const nodeName = textAt({ spec }, "spec", "nodeName");
+  const node = api.store.get(NODE.collection, `/${nodeName}`);
+  if (node === undefined) return;
+  const lacking = Object.entries({ cpu: milliOf, memory: integerOf }).flatMap(([resource, count]) => {
+    const allocatable = quantityAt(node, "status", "allocatable", resource);
+    const requested = requestOf(asObject(spec), resource);
+    if (requested.nano <= allocatable.nano) return [];
+    return [`${resource}, requested: ${count(requested)}, allocatable: ${count(allocatable)}`];
+  });
+  if (lacking.length === 0) return;
+  throw forbidden(call.kind, call.name, `node didn't have enough allocatable resources: ${lacking.join("; ")}`);
+}
+
+/** Of all that run at the same time. */
+function requestOf(spec: JsonObject, resource: string) {
+  const sidecars = objectsIn(spec["initContainers"]).filter(({ restartPolicy }) => restartPolicy === "Always");
+  return [...objectsIn(spec["containers"]), ...sidecars]
+    .map((container) => quantityAt(container, "resources", "requests", resource))
+    .reduce(sumOf);
+}
+
+function quantityAt(value: unknown, ...path: readonly string[]) {
+  return readQuantity(at(value, ...path)) ?? NO_QUANTITY;
 }

@@ -19,9 +19,7 @@ import {
 import type { ApiObject } from "../storage/object.ts";
 import { type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
 import type { Kind } from "./kind.ts";
-import { defaultPodSpec } from "./pod-defaults.ts";
-import { POD_STRATEGY } from "./pod-strategy.ts";
-import { podSpecErrors } from "./pod-validate.ts";
+import { defaultPodSpec, POD_STRATEGY, podSpecErrors } from "./pod-strategy.ts";
 
 /** Deployments, ReplicaSets and StatefulSets: defaults and the selector that must match the template. */
 function defaultTemplate(workload: ApiObject): void {

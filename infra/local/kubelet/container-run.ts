@@ -3,8 +3,7 @@ import { randomBytes } from "node:crypto";
 import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
 import { asObject, asText, at, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
 import { timestamp } from "../storage/object.ts";
-import { fullName, type ImageBehaviour, imageId } from "./image.ts";
-import type { KubeletSettings } from "./kubelet-settings.ts";
+import { fullName, type ImageBehaviour, imageId, type KubeletSettings } from "./kubelet-settings.ts";
 
 /** What a node makes of other resources for a container that runs: it has 64 cores, and others use half of them. */
 interface ResizeProblem {

@@ -1,6 +1,7 @@
 /** How fast the nodes are, and what images do on them. */
+
+import { createHash } from "node:crypto";
 import type { Clock } from "../storage/clock.ts";
-import type { ImageBehaviour } from "./image.ts";
 
 export interface KubeletSettings {
   readonly clock: Clock;
@@ -11,4 +12,37 @@ export interface KubeletSettings {
   /** From deletion until a pod is gone, if its grace period allows as much. */
   readonly terminationDelayMs: number;
   imageBehaviour(image: string): ImageBehaviour;
+}
+
+// What a pulled image is called, and how an image behaves.
+
+/**
+ * `unpullable`: no such image. `never-ready`: runs, and fails its readiness probe for ever. `hook-fails` and
+ * `hook-never-ends`: what its container's postStart hook does, if it has one; without one it runs. `completes`: ends by
+ * itself with exit code 0, and is not started again.
+ */
+export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends" | "completes";
+
+/** By name: a tag that holds "does-not-exist" or another behaviour does what it says. */
+export function imageBehaviour(image: string): ImageBehaviour {
+  if (image.includes("does-not-exist")) return "unpullable";
+  return (
+    (["never-ready", "hook-fails", "hook-never-ends", "completes"] as const).find((word) => image.includes(word)) ??
+    "runs"
+  );
+}
+
+/** docker-pullable://REPOSITORY@sha256:…, always the same for the same image. */
+export function imageId(image: string): string {
+  const [name = "", digest] = image.split("@");
+  const repository = name.replace(/:[^:/]+$/, "");
+  return `docker-pullable://${repository}@${digest ?? `sha256:${createHash("sha256").update(image).digest("hex")}`}`;
+}
+
+/** As containerd writes it into a status. A function of its own: the stand-in must not share the mistakes of what it tests. */
+export function fullName(image: string): string {
+  const [first = "", ...rest] = image.split("/");
+  const hasRegistry = rest.length > 0 && /[.:]|^localhost$/.test(first);
+  const name = hasRegistry ? image : `docker.io/${rest.length === 0 ? "library/" : ""}${image}`;
+  return /@|:[^/]+$/.test(name) ? name : `${name}:latest`;
 }

@@ -1,6 +1,5 @@
 /** PATCH: three ways to say a change; the change itself is guarded as any. */
-import { decodeObject } from "../http/decode.ts";
-import { goProblem } from "../http/go-type.ts";
+import { decodeObject, goProblem } from "../http/decode.ts";
 import { invalid, invalidObject } from "../kinds/field-error.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { asList, asText, isEqual, isObject, type JsonObject, objectsIn, setField, textsIn } from "../storage/json.ts";

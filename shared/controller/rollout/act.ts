@@ -17,7 +17,7 @@ import {
   SIDECARSETS,
 } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
-import { recordEvent } from "../loop/event.ts";
+import { recordEvent } from "../loop/event-feed.ts";
 import { conditionPatch, evictPod, podPatch, resizePatch } from "./pod-patch.ts";
 
 export interface ActContext {

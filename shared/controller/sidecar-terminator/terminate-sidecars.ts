@@ -6,13 +6,18 @@ import {
   SIDECAR_TERMINATOR_EVENT,
   TERMINATE_SIDECAR_WITH_IMAGE_ENV,
 } from "../../api/names.ts";
-import { isWaitingForSidecars, projectEnding } from "../../core/sidecar-terminator/job-sidecars.ts";
-import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
+import {
+  type EndingPlan,
+  isWaitingForSidecars,
+  planEnding,
+  projectEnding,
+  type TerminationAction,
+} from "../../core/sidecar-terminator/plan-termination.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
-import { recordEvent } from "../loop/event.ts";
+import { recordEvent } from "../loop/event-feed.ts";
 import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { keepSmall } from "../loop/pages.ts";
 import { listAll } from "../rollout/observe-pods.ts";

@@ -18,7 +18,7 @@ import {
   STORAGE_CLASSES,
 } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
-import { recordEvent } from "../loop/event.ts";
+import { recordEvent } from "../loop/event-feed.ts";
 import { asCompared, type SetContext, type SetSnapshot } from "./observe.ts";
 
 /** Something is not what it was when it was observed, or that is not known: only a new snapshot shows how to go on. */

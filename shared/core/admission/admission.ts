@@ -18,3 +18,15 @@ export type Admission =
 export function badRequest(message: string): Admission {
   return { kind: "denied", code: 400, reason: "BadRequest", message };
 }
+
+// Why a pod cannot be admitted.
+
+/** A value, not an exception: a class only so that annotations and containers, whatever is in them, cannot look like one. */
+export class Refusal {
+  /** OpenKruise's text where it has one */
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}

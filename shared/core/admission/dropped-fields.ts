@@ -1,7 +1,6 @@
 /** Says which fields of an object's spec no version of the API has that we know: they have no effect, or are refused. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import type { GoType } from "../../go/types/go-type.ts";
-import { fieldMeant, type UnknownField, unknownFields } from "../../go/types/unknown-fields.ts";
+import { fieldMeant, type GoType, type UnknownField, unknownFields } from "../../go/types/go-type.ts";
 import { shortText } from "../../go/unseen.ts";
 import type { Admission } from "./admission.ts";
 

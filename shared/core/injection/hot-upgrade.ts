@@ -11,9 +11,9 @@ import type { SidecarContainer } from "../../api/sidecarset.ts";
 import { sortedGoJson } from "../../go/json/go-json.ts";
 import { isJsonObject } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
 import { slotNames } from "../pod/sidecar-containers.ts";
-import type { Annotations } from "./patch-pod-annotations.ts";
+import type { Annotations } from "./record-injection.ts";
 
 function fromAnnotation(name: string, annotation: string): EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } } };

@@ -2,7 +2,7 @@
 import type { Container, EnvVar, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
 import { resourcesByPolicy } from "./resources-policy.ts";
 import { type Shared, shareVolumes } from "./share-volumes.ts";
 import { transferredEnv } from "./transfer-env.ts";

@@ -4,12 +4,11 @@ import { IN_PLACE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.t
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { withSharedText } from "../../go/shared-text.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
 import { hotSidecars, isHotUpgradeIn } from "../pod/sidecar-containers.ts";
 import { hotUpgradeAnnotations, hotUpgradePair } from "./hot-upgrade.ts";
 import { type InjectionSource, injectContainer, sidecarsOf, takesFromPod } from "./inject-container.ts";
-import { type Annotations, patchPodAnnotations } from "./patch-pod-annotations.ts";
-import { existingRecords, recordInjection } from "./record-injection.ts";
+import { type Annotations, existingRecords, patchPodAnnotations, recordInjection } from "./record-injection.ts";
 import { withValuesThatFit } from "./values-that-fit.ts";
 
 export interface InjectionOptions {

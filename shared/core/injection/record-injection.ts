@@ -4,14 +4,31 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, INJECTED_LIST_ANNOTATIO
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { withSharedText } from "../../go/shared-text.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
+import { patchPodMetadata } from "../pod/patch-pod-metadata.ts";
 import {
   formatUpgradeRecords,
   parseUpgradeRecords,
   type UpgradeRecord,
   type UpgradeRecords,
 } from "../pod/pod-records.ts";
-import type { Annotations } from "./patch-pod-annotations.ts";
+
+// Decides what the SidecarSets' patchPodMetadata make of a new pod's annotations.
+
+export type Annotations = Readonly<Record<string, string>>;
+
+/** The annotations with every patch applied, SidecarSet by SidecarSet; the same object when nothing changes. */
+export function patchPodAnnotations(
+  annotations: Annotations,
+  sidecarSets: readonly SidecarSet[],
+): Annotations | Refusal {
+  if (!sidecarSets.some(({ spec }) => spec.patchPodMetadata?.length)) return annotations;
+  const patches = sidecarSets.flatMap(({ spec }) => spec.patchPodMetadata ?? []);
+  const patched = patchPodMetadata(annotations, patches);
+  if (patched.kind === "refused") return new Refusal(patched.message);
+  const isChanged = Object.entries(patched.annotations).some(([key, value]) => annotations[key] !== value);
+  return isChanged ? patched.annotations : annotations;
+}
 
 /** Containers and native sidecars; the other init containers are gone once the pod runs. */
 function sidecarList({ spec }: SidecarSet): readonly string[] {

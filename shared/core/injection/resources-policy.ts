@@ -7,7 +7,7 @@ import { addQuantities, compareQuantities, quantityOfMilli } from "../../go/quan
 import { evaluateResourceExpression } from "../../go/quantity/resource-expression.ts";
 import { type ExpressionValue, toInt64 } from "../../go/quantity/resource-expression-arithmetic.ts";
 import { compileRegularExpression } from "../../go/regular-expression.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
 
 const RESOURCES = ["cpu", "memory"] as const;
 type Resource = (typeof RESOURCES)[number];

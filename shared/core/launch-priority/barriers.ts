@@ -5,9 +5,9 @@ import {
   CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
   CONTAINER_PRIORITY_ENV,
 } from "../../api/names.ts";
-import { atoiProblem } from "../../go/atoi.ts";
+import { atoiProblem } from "../../go/int-or-percent.ts";
 import { safeRandom } from "../../go/safe-text.ts";
-import { Refusal } from "../admission/refusal.ts";
+import { Refusal } from "../admission/admission.ts";
 
 const RANDOM_LENGTH = 5;
 /** What Kubernetes leaves of generateName, so that the name fits a label. */

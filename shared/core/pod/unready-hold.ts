@@ -3,7 +3,7 @@ import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
-import { conditionOf, setReady } from "./conditions.ts";
+import { conditionOf, setReady } from "./is-ready.ts";
 
 /** Who holds the pod, as the condition's message lists them. */
 export interface Holder {

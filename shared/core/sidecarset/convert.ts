@@ -6,8 +6,7 @@ import {
   SIDECARSET_V1ALPHA1,
   SIDECARSET_V1BETA1,
 } from "../../api/names.ts";
-import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { SidecarSetV1alpha1 } from "../../api/sidecarset-v1alpha1.ts";
+import type { SidecarSet, SidecarSetV1alpha1 } from "../../api/sidecarset.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
 

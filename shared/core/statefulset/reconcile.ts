@@ -5,8 +5,7 @@ import { selectorMatches } from "../../go/label-selector.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
 import { volumeClaimStatus } from "./claims/claim-resize.ts";
 import { newProgress, type Pass } from "./pass.ts";
-import { adoptPods } from "./pods/adopt-pods.ts";
-import { newPod } from "./pods/identity.ts";
+import { adoptPods, newPod } from "./pods/identity.ts";
 import { isInRange, ordinalRange, refuseManyParts } from "./pods/ordinals.ts";
 import {
   isCreated,

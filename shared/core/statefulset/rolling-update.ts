@@ -2,8 +2,8 @@
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
-import { atoiProblem } from "../../go/atoi.ts";
 import { quote } from "../../go/field-error.ts";
+import { atoiProblem } from "../../go/int-or-percent.ts";
 import { prioritize } from "../rollout/select/prioritize.ts";
 import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claims/claim-resize.ts";
 import { whyNotCompleted } from "./in-place/update-completed.ts";

@@ -1,11 +1,16 @@
 /** Decides whether an Advanced StatefulSet that someone creates, changes or deletes may be. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import { DELETE_PROTECTION_LABEL } from "../../api/names.ts";
-import type { StatefulSet, StorageClass } from "../../api/stateful-set.ts";
-import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
+import type { Quantity } from "../../api/kubernetes.ts";
+import { DEFAULT_STORAGE_CLASS_ANNOTATION, DELETE_PROTECTION_LABEL } from "../../api/names.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec, StorageClass } from "../../api/stateful-set.ts";
+import { type FieldError, forbidden, invalid, printFieldError, printFieldErrors } from "../../go/field-error.ts";
+import { sortedGoJson } from "../../go/json/go-json.ts";
+import { diffJson } from "../../go/json/json-diff.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
-import { setErrors } from "./admission/validate-set.ts";
-import { claimTemplatesProblem, inPlaceOnlyProblem, setUpdateErrors } from "./admission/validate-set-update.ts";
+import { validateObjectMetaUpdate } from "../admission/object-meta-update.ts";
+import { finalizerErrors, setErrors, validateReplicas, validateRetention } from "./admission/validate-set.ts";
+import { isSameKind } from "./claims/claim-resize.ts";
+import { isSame } from "./in-place/calculate-spec.ts";
 import { readSet } from "./mutate.ts";
 import type { StatefulSetFeatureGates } from "./step.ts";
 
@@ -60,4 +65,126 @@ function protect({ oldObject }: AdmissionRequest): Admission {
   const why = protection === "Cascading" ? ` and replicas ${replicas}>0` : "";
   const message = `forbidden by ResourcesProtectionDeletion for ${DELETE_PROTECTION_LABEL}=${protection}${why}`;
   return { kind: "denied", code: 403, reason: "Forbidden", message };
+}
+
+// Decides whether a set may be changed from what it was to what is asked for.
+
+/** Unanchored, as in the reference. */
+const IMAGE_PATH = /\/containers\/[0-9]+\/image/;
+const IMMUTABLE_SPEC = ["selector", "serviceName", "podManagementPolicy"] as const;
+const FORBIDDEN =
+  "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'reserveOrdinals', " +
+  "'lifecycle', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy', `volumeClaimTemplates`, " +
+  "`VolumeClaimUpdateStrategy` and 'updateStrategy' are forbidden";
+
+/** Compat: what is wrong with the retention policy is reported here once more (OpenKruise ValidateStatefulSetUpdate). */
+export function setUpdateErrors(before: StatefulSet, after: StatefulSet): readonly FieldError[] {
+  const isSame = IMMUTABLE_SPEC.every((member) => isEqual(before.spec[member], after.spec[member]));
+  return [
+    ...validateObjectMetaUpdate(before.metadata, after.metadata, "metadata"),
+    ...finalizerErrors(after.metadata),
+    ...(isSame ? [] : [forbidden("spec", FORBIDDEN)]),
+    ...validateReplicas(after.spec),
+    ...validateRetention(after.spec),
+  ];
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  return sortedGoJson(a) === sortedGoJson(b);
+}
+
+/**
+ * Undefined, or why pods that are only ever updated in place cannot follow. Compat: every field of a container whose
+ * name begins with image may change (OpenKruise validateTemplateInPlaceOnly).
+ */
+export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSpec): string | undefined {
+  if (after.updateStrategy?.rollingUpdate?.podUpdatePolicy !== "InPlaceOnly") return undefined;
+  const isPossible = diffJson(before.template?.spec, after.template?.spec).every(
+    ({ op, path }) => op === "replace" && IMAGE_PATH.test(`/${path.join("/")}`),
+  );
+  return isPossible ? undefined : "invalid template modified with InPlaceOnly strategy";
+}
+
+/**
+ * Undefined, or why claims that are resized as pods are updated cannot follow. Compat: it is the strategy from before
+ * that decides (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
+ */
+export function claimTemplatesProblem(
+  before: StatefulSetSpec,
+  after: StatefulSetSpec,
+  classes: readonly StorageClass[],
+): string | undefined {
+  if (["", "OnDelete"].includes(before.volumeClaimUpdateStrategy?.type ?? "")) return undefined;
+  const [old, wanted] = [before.volumeClaimTemplates ?? [], after.volumeClaimTemplates ?? []];
+  if (old.length !== wanted.length) {
+    const detail = "volumeClaimTemplate can not be added or deleted when OnRollingUpdate";
+    return printFieldError(invalid("spec.volumeClaimTemplates", wanted, detail));
+  }
+  for (const template of wanted) {
+    const error = templateError(findTemplate(old, template.metadata?.name), template, classes);
+    if (error) return printFieldError(error);
+  }
+  return undefined;
+}
+
+/** Of a template, only its size may change. */
+function templateError(
+  before: PersistentVolumeClaim | undefined,
+  after: PersistentVolumeClaim,
+  classes: readonly StorageClass[],
+): FieldError | undefined {
+  const field = `spec.volumeClaimTemplates[${after.metadata?.name}]`;
+  if (!before) return forbidden(`${field}.name`, "volumeClaimTemplate name can not be modified");
+  if (!isSameKind({ claim: before, template: after }))
+    return invalid(field, after, "volumeClaimTemplate can not be modified when OnRollingUpdate");
+  return growthError(before, after, classes);
+}
+
+function findTemplate(templates: readonly PersistentVolumeClaim[], name: string | undefined) {
+  return templates.findLast(({ metadata }) => metadata?.name === name);
+}
+
+/**
+ * Compat: a class that says nothing about expansion is taken to allow it (validate, resize-expansion-unset); a smaller
+ * size asks for it, too (OpenKruise isPVCResize).
+ */
+function growthError(
+  before: PersistentVolumeClaim,
+  after: PersistentVolumeClaim,
+  classes: readonly StorageClass[],
+): FieldError | undefined {
+  if (SIZES.every((list) => isSame(sizeIn(after, list), sizeIn(before, list)))) return undefined;
+  const field = `spec.volumeClaimTemplates[${after.metadata?.name}].spec`;
+  const { storageClassName } = after.spec ?? {};
+  const storageClass =
+    storageClassName === undefined
+      ? defaultClass(classes)
+      : classes.find(({ metadata }) => metadata?.name === storageClassName);
+  if (!storageClass) {
+    return storageClassName === undefined
+      ? undefined
+      : invalid(`${field}.storageClassName`, storageClassName, "can not get sc");
+  }
+  if (storageClass.allowVolumeExpansion !== false) return undefined;
+  const detail = `storage class ${storageClass.metadata?.name} does not support volume expansion`;
+  return forbidden(`${field}.resources.requests.storage`, detail);
+}
+
+/** The newest of several. */
+function defaultClass(classes: readonly StorageClass[]): StorageClass | undefined {
+  const isDefault = ({ metadata }: StorageClass) =>
+    metadata?.annotations?.[DEFAULT_STORAGE_CLASS_ANNOTATION] === "true";
+  const created = ({ metadata }: StorageClass) => metadata?.creationTimestamp ?? "";
+  return classes
+    .filter(isDefault)
+    .reduce<StorageClass | undefined>(
+      (newest, one) => (newest && created(newest) >= created(one) ? newest : one),
+      undefined,
+    );
+}
+
+const SIZES = ["requests", "limits"] as const;
+
+function sizeIn({ spec }: PersistentVolumeClaim, list: (typeof SIZES)[number]): Quantity {
+  return spec?.resources?.[list]?.["storage"] ?? 0;
 }

@@ -7,10 +7,10 @@ import type {
   SidecarSet,
   SidecarSetSpec,
   SidecarSetStatus,
+  SidecarSetV1alpha1,
   TransferEnvVar,
   UpdateStrategy,
 } from "../../api/sidecarset.ts";
-import type { SidecarSetV1alpha1 } from "../../api/sidecarset-v1alpha1.ts";
 import { CONTAINER_FIELDS, LOCAL_OBJECT_REFERENCE, OBJECT_FIELD_SELECTOR } from "./container.ts";
 import {
   always,

@@ -29,7 +29,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../api/names.ts";
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
-import { hasFeature, type Policy, writesOf } from "./fence-policy.ts";
+import { hasFeature, type Policy, writesOf } from "./fence-objects.ts";
 
 // Which containers of a pod the reconciler may give another image or other resources.
 

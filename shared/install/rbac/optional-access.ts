@@ -5,7 +5,7 @@ import {
   SIDECARSET_GROUP,
   WEBHOOK_CONFIGURATION,
 } from "../../api/names.ts";
-import { FENCE_GROUP, FENCE_RESOURCE, FENCE_VERB } from "../fence/fence-policy.ts";
+import { FENCE_GROUP, FENCE_RESOURCE, FENCE_VERB } from "../fence/fence-objects.ts";
 import {
   type AccessObject,
   allow,

@@ -7,7 +7,6 @@ import { mutateStatefulSet } from "../../core/statefulset/mutate.ts";
 import type { Log } from "../../log.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { webhookApp } from "../review/app.ts";
-import { answerConversions } from "../review/conversion.ts";
 import type { Authenticate } from "../server/authenticate.ts";
 import {
   CONVERT_PATH,
@@ -29,7 +28,7 @@ import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, recentNames, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { decideSample } from "./sample-decision.ts";
-import { convertSidecarSets } from "./sidecarset-conversion.ts";
+import { answerConversions, convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
 import { statefulSetValidation } from "./stateful-set-validation.ts";
 import { widening } from "./widen-registration.ts";

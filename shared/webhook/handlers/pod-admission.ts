@@ -3,9 +3,13 @@ import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import { NAMESPACE_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { admitPod, revisionsWanted } from "../../core/injection/admit-pod.ts";
-import { asCreated, type CreatedPod } from "../../core/injection/as-created.ts";
-import { namespaceLabelsWanted } from "../../core/injection/match/namespace-labels.ts";
+import {
+  admitPod,
+  asCreated,
+  type CreatedPod,
+  namespaceLabelsWanted,
+  revisionsWanted,
+} from "../../core/injection/admit-pod.ts";
 import type { SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
 import { isControlledBy } from "../../core/sidecarset/revision/is-controlled-by.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
@@ -14,7 +18,7 @@ import { secondText } from "../../time-text.ts";
 import { warnOfReplaced } from "../review/admission-warnings.ts";
 import type { Admit } from "../review/app.ts";
 import type { ClusterView } from "../view/cluster-view.ts";
-import { Staleness } from "../view/staleness.ts";
+import { Staleness } from "../view/fresh.ts";
 
 export interface PodAdmissionOptions {
   readonly view: ClusterView;

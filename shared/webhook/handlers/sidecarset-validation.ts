@@ -7,7 +7,7 @@ import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { warnOfSharing } from "../review/admission-warnings.ts";
 import type { Admit } from "../review/app.ts";
 import type { ClusterView } from "../view/cluster-view.ts";
-import { Staleness } from "../view/staleness.ts";
+import { Staleness } from "../view/fresh.ts";
 
 export interface ValidationOptions {
   readonly view: ClusterView;

@@ -2,11 +2,14 @@
 import type { AdmissionRequest, AdmissionResponse, Status } from "../../api/admission.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import { type FieldError, printFieldError } from "../../go/field-error.ts";
+import { isRawNumber } from "../../go/json/json-number.ts";
+import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
+import { pointerStep } from "../../go/json/json-text.ts";
 import { jsonText } from "../../go/shared-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { withoutSecrets } from "../../log.ts";
 import { type HttpAnswer, jsonAnswer, NOT_CARRIED } from "../server/http.ts";
-import { diff } from "./json-patch.ts";
+import { align, type Pair } from "./align.ts";
 
 /** The answer to an admission request. Without a difference there is no patch. */
 export function admissionResponse(request: AdmissionRequest, admission: Admission): AdmissionResponse {
@@ -67,4 +70,105 @@ export function messageOf(error: unknown): string {
 /** What is left of the body is not read, so the connection cannot be used again. */
 export function refuse(code: number, reason: string, message: string): HttpAnswer {
   return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
+}
+
+// The RFC 6902 patch that turns one JSON document into another, small where Kubernetes lists change: an element that
+// comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
+
+type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;
+
+/** Operations that turn `from` into `to` when applied in order; none when both are equal. Neither is changed. */
+export function diff(from: unknown, to: unknown): readonly JsonPatchOperation[] {
+  const operations: JsonPatchOperation[] = [];
+  diffValue(from, to, "", operations);
+  return operations;
+}
+
+function diffValue(from: unknown, to: unknown, path: string, operations: JsonPatchOperation[]): void {
+  if (from === to) return;
+  if (Array.isArray(from) && Array.isArray(to)) diffArray(from, to, path, operations);
+  else if (isObject(from) && isObject(to)) diffObject(from, to, path, operations);
+  else if (!isSameNumber(from, to)) operations.push({ op: "replace", path, value: to });
+}
+
+function diffObject(from: JsonObject, to: JsonObject, path: string, operations: JsonPatchOperation[]): void {
+  for (const key of Object.keys(from)) {
+    if (from[key] !== undefined && !has(to, key))
+      operations.push({ op: "remove", path: `${path}/${pointerStep(key)}` });
+  }
+  for (const key of Object.keys(to)) {
+    if (to[key] !== undefined && to[key] !== from[key]) diffField([from, to, key], path, operations);
+  }
+}
+
+type Field = readonly [from: JsonObject, to: JsonObject, key: string];
+
+function diffField([from, to, key]: Field, path: string, operations: JsonPatchOperation[]): void {
+  const at = `${path}/${pointerStep(key)}`;
+  if (has(from, key)) diffValue(from[key], to[key], at, operations);
+  else operations.push({ op: "add", path: at, value: to[key] });
+}
+
+/** What is injected stands in one place, mostly, and what stands around it are the same objects. */
+function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
+  const grown = to.length - from.length;
+  let head = 0;
+  while (head < from.length && from[head] === to[head]) head++;
+  let tail = from.length;
+  while (tail > head && from[tail - 1] === to[tail - 1 + grown]) tail--;
+  if (grown <= 0 || tail > head) diffLists(from, to, path, ops);
+  else
+    ops.push(
+      ...to.slice(head, head + grown).map((value, at): Add => ({ op: "add", path: `${path}/${head + at}`, value })),
+    );
+}
+
+function diffLists(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
+  const pairs = align(from.map(identityOf), to.map(identityOf));
+  if (pairs === undefined) ops.push({ op: "replace", path, value: to });
+  else diffAligned([from, to, pairs], path, ops);
+}
+
+type Aligned = readonly [from: readonly unknown[], to: readonly unknown[], pairs: readonly Pair[]];
+
+/** Left to right: all before `index` is as wanted, all behind it is as it was. */
+function diffAligned([from, to, pairs]: Aligned, path: string, ops: JsonPatchOperation[]): void {
+  const ends: Pair = [from.length, to.length];
+  let [source, index] = [0, 0];
+  for (const [nextSource, nextIndex] of [...pairs, ends]) {
+    for (; index < nextIndex; index++, source++) {
+      ops.push({ op: source < nextSource ? "replace" : "add", path: `${path}/${index}`, value: to[index] });
+    }
+    for (; source < nextSource; source++) ops.push({ op: "remove", path: `${path}/${index}` });
+    if (nextIndex < to.length) diffValue(from[nextSource], to[nextIndex], `${path}/${index}`, ops);
+    [source, index] = [nextSource + 1, nextIndex + 1];
+  }
+}
+
+/** What makes an element of a Kubernetes list the same one: its name where it has one, else all of it. */
+function identityOf(element: unknown): string {
+  const name = isObject(element) ? element["name"] : undefined;
+  return typeof name === "string" ? `name ${name}` : `value ${canonical(element)}`;
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${keys
+    .toSorted()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
+    .join(",")}}`;
+}
+
+function isSameNumber(from: unknown, to: unknown): boolean {
+  return isRawNumber(from) && isRawNumber(to) && from.rawJSON === to.rawJSON;
+}
+
+function has(object: JsonObject, key: string): boolean {
+  return Object.hasOwn(object, key) && object[key] !== undefined;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return isJsonObject(value) && !isRawNumber(value);
 }

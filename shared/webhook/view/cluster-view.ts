@@ -1,5 +1,6 @@
 /** What admissions see of the cluster, no older than it may be, read once for all who ask meanwhile. */
 import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
 import { ifThere } from "../../kube/error.ts";
 import {
@@ -11,12 +12,25 @@ import {
   SIDECARSETS,
 } from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
-import type { Source } from "./announcement-trust.ts";
+import { Announced } from "./announced.ts";
+import { type Source, type TrustOptions, trustedNotice } from "./announcement-trust.ts";
+import { LEASE_MS, type Notice } from "./announcements.ts";
 import { Breaker, type Clocks, fresh, type Reader } from "./fresh.ts";
-import type { SidecarSetList } from "./listed-sidecarsets.ts";
+import {
+  isOlder,
+  isOlderState,
+  type ListedSidecarSets,
+  listSidecarSets,
+  namedIn,
+  newerOf,
+  RELIST_MS,
+  type ReadByName,
+  readByName,
+  type SidecarSetList,
+  withRead,
+} from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
-import { KnownSidecarSets, sidecarSetReader } from "./sidecarset-reader.ts";
-import { type Answering, answeringOf } from "./trouble.ts";
+import { type Answering, answeringOf, ignoresImpossible, type Said, saySource, type Unannounced } from "./trouble.ts";
 
 export interface ClusterView {
   readonly listSidecarSets: Reader<SidecarSetList>;
@@ -111,4 +125,192 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
     kept.set(key, created);
     return created;
   };
+}
+
+// Reads the SidecarSets that a pod is admitted with: all that API servers have answered to a write before the pod was
+// created. Where every write is announced beforehand nobody asks while none is; elsewhere they are listed for each pod,
+// or for all that come meanwhile. docs/read-your-writes.md has the protocol and why it holds.
+
+interface HeldSidecarSets extends ListedSidecarSets {
+  /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
+  readonly holdsForMs: number;
+}
+
+/** More writes that may be stored any moment are looked for in one list. */
+const MAX_SINGLE_READS = 8;
+const NO_NAMES: ReadonlySet<string> = new Set();
+const MAX_GONE = 200;
+/** No API server lags for this long. */
+const LAGS_MS = 5 * 60_000;
+/** After a list in the background that failed. */
+const RELIST_AGAIN_MS = 10_000;
+
+/** One after the other: each reading begins where the last one ended. */
+export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => Promise<HeldSidecarSets> {
+  const view = new KnownSidecarSets(options.now);
+  const announced = new Announced();
+  const readNotice = trustedNotice(options);
+  /** since announcements are gone by */
+  let isListed = false;
+  let isNew = true;
+  let said: Said | undefined;
+  /** The log has what is slower than it could be, and its end. */
+  const say = (why: Unannounced | undefined) => {
+    options.onSource?.(why === undefined ? "announced" : "listed");
+    if (why !== said?.why) said = saySource(said, why, options);
+  };
+
+  /** The list as new as all that is announced, but for announcements of what never was. */
+  const listNewest = async (cluster: Cluster): Promise<ListedSidecarSets> => {
+    try {
+      return await view.list(cluster, announced.newest);
+    } catch (error) {
+      if (!isOlderState(error) || announced.newest === "") throw error;
+      const { resourceVersion } = await view.list(cluster);
+      if (!ignoresImpossible(announced, resourceVersion, options)) throw error;
+      return await listNewest(cluster);
+    }
+  };
+  /** `early`: a list from beside the announcements, good unless they name something newer. */
+  const list = async (cluster: Cluster, early?: Promise<ListedSidecarSets>) => {
+    const before = await early;
+    const isBehind = before === undefined || isOlder(before.resourceVersion, announced.newest);
+    const listed = isBehind ? await listNewest(cluster) : before;
+    const settling = { now: options.now(), singly: NO_NAMES, listed: listed.resourceVersion };
+    view.isWithout(announced.settle(namedIn(listed), settling));
+    isListed = true;
+  };
+  /** What an API server lists may be older than what it answers about a single one. */
+  const readPending = async (cluster: Cluster) => {
+    const singly = announced.namesToRead(options.now(), MAX_SINGLE_READS);
+    const read = await view.readSingly(cluster, singly);
+    view.isWithout(announced.settle(namedIn(read), { now: options.now(), singly }));
+    return read;
+  };
+  /** Nothing that was announced, or that may have been, can be stored any more. */
+  const isKnown = () => announced.isAllSeen(options.now()) && announced.names.size === 0;
+  const catchUp = async (cluster: Cluster, { announcements }: Notice, early?: Promise<ListedSidecarSets>) => {
+    if (announced.take(announcements, options.now())) isListed = false;
+    const isAllSeen = announced.isAllSeen(options.now());
+    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster, early);
+    const read = await readPending(cluster).catch(async (error: unknown) => {
+      if (!isOlderState(error)) throw error;
+      // A list tells whether an API server lags, or whether there was never such a version.
+      await list(cluster);
+      return await readPending(cluster);
+    });
+    return { ...read, holdsForMs: isKnown() ? LEASE_MS : 0 };
+  };
+  return async (cluster) => {
+    // A new process reads all that it needs at once: a slow API server then makes a pod wait for one answer, not for two.
+    const early = isNew ? view.list(cluster) : undefined;
+    const reading = readNotice(cluster);
+    // If one fails the other must end too: a list that is late would replace what the next reading finds.
+    await Promise.allSettled([reading, early]);
+    const notice = await reading;
+    await early;
+    isNew = false;
+    say(typeof notice === "string" ? notice : undefined);
+    if (typeof notice !== "string") return catchUp(cluster, notice, early);
+    announced.forget();
+    return { ...(await (early ?? view.list(cluster))), holdsForMs: 0 };
+  };
+}
+
+/** The list as it is known, and the newest resourceVersion that any of it was read at. */
+export class KnownSidecarSets {
+  readonly #now: () => number;
+  #known: ListedSidecarSets | undefined;
+  #listedAt = Number.NEGATIVE_INFINITY;
+  #isRelisting = false;
+  #relistedAt = Number.NEGATIVE_INFINITY;
+  /** since the list under way began */
+  #readSince = new Map<string, SidecarSet | undefined>();
+  #newest = "";
+  /** uids of the latest that were deleted */
+  readonly #gone = new Set<string>();
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whoever waits gets nothing from before this. `atLeast`: a resourceVersion that others have seen. */
+  async list(cluster: Cluster, atLeast = ""): Promise<ListedSidecarSets> {
+    const now = this.#now();
+    const newest = this.#newestAt(isWithin(now - this.#readAt, RELIST_MS));
+    const bound = newerOf(newest.atLeast, atLeast);
+    const listed = await listSidecarSets(cluster, { now, ...newest, atLeast: bound, last: this.#known });
+    this.#listedAt = now;
+    this.#newest = listed.resourceVersion;
+    return this.#keep(listed, now);
+  }
+
+  /** What is known, with these as they are now. */
+  async readSingly(cluster: Cluster, names: ReadonlySet<string>): Promise<ListedSidecarSets> {
+    if (this.#known === undefined) return this.list(cluster);
+    const now = this.#now();
+    if (!isWithin(now - this.#listedAt, RELIST_MS)) this.#relist(cluster, this.#known);
+    const read = names.size === 0 ? new Map() : await readByName(cluster, names);
+    this.#remember(read, this.#known);
+    return this.#keep(withRead(this.#known, read), now);
+  }
+
+  /** These were deleted, some of them perhaps unseen: a list that has them is from before. */
+  isWithout(uids: readonly string[]): void {
+    for (const uid of uids) if (uid !== "") this.#gone.add(uid);
+    for (const oldest of [...this.#gone].slice(0, -MAX_GONE)) this.#gone.delete(oldest);
+  }
+
+  /** Nobody waits for a long list that repeats what is known. */
+  #relist(cluster: Cluster, last: ListedSidecarSets): void {
+    const [now, listedAt] = [this.#now(), this.#listedAt];
+    if (this.#isRelisting || isWithin(now - this.#relistedAt, RELIST_AGAIN_MS)) return;
+    this.#isRelisting = true;
+    this.#relistedAt = now;
+    this.#readSince = new Map();
+    const relist = async () => {
+      const newest = this.#newestAt(isWithin(now - listedAt, LAGS_MS));
+      const listed = await listSidecarSets(cluster, { now, ...newest, last });
+      // They were listed for another reason meanwhile.
+      if (this.#listedAt !== listedAt) return;
+      this.#known = withRead(listed, this.#readSince);
+      this.#listedAt = now;
+      this.#rise(listed.resourceVersion);
+    };
+    const ended = () => {
+      this.#isRelisting = false;
+    };
+    relist().then(ended, ended);
+  }
+
+  /** After a while an older state is no API server that lags, but what was restored from a backup. */
+  #newestAt(isRecent: boolean) {
+    return isRecent ? { atLeast: this.#newest, gone: this.#gone } : { atLeast: "", gone: new Set<string>() };
+  }
+
+  #remember(read: ReadByName, before: ListedSidecarSets): void {
+    if (read.size === 0) return;
+    const isGone = ({ metadata: { name = "", uid } = {} }: SidecarSet) =>
+      read.has(name) && read.get(name)?.metadata?.uid !== uid;
+    this.isWithout(before.sidecarSets.filter(isGone).map(({ metadata }) => metadata?.uid ?? ""));
+    for (const [name, sidecarSet] of read) {
+      this.#readSince.set(name, sidecarSet);
+      this.#rise(sidecarSet?.metadata?.resourceVersion ?? "");
+    }
+  }
+
+  #rise(version: string): void {
+    this.#newest = newerOf(this.#newest, version);
+  }
+
+  #keep(known: ListedSidecarSets, now: number): ListedSidecarSets {
+    this.#known = known;
+    this.#readAt = now;
+    return known;
+  }
+}
+
+function isWithin(age: number, ms: number): boolean {
+  return age >= 0 && age < ms;
 }

@@ -1,9 +1,11 @@
 /** How old a value read from the cluster may be, and when it is read again: one read in flight at most, shared. */
+
+import type { Admission } from "../../core/admission/admission.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
 import { DeadlineError, within } from "../server/http.ts";
 import { PATIENCE_MS, SLOW_MS } from "./announcements.ts";
-import { beginTrouble, endTrouble, type Trouble } from "./trouble.ts";
+import { addDoubts, beginTrouble, doubtOf, endTrouble, type Trouble } from "./trouble.ts";
 
 export interface FreshOptions<T> {
   readonly read: () => Promise<T>;
@@ -208,3 +210,21 @@ async function inSlices<T>(patienceMs: number, reading: Promise<T>): Promise<T> 
 }
 
 function noop(): void {}
+
+// Tells the caller that the decision rests on something older than it should be.
+
+/** Of one request. */
+export class Staleness {
+  readonly #doubts: string[] = [];
+
+  /** The value, and a warning about it when it is stale. */
+  note<T>(what: string, { value, staleBecause }: Fresh<T>): T {
+    if (staleBecause !== undefined) this.#doubts.push(doubtOf(what, staleBecause));
+    return value;
+  }
+
+  /** The same decision with the warnings, if it allows. */
+  warn(admission: Admission): Admission {
+    return this.#doubts.length === 0 ? admission : addDoubts(admission, this.#doubts);
+  }
+}

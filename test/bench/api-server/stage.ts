@@ -6,8 +6,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
+import { createCertificates, kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP, NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

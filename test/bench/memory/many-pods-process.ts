@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { sidecarSets } from "../fixture.ts";
 import { answerCalls } from "../process/answer-calls.ts";

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { NAMESPACE, rolloutPod, sidecarSets } from "../fixture.ts";

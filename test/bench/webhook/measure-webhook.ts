@@ -3,8 +3,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
+import { createCertificates, kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import { registeredPath } from "../../../shared/webhook/server/path-secret.ts";
 import { reviewBody } from "../fixture.ts";
 import { median } from "../measure.ts";

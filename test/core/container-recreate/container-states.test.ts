@@ -3,7 +3,7 @@ import type {
   ContainerRecreateRequestStatus,
   RecreateStrategy,
 } from "../../../shared/api/container-recreate-request.ts";
-import { containerStates, type SeenContainer } from "../../../shared/core/container-recreate/plan-recreation.ts";
+import { containerStates, type SeenContainer } from "../../../shared/core/container-recreate/serve-request.ts";
 
 const NOW = "2025-06-01T00:01:00Z";
 const OLD: SeenContainer = {

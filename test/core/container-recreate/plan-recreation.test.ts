@@ -6,8 +6,8 @@ import type {
   RecreateStrategy,
 } from "../../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
-import { planRecreation } from "../../../shared/core/container-recreate/plan-recreation.ts";
-import { recreatedBy } from "../../../shared/core/container-recreate/recreated-containers.ts";
+import { planRecreation } from "../../../shared/core/container-recreate/serve-request.ts";
+import { recreatedBy } from "../../../shared/core/container-recreate/track-request.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const CREATED = "2025-06-01T00:00:00Z";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/admission.ts";
 import { type InjectionOptions, injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
 import { listedPod } from "../../support/objects.ts";
 

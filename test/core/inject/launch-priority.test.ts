@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/admission.ts";
 import { initializeLaunchPriority } from "../../../shared/core/launch-priority/barriers.ts";
 
 function pod(values: readonly (string | undefined)[], metadata: Pod["metadata"] = { name: "p" }): Pod {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PatchPodMetadata, SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/admission/refusal.ts";
-import { type Annotations, patchPodAnnotations } from "../../../shared/core/injection/patch-pod-annotations.ts";
+import { Refusal } from "../../../shared/core/admission/admission.ts";
+import { type Annotations, patchPodAnnotations } from "../../../shared/core/injection/record-injection.ts";
 
 function patching(...patchPodMetadata: readonly PatchPodMetadata[]): SidecarSet {
   return { spec: { patchPodMetadata } };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { podProblem } from "../../../shared/core/injection/pod-problem.ts";
+import { podProblem } from "../../../shared/core/injection/admit-pod.ts";
 import { parseJson } from "../../../shared/go/json/json-number.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { QUANTITY as QUANTITY_TYPE } from "../../../shared/go/types/go-type.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PodSpec, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { ResourcesPolicy } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/admission.ts";
 import { resourcesByPolicy } from "../../../shared/core/injection/resources-policy.ts";
 
 const SPEC: PodSpec = {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LabelSelector } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { matches } from "../../../shared/core/injection/match/matches.ts";
-import { namespaceKeys } from "../../../shared/core/injection/match/namespace-keys.ts";
+import { matches, namespaceKeys } from "../../../shared/core/injection/match/matches.ts";
 import { candidates, indexSidecarSets } from "../../../shared/core/injection/match/sidecarset-index.ts";
 
 const WEB: LabelSelector = { matchLabels: { app: "web" } };

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
-import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
+import { defaultSet, mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { setOf } from "./fixture.ts";
 

@@ -10,7 +10,7 @@ import {
   claimTemplatesProblem,
   inPlaceOnlyProblem,
   setUpdateErrors,
-} from "../../../shared/core/statefulset/admission/validate-set-update.ts";
+} from "../../../shared/core/statefulset/validate.ts";
 import { setOf } from "./fixture.ts";
 
 function storedSet(spec: StatefulSetSpec = {}, metadata: ObjectMeta = {}): StatefulSet {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/admission.ts";
 import { chooseRevision } from "../../../shared/core/sidecarset/revision/choose-revision.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
-import { areSuccessful, areTerminated, unfinished } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
 import {
+  areSuccessful,
+  areTerminated,
   finishPod,
   planEnding,
   planTermination,
   type TerminationAction,
   terminationRequestName,
+  unfinished,
 } from "../../../shared/core/sidecar-terminator/plan-termination.ts";
 import { holds } from "../../properties/holds.ts";
 import { listedPod } from "../../support/objects.ts";

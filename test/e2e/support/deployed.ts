@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { tickUntilAborted } from "../../../functions/server/ticks.ts";
 import { parametersOutput } from "../../../infra/aws/given-parameters.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { createLog } from "../../../shared/log.ts";

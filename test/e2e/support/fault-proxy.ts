@@ -5,7 +5,7 @@ import { Agent, createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { PassThrough, pipeline } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 
 export interface ProxiedCall {

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tickUntilAborted } from "../../../functions/server/ticks.ts";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { Gates } from "../../../shared/approval/batch-gates.ts";

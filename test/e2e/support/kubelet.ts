@@ -1,8 +1,7 @@
 /** Nodes of a real API server whose kubelet is the embedded cluster's stand-in. */
 
-import { imageBehaviour } from "../../../infra/local/kubelet/image.ts";
 import { configProblem, nodeObject } from "../../../infra/local/kubelet/kubelet.ts";
-import type { KubeletSettings } from "../../../infra/local/kubelet/kubelet-settings.ts";
+import { imageBehaviour, type KubeletSettings } from "../../../infra/local/kubelet/kubelet-settings.ts";
 import { type PodApi, PodWorker } from "../../../infra/local/kubelet/pod-worker.ts";
 import { systemClock } from "../../../infra/local/storage/clock.ts";
 import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/storage/json.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
-import { fullName } from "../../../infra/local/kubelet/image.ts";
+import { fullName } from "../../../infra/local/kubelet/kubelet-settings.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";

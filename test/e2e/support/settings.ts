@@ -3,8 +3,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
+import { createCertificates, kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import { flagsOn, isVersionKnown, readsFiles } from "./versions.ts";
 import {
   admissionFile,

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { bundle } from "../../../infra/build.ts";
-import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import { httpEvent } from "../../lambda/http-event.ts";
 import { type FunctionProcess, startFunction } from "../../lambda/runtime-process.ts";
 import { freePorts } from "./free-ports.ts";

@@ -3,7 +3,7 @@ import type {
   ContainerRecreateRequest,
   ContainerRecreateState,
 } from "../../../shared/api/container-recreate-request.ts";
-import { containerStates, type SeenContainer } from "../../../shared/core/container-recreate/plan-recreation.ts";
+import { containerStates, type SeenContainer } from "../../../shared/core/container-recreate/serve-request.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface RuntimeContainer {

@@ -1,8 +1,7 @@
 /** Which pods a SidecarSet is for. */
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../../../shared/api/names.ts";
-import { matches } from "../../../shared/core/injection/match/matches.ts";
-import { namespaceKeys } from "../../../shared/core/injection/match/namespace-keys.ts";
+import { matches, namespaceKeys } from "../../../shared/core/injection/match/matches.ts";
 import { candidates, indexSidecarSets } from "../../../shared/core/injection/match/sidecarset-index.ts";
 import { isActive } from "../../../shared/core/pod/is-matched.ts";
 import { selectorMatches } from "../../../shared/go/label-selector.ts";

@@ -1,8 +1,8 @@
 /** Sequences of the sidecar terminator: which sidecars of a job's pod it ends, when, and how. */
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
-import { isWaitingForSidecars } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
 import {
+  isWaitingForSidecars,
   planTermination,
   type TerminationAction,
   terminationRequestName,

@@ -21,29 +21,27 @@ import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { pointerStep } from "../../../go/json/json-text.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { utcSeconds } from "../../../go/rfc3339.ts";
-import { Refusal } from "../../admission/refusal.ts";
+import { Refusal } from "../../admission/admission.ts";
 import { hotSidecars } from "../../pod/sidecar-containers.ts";
 import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
 import { volumesOf } from "../inject-sidecar-sets.ts";
+import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/call-condition.ts";
 import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
-import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/selector-condition.ts";
 import { isCanaryOf } from "../replace-by-canary.ts";
 import {
   type AnnotationExpressions,
   annotation,
-  hotAnnotations,
-  patchedAnnotations,
-  READABLE,
-  recordedAnnotations,
-} from "./annotation-expressions.ts";
-import {
   type CompiledContainer,
   compileContainer,
   copyOf,
+  hotAnnotations,
   POD_VARIABLES,
+  patchedAnnotations,
+  READABLE,
+  recordedAnnotations,
   type Variable,
-} from "./container-expressions.ts";
+} from "./expressions.ts";
 import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
 
 export interface CompileOptions {

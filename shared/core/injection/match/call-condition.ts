@@ -1,11 +1,10 @@
 /** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
-import type { Pod } from "../../../api/kubernetes.ts";
+import type { LabelSelector, LabelSelectorRequirement, Pod } from "../../../api/kubernetes.ts";
 import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { celTexts } from "../../../go/json/cel-literal.ts";
+import { celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
-import { namespaceKeys } from "./namespace-keys.ts";
-import { POD_LABELS, selectorTerms } from "./selector-condition.ts";
+import { namespaceKeys } from "./matches.ts";
 
 /** What a matchCondition may be long: an object of the API server has room for far more, its CEL budget not. */
 const LONGEST_EXPRESSION = 16_000;
@@ -97,4 +96,38 @@ function reasonsOf(sidecarSet: SidecarSet): readonly string[] | undefined {
 function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
   const names = namespaceKeys(sidecarSet);
   return names === undefined ? [] : [`request.namespace in ${celTexts(names)}`];
+}
+
+// Decides how a LabelSelector is said in CEL.
+
+/** Of the pod that is created. */
+export const POD_LABELS = "object.metadata.labels";
+export const NAMESPACE_LABELS = "namespaceObject.metadata.labels";
+
+/** Terms that all have to hold. `labels` is the expression of a map that may be absent. Operators must be known ones. */
+export function selectorTerms(
+  { matchLabels, matchExpressions = [] }: LabelSelector,
+  labels: string,
+): readonly string[] {
+  const equalities = Object.entries(matchLabels ?? {}).map(([key, value]) => ({
+    key,
+    operator: "In",
+    values: [value],
+  }));
+  return [...equalities, ...matchExpressions].map((requirement) => requirementTerm(requirement, labels));
+}
+
+function requirementTerm({ key, operator, values = [] }: LabelSelectorRequirement, labels: string): string {
+  const has = `has(${labels}) && ${celText(key)} in ${labels}`;
+  const isIn = `${has} && ${labels}[${celText(key)}] in ${celTexts(values)}`;
+  switch (operator) {
+    case "In":
+      return isIn;
+    case "NotIn":
+      return `!(${isIn})`;
+    case "Exists":
+      return has;
+    default:
+      return `!(${has})`;
+  }
 }

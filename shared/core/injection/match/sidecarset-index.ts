@@ -3,7 +3,7 @@ import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
-import { namespaceKeys } from "./namespace-keys.ts";
+import { namespaceKeys } from "./matches.ts";
 
 /** Built once per list of SidecarSets, read for every pod. */
 export interface SidecarSetIndex {

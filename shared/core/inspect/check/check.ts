@@ -21,16 +21,14 @@ import { reservedOf } from "../../rollout/select/reserved.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { checkBlocked, type Decided } from "./blocked.ts";
-import { checkCoverage } from "./coverage.ts";
 import { checkDefinition } from "./definition.ts";
 import { type Facts, type Seen, seenOf } from "./facts.ts";
 import { type Finding, finding, SEVERITIES, type Severity } from "./finding.ts";
 import { checkOthers } from "./others.ts";
 import { checkPasses } from "./passes.ts";
-import { checkRollout, type Rollout } from "./pods.ts";
+import { checkCoverage, checkRollout, type Rollout } from "./pods.ts";
 import { checkProbes } from "./probe.ts";
-import { checkRegistration } from "./registration.ts";
-import { checkRights } from "./rights.ts";
+import { checkRegistration, checkRights } from "./registration.ts";
 import { checkSidecarSets } from "./sidecar-sets.ts";
 import { OUTSIDE_OF_EXEMPT, type Registrations, registrationsOf, selects } from "./webhooks.ts";
 

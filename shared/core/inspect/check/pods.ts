@@ -1,14 +1,19 @@
 /** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and which a rollout leaves alone. */
-
-import type { Pod } from "../../../api/kubernetes.ts";
+import type { LabelSelector, Namespace, Pod } from "../../../api/kubernetes.ts";
+import { NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
-import { isEmptySelector } from "../../../go/label-selector.ts";
+import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { selectorsOverlap } from "../../../go/selector-overlap.ts";
+import { callCondition, widenedBySidecarSet } from "../../injection/match/call-condition.ts";
+import { NO_MIRROR_PODS, namespaceKeys } from "../../injection/match/matches.ts";
 import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { noPodsText } from "../explain/explain.ts";
 import { restartAdvice } from "../restart-advice.ts";
+import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
+import { leavesNothingOut, type Registered, type Registrations, selects } from "./webhooks.ts";
 
 /** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
 export interface Rollout {
@@ -130,5 +135,168 @@ function checkHistory(rollout: Rollout): readonly Finding[] {
       `it has ${counted(revisions, "revision")}, its revisionHistoryLimit is ${limit}: ${reason}`,
       "finish its rollout (partition, pods that are not upgradable), or raise the limit",
     ),
+  );
+}
+
+// Decides whether API servers ask the pod webhook about the pods that SidecarSets are meant for, and about how many others.
+
+const SYSTEM: Namespace = { metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } } };
+
+export function checkCoverage(facts: Facts, { pods }: Registrations): readonly Finding[] {
+  const [first] = pods;
+  if (first === undefined) return [];
+  const sets = (seenOf(facts.sidecarSets) ?? []).filter(isMeantForSome);
+  const namespaces = seenOf(facts.namespaces) ?? [];
+  return [
+    ...pods.flatMap((one) => checkSystem(one, namespaces)),
+    ...sets.flatMap((one) => checkSet(one, pods, namespaces)),
+    ...checkStale(pods, sets, facts),
+    ...pods.flatMap((one) => checkConditions(one, sets, facts)),
+  ];
+}
+
+function isMeantForSome({ spec: { selector } }: SidecarSet): boolean {
+  return !!selector && !isEmptySelector(selector);
+}
+
+function checkSystem({ webhook, configuration }: Registered, namespaces: readonly Namespace[]): readonly Finding[] {
+  const system = namespaces.find(({ metadata }) => metadata?.name === SYSTEM.metadata?.name) ?? SYSTEM;
+  return where(
+    selects(webhook.namespaceSelector, system.metadata?.labels),
+    finding(
+      "KubeSystemAsked",
+      `webhook ${configuration}/${webhook.name}`,
+      "API servers ask about pods in kube-system: while the webhook is down, what the cluster itself needs comes up late, or not at all",
+      "leave it out by the namespaceSelector, as sidecarset webhooks prints it",
+    ),
+  );
+}
+
+/** Whether its pods are asked about by one of the registrations. */
+function checkSet(
+  sidecarSet: SidecarSet,
+  pods: readonly Registered[],
+  namespaces: readonly Namespace[],
+): readonly Finding[] {
+  const about = `SidecarSet ${sidecarSet.metadata?.name}`;
+  const meant = namespaces.filter((one) => isSelected(sidecarSet, one));
+  const isLeftOut = ({ metadata }: Namespace) =>
+    !pods.some(({ webhook }) => selects(webhook.namespaceSelector, metadata?.labels));
+  const leftOut = meant.filter(isLeftOut).map(({ metadata }) => metadata?.name ?? "");
+  if (meant.length > 0 && leftOut.length === meant.length)
+    return [
+      finding(
+        "SidecarSetNotAsked",
+        about,
+        `API servers ask about no pod of it: the webhook's namespaceSelector leaves out ${someOf(leftOut)}`,
+        "choose other namespaces, or change the namespaceSelector of the registration",
+      ),
+    ];
+  const named = leftOut.filter((name) => namespaceKeys(sidecarSet)?.includes(name));
+  return [...where(named.length > 0, partly(about, named)), ...checkObjects(sidecarSet, pods)];
+}
+
+function partly(about: string, named: readonly string[]): Finding {
+  return finding(
+    "SidecarSetPartlyAsked",
+    about,
+    `it names ${someOf(named)}, which the webhook's namespaceSelector leaves out: pods there get no sidecars`,
+    "take them out of the SidecarSet, or change the namespaceSelector of the registration",
+  );
+}
+
+function isSelected({ spec: { namespaceSelector } }: SidecarSet, { metadata }: Namespace): boolean {
+  return !namespaceSelector || selectorMatches(namespaceSelector, metadata?.labels) === true;
+}
+
+function checkObjects({ metadata, spec: { selector } }: SidecarSet, pods: readonly Registered[]): readonly Finding[] {
+  const about = `SidecarSet ${metadata?.name}`;
+  const narrowing = pods.map(({ webhook }) => webhook.objectSelector ?? {});
+  const isWhole = narrowing.some((one) => isEmptySelector(one) || implies(selector, one));
+  if (isWhole) return [];
+  if (narrowing.some((one) => selector && selectorsOverlap(one, selector)))
+    return [
+      finding(
+        "SidecarSetPartlyAsked",
+        about,
+        "the webhook's objectSelector may leave out some of its pods, which get no sidecars then",
+        "take the objectSelector out of the registration",
+      ),
+    ];
+  return [
+    finding(
+      "SidecarSetNotAsked",
+      about,
+      "API servers ask about no pod of it: the webhook's objectSelector wants other labels",
+      "take the objectSelector out of the registration",
+    ),
+  ];
+}
+
+/** What it selects by labels alone has these labels too. */
+function implies(selector: LabelSelector | undefined, wanted: LabelSelector): boolean {
+  if ((wanted.matchExpressions ?? []).length > 0) return false;
+  return Object.entries(wanted.matchLabels ?? {}).every(([key, value]) => selector?.matchLabels?.[key] === value);
+}
+
+/** Pods that one of the registrations asks about are asked about. */
+function checkStale(pods: readonly Registered[], sets: readonly SidecarSet[], { settings }: Facts): readonly Finding[] {
+  const conditions = pods.map(conditionOf);
+  const isLeftOut = (one: SidecarSet) =>
+    conditions.every((known) => known !== undefined && widenedBySidecarSet(known, one) !== known);
+  return [
+    ...sets.filter(isLeftOut).map(staleFor),
+    ...where(
+      settings.KruisePodReadinessGate && !conditions.includes(undefined),
+      finding(
+        "ConditionStale",
+        "registration",
+        "FEATURE_GATES has KruisePodReadinessGate, which is for every pod, and API servers do not ask about those that no SidecarSet is meant for",
+        "print it again with sidecarset webhooks, without --from-cluster, and apply it, or set KEEP_REGISTRATION",
+      ),
+    ),
+  ];
+}
+
+function conditionOf({ webhook }: Registered): string | undefined {
+  return webhook.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
+}
+
+function checkConditions(one: Registered, sets: readonly SidecarSet[], { settings }: Facts): readonly Finding[] {
+  const { webhook, configuration } = one;
+  const about = `webhook ${configuration}/${webhook.name}`;
+  const conditions = webhook.matchConditions ?? [];
+  const known = [NEEDS_WEBHOOK_CONDITION, NO_MIRROR_PODS.name];
+  const foreign = conditions.map(({ name }) => name).filter((name) => !known.includes(name));
+  const isWhole = conditionOf(one) === undefined && leavesNothingOut(webhook.objectSelector);
+  const could = isWhole && !settings.KruisePodReadinessGate && sets.length > 0 && callCondition(sets);
+  return [
+    ...where(
+      foreign.length > 0,
+      finding(
+        "ConditionUnknown",
+        about,
+        `matchConditions that are not ours decide too which pods are asked about: ${someOf(foreign)}`,
+        "see that they are true for every pod that a SidecarSet is meant for",
+      ),
+    ),
+    ...where(
+      !!could,
+      finding(
+        "EveryPodAsked",
+        about,
+        "API servers ask about every new pod, also where no SidecarSet is meant for it",
+        "sidecarset webhooks --from-cluster has them ask about fewer, and KEEP_REGISTRATION keeps that up to date",
+      ),
+    ),
+  ];
+}
+
+function staleFor({ metadata }: SidecarSet): Finding {
+  return finding(
+    "ConditionStale",
+    `SidecarSet ${metadata?.name}`,
+    "API servers do not ask about all of its pods: the condition of the registration was made before the SidecarSet, or before its selector",
+    "print it again with sidecarset webhooks --from-cluster and apply it, or set KEEP_REGISTRATION (docs/deploy-scale.md)",
   );
 }

@@ -14,13 +14,14 @@ import type { Summary } from "../../rollout/summary.ts";
 import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
-import { type Miss, missedRequirements } from "./missed-requirements.ts";
 import { whyUnasked } from "./registration.ts";
 import { note, ok, type Reason, type Step, stop, told, wait } from "./step.ts";
 import { tracePaused, traceTrouble } from "./trace-hold.ts";
 import {
   type InjectionFacts,
   isLeftAlone,
+  type Miss,
+  missedRequirements,
   traceInjection,
   traceNamespace,
   traceRevision,

@@ -1,7 +1,15 @@
 /** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
-import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
+import type {
+  ControllerRevision,
+  LabelSelector,
+  LabelSelectorRequirement,
+  Labels,
+  Namespace,
+  Pod,
+} from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECT_KEY, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { editDistance } from "../../../go/edit-distance.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { matches } from "../../injection/match/matches.ts";
@@ -14,7 +22,6 @@ import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice } from "../restart-advice.ts";
-import { missedRequirements } from "./missed-requirements.ts";
 import { type AskedFacts, traceRegistration, whyUnasked } from "./registration.ts";
 import { note, ok, type Reason, type Step, stop } from "./step.ts";
 import { nameOf } from "./trace-updated.ts";
@@ -235,4 +242,44 @@ function pinnedText({ spec }: SidecarSet, name: string): string {
   const share = typeof partition === "string" ? partition : "0%";
   const others = selector ? `, and all that updateStrategy.selector leaves out,` : "";
   return `${share} of new pods${others} get the revision ${name}, the others the newest (injectionStrategy.revision, policy Partial: the share is the partition's)`;
+}
+
+// Decides which requirements of a selector labels miss, and how narrowly.
+
+export interface Miss {
+  /** such as `app is web, wanted shop` */
+  readonly text: string;
+  /** a value that differs in a letter is nearer than one that has nothing in common with what is wanted (1), and that than none */
+  readonly distance: number;
+}
+
+const ABSENT = 2;
+
+/** In the order in which they are looked at: matchLabels, then matchExpressions. */
+export function missedRequirements(
+  { matchLabels, matchExpressions = [] }: LabelSelector,
+  labels: Labels = {},
+): readonly Miss[] {
+  const exact = Object.entries(matchLabels ?? {})
+    .filter(([key, value]) => labels[key] !== value)
+    .map(([key, value]) => miss(labels, key, value, [value]));
+  const others = matchExpressions
+    .filter((one) => selectorMatches({ matchExpressions: [one] }, labels) !== true)
+    .map((one) => miss(labels, one.key, wantedText(one), one.operator === "In" ? (one.values ?? []) : []));
+  return [...exact, ...others];
+}
+
+function wantedText({ operator, values }: LabelSelectorRequirement): string {
+  return values?.length ? `${operator} ${values.join(", ")}` : operator;
+}
+
+function miss(labels: Labels, key: string, wanted: string, values: readonly string[]): Miss {
+  const has = labels[key];
+  const shown = has === undefined ? "absent" : has || '""';
+  return { text: `${key} is ${shown}, wanted ${wanted}`, distance: distanceTo(has, values) };
+}
+
+function distanceTo(has: string | undefined, values: readonly string[]): number {
+  if (has === undefined) return ABSENT;
+  return Math.min(1, ...values.map((one) => editDistance(has, one) / Math.max(has.length, one.length, 1)));
 }

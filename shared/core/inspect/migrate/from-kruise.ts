@@ -6,15 +6,18 @@ import { isRunning } from "../check/others.ts";
 import {
   gatesOf,
   lackingKinds,
+  type Migration,
   type MigrationFacts,
+  type MigrationStep,
   OPTIONAL_ROLES,
   optionalKinds,
   protectedNamespaces,
+  quoted,
+  SAME,
   underWay,
   versionOf,
   type Workload,
 } from "./inventory.ts";
-import { type Migration, type MigrationStep, quoted, SAME } from "./migration.ts";
 
 /** `problems`: of SidecarSets that would not be accepted here as they are. */
 export function planFromKruise(facts: MigrationFacts, options: WebhookOptions, problems: readonly string[]): Migration {

@@ -4,8 +4,7 @@ import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { isRunning } from "../check/others.ts";
 import { foundIn } from "./from-kruise.ts";
-import { type MigrationFacts, reservedPods } from "./inventory.ts";
-import { type Migration, type MigrationStep, SAME } from "./migration.ts";
+import { type Migration, type MigrationFacts, type MigrationStep, reservedPods, SAME } from "./inventory.ts";
 
 export function planToKruise(facts: MigrationFacts): Migration {
   return {

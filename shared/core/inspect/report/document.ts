@@ -1,8 +1,8 @@
 /** Decides what every page has in common: one HTML file that asks for nothing else, and runs only our own script. */
 import { createHash } from "node:crypto";
 import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
+import { lengthOf, timeOf } from "./content.ts";
 import { type Html, html, verbatim } from "./html.ts";
-import { lengthOf, timeOf } from "./words.ts";
 
 // How the page looks: calm, on any width, in light and dark.
 

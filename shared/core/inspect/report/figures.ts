@@ -3,10 +3,10 @@
 import { counted } from "../../../go/counted.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { Batch } from "./batches.ts";
+import { lengthOf, STANDINGS, timeOf } from "./content.ts";
 import type { StandingCounts } from "./groups.ts";
 import { type Html, html } from "./html.ts";
 import type { Progress } from "./progress.ts";
-import { lengthOf, STANDINGS, timeOf } from "./words.ts";
 
 /** For the eye; the counts stand beside it as text. */
 export function bar(counts: StandingCounts, total: number): Html {

@@ -1,28 +1,25 @@
 /** Decides how a report reads as a page: the list of all SidecarSets, and what is said about each. */
 
-import type { NextBatch, ReportContent, SetDetail } from "./content.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import type { Step, Verdict } from "../explain/step.ts";
+import type { Batch } from "./batches.ts";
+import {
+  countOf,
+  type NextBatch,
+  type ReportContent,
+  roughLengthOf,
+  type SetDetail,
+  STANDINGS,
+  standingName,
+  timeOf,
+} from "./content.ts";
 import { document, type Frame, type Refresh } from "./document.ts";
 import { bar, curve } from "./figures.ts";
+import type { PodGroup } from "./groups.ts";
 import { type Html, html } from "./html.ts";
-import { withCommands } from "./pod-page.ts";
-import type { Standing } from "./pod-standing.ts";
+import type { PodStanding, Standing } from "./pod-standing.ts";
 import type { Reason } from "./reasons.ts";
-import {
-  batchesTable,
-  countsText,
-  eventsTable,
-  type LinkToPod,
-  MAX_PODS_SHOWN,
-  mark,
-  names,
-  nodesTable,
-  partly,
-  podsTable,
-  revisionsTable,
-  setsTable,
-  UNSEEN,
-} from "./tables.ts";
-import { countOf, STANDINGS, standingName } from "./words.ts";
+import type { SetRow } from "./rows.ts";
 
 export interface PageOptions {
   /** where the SidecarSets of the list are shown; absent: further down on the same page */
@@ -170,4 +167,186 @@ function eventsCard(detail: SetDetail): Html {
     return card("Events", html`<p class="muted">They cannot be read with these rights.</p>`);
   if (detail.events.length === 0) return card("Events", html`<p class="muted">None in the last while.</p>`);
   return card("Events", eventsTable(detail));
+}
+
+// Decides how the tables of the page read: three columns at most, so that they fit on a phone.
+
+/** More would make a page that no browser opens in a moment. */
+const MAX_PODS_SHOWN = 20_000;
+const NAMES_SHOWN = 3;
+/** Longer tables begin with so many rows, and the others are to be opened. */
+const ROWS_SHOWN = 10;
+
+/** A table of the first rows, and one of the others behind it. */
+function partly<Row>(rows: readonly Row[], noun: string, table: (some: readonly Row[], caption: string) => Html): Html {
+  const all = countOf(rows.length, noun);
+  if (rows.length <= ROWS_SHOWN) return table(rows, all);
+  const rest = rows.slice(ROWS_SHOWN);
+  const other = `The other ${rest.length}`;
+  return html`${table(rows.slice(0, ROWS_SHOWN), `${ROWS_SHOWN} of ${all}`)}
+<details class="more"><summary>${other}</summary>${table(rest, other)}</details>`;
+}
+
+/** The first few names, and the others to be opened. */
+function names(pods: readonly string[]): Html {
+  const rest = pods.slice(NAMES_SHOWN);
+  const first = pods.slice(0, NAMES_SHOWN).join(", ");
+  if (rest.length === 0) return html`<small>${first}</small>`;
+  return html`<small>${first}</small><details class="more"><summary>and ${rest.length} more</summary><small>${rest.join(", ")}</small></details>`;
+}
+
+function mark(standing: string): Html {
+  return html`<span class="mark ${standing}" aria-hidden="true"></span>`;
+}
+
+/** `now`: when they were read */
+function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
+  return html`<table class="sets"><caption>${countOf(sets.length, "SidecarSet")}: ${verdictCounts(sets)}</caption>
+<thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Updated</th></tr></thead>
+<tbody>${sets.map((row) => {
+    const { name, images, matched, updated, ready, verdict, since, reason } = row;
+    const age = since === undefined ? undefined : secondsBetween(since, now);
+    return html`<tr><th scope="row"><a href="${linkTo(name)}">${name}</a><small class="images">${images.join(", ")}</small></th>
+<td><strong class="state ${verdict ?? "unseen"}">${verdict === undefined ? UNSEEN : breakable(verdict)}</strong>${age !== undefined && html` <small class="since">for ${roughLengthOf(Math.max(0, age))}</small>`}<small class="clause">${reason}</small></td>
+<td>${updated} of ${matched}${bar(setBar(row), matched)}<small>${ready} ready</small></td></tr>`;
+  })}</tbody></table>`;
+}
+
+/** May break before each capital, where the column is narrow. */
+function breakable(word: string): Html {
+  return html`${word.split(/(?<=[a-z])(?=[A-Z])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
+}
+
+/** Updated pods that are not ready are drawn as failing where the state says that they fail. */
+function setBar({ updated, updatedReady, matched, verdict }: SetRow) {
+  const unready = Math.max(0, updated - updatedReady);
+  const isFailing = verdict === "Degraded" || verdict === "Halted" || verdict === "Blocked";
+  return {
+    updated: updated - unready,
+    ...(isFailing ? { failing: unready } : { down: unready }),
+    waiting: Math.max(0, matched - updated),
+  };
+}
+
+const UNSEEN = "not seen yet";
+
+/** In the order of the list. */
+function verdictCounts(sets: readonly SetRow[]): string {
+  return [...Map.groupBy(sets, ({ verdict }) => verdict ?? UNSEEN)]
+    .map(([verdict, group]) => `${group.length} ${verdict}`)
+    .join(", ");
+}
+
+function batchesTable(batches: readonly Batch[], caption: string, now: string): Html {
+  return html`<table><caption>${caption}, changed in place; newest first</caption>
+<thead><tr><th scope="col">Time</th><th scope="col">Pods</th><th scope="col" class="num">Ready</th></tr></thead>
+<tbody>${batches.map(({ at, pods, ready }) => {
+    return html`<tr><th scope="row" class="time">${timeOf(at, now)}</th><td>${countOf(pods.length, "pod")}${names(pods)}</td><td class="num">${ready}</td></tr>`;
+  })}</tbody></table>`;
+}
+
+function revisionsTable({ revisions, at: now }: SetDetail): Html {
+  return html`<table><caption>Newest first; the current one is marked</caption>
+<thead><tr><th scope="col">Revision</th><th scope="col">Images</th><th scope="col" class="num">Pods</th></tr></thead>
+<tbody>${revisions.map(({ revision, name, createdAt, customVersion, images, pods, isCurrent }) => {
+    return html`<tr${isCurrent && html` class="now" aria-current="true"`}><th scope="row">${revision}${isCurrent && " (current)"}${customVersion !== undefined && html` · ${customVersion}`}<small>${name}</small><small>${timeOf(createdAt, now)}</small></th>
+<td><ul>${images.map((image) => html`<li><code>${image}</code></li>`)}</ul></td><td class="num">${pods}</td></tr>`;
+  })}</tbody></table>`;
+}
+
+function eventsTable({ events = [], at: now }: SetDetail): Html {
+  return html`<table><caption>Newest first</caption>
+<thead><tr><th scope="col">Time</th><th scope="col">Event</th></tr></thead>
+<tbody>${events.map(({ at, reason, message, about, count, isWarning }) => {
+    return html`<tr><th scope="row" class="time">${timeOf(at, now)}</th><td>${isWarning && "Warning: "}${reason}${count > 1 && `, ${count} times`}<small>${about}: ${message}</small></td></tr>`;
+  })}</tbody></table>`;
+}
+
+function nodesTable(nodes: readonly PodGroup[], caption: string): Html {
+  return html`<table class="bars"><caption>${caption}</caption>
+<thead><tr><th scope="col">Node</th><th scope="col">Pods by state</th><th scope="col" class="num">Pods</th></tr></thead>
+<tbody>${nodes.map(({ name, counts, total }) => {
+    return html`<tr><th scope="row">${name || "no node yet"}</th><td>${bar(counts, total)}<small>${countsText(counts)}</small></td><td class="num">${total}</td></tr>`;
+  })}</tbody></table>`;
+}
+
+function countsText(counts: PodGroup["counts"]): string {
+  return STANDINGS.filter(([standing]) => counts[standing])
+    .map(([standing, name]) => `${counts[standing]} ${name.toLowerCase()}`)
+    .join(", ");
+}
+
+type LinkToPod = (pod: { readonly namespace: string; readonly name: string }) => string;
+
+interface PodsTable {
+  readonly now: string;
+  readonly linkToPod: LinkToPod | undefined;
+}
+
+function podsTable(pods: readonly PodStanding[], caption: string, { now, linkToPod }: PodsTable): Html {
+  return html`<table><caption>${caption}</caption>
+<thead><tr><th scope="col">Pod</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
+<tbody>${pods.map((pod) => {
+    const { name, node, standing, why, since } = pod;
+    const title = linkToPod === undefined ? name : html`<a href="${linkToPod(pod)}">${name}</a>`;
+    return html`<tr><th scope="row">${title}<small>${node || "no node yet"}</small></th><td>${mark(standing)}${standingName(standing)}${why !== "" && html`<small>${why}</small>`}</td><td>${timeOf(since, now)}</td></tr>`;
+  })}</tbody></table>`;
+}
+
+// Decides how the explanation of one pod reads as a page: every rule in the order in which it is looked at.
+
+export interface PodExplanation {
+  readonly sidecarSet: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+/** Mark, what it says to who cannot see it, and how grave it looks. */
+const MARKS: Readonly<Record<Verdict, readonly [string, string, string]>> = {
+  ok: ["✓", "nothing in the way", "fine"],
+  note: ["·", "good to know", "held"],
+  wait: ["…", "goes on by itself", "wait"],
+  stop: ["✗", "needs you to do something", "trouble"],
+};
+
+/** Pure. The whole document, as text. */
+export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "title">): string {
+  const { sidecarSet, namespace, name, steps } = explanation;
+  return document(
+    { ...frame, title: `${name} · ${sidecarSet}` },
+    html`<section class="set" aria-labelledby="pod"><h2 id="pod">${name}</h2>
+<p class="lead">Pod in the namespace ${namespace}, and the SidecarSet ${sidecarSet}.</p>
+<div class="cards"><section class="card wide"><h3>Why it is as it is</h3><ul class="reasons">${steps.map(
+      ({ verdict, reason, message, hint }) => {
+        const [mark, said, kind] = MARKS[verdict];
+        return html`<li class="why ${kind}"><strong><span role="img" aria-label="${said}">${mark}</span> ${reason}</strong><p>${message}.</p>${hint !== undefined && html`<p>To do: ${withCommands(hint)}</p>`}</li>`;
+      },
+    )}</ul></section></div></section>`,
+  );
+}
+
+// Which words of an advice are a command, so that readers can copy it and nothing else.
+
+/**
+ * Something quoted, which is somebody's text and no command; or a command, and what separates it from the words behind it.
+ * Punctuation ends a command, and so does a word that never is part of one.
+ */
+const QUOTED_OR_COMMAND =
+  /"(?:[^"\\]|\\.)*"|\b((?:kubectl|sidecarset) (?=[a-z-])(?:(?![,;] | [(#]| (?:or|says|shows|tells|makes|names|when) ).)+)(?:[,;] | # )?/g;
+
+/**
+ * The advice as a sentence, with each command of kubectl and sidecarset in a box of its own.
+ * @param advice in words of ours, because whatever looks like a command in it can be copied
+ */
+export function withCommands(advice: string): Html {
+  const parts: Html[] = [];
+  let from = 0;
+  for (const { 0: all, 1: command, index } of advice.matchAll(QUOTED_OR_COMMAND)) {
+    if (command === undefined) continue;
+    parts.push(html`${advice.slice(from, index)}<span class="cmd"><code>${command}</code></span>`);
+    from = index + all.length;
+  }
+  const rest = advice.slice(from);
+  return html`${parts}${rest}${rest !== "" && "."}`;
 }

@@ -18,12 +18,11 @@ import { type Summary, unavailableOf } from "../../rollout/summary.ts";
 import { traceTick } from "../explain/trace-tick.ts";
 import { batchesOf } from "./batches.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
-import { type EventObject, eventLines } from "./event-line.ts";
 import { byNeed, countStandings, groupPods } from "./groups.ts";
 import { podStanding } from "./pod-standing.ts";
 import { type Course, progressOf } from "./progress.ts";
 import { type Reason, reasonsOf, sentence } from "./reasons.ts";
-import { imagesOf, type RevisionRow, revisionRows } from "./revision-row.ts";
+import { type EventObject, eventLines, imagesOf, type RevisionRow, revisionRows } from "./rows.ts";
 
 export interface ReportSubject {
   readonly observation: Observation;

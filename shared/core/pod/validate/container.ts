@@ -12,9 +12,15 @@ import {
 } from "../../../go/field-error.ts";
 import { configKeyErrors, dnsLabelErrors, dnsSubdomainErrors, envNameErrors } from "../../../go/label-name.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
-import { validateLifecycle, validateReadinessProbe, validateSingleSuccessProbe } from "./handler.ts";
-import { validateNoBacksteps, validatePullPolicy } from "./path.ts";
-import { validateHostPorts, validatePorts } from "./port.ts";
+import {
+  validateHostPorts,
+  validateLifecycle,
+  validateNoBacksteps,
+  validatePorts,
+  validatePullPolicy,
+  validateReadinessProbe,
+  validateSingleSuccessProbe,
+} from "./handler.ts";
 import { validateResizePolicy, validateResources } from "./resources.ts";
 import { validateSecurityContext } from "./security-context.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "./volume-mount.ts";

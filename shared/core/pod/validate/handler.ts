@@ -1,9 +1,24 @@
 /** Decides whether probes and lifecycle hooks may be declared as they are. */
-import type { Handler, HttpGetAction, Lifecycle, Probe } from "../../../api/container.ts";
-import { type FieldError, forbidden, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
-import { headerNameErrors } from "../../../go/label-name.ts";
-import { numberOf, validateNonNegative } from "../../admission/integer.ts";
-import { validatePortReference } from "./port.ts";
+import type {
+  ContainerDetails,
+  ContainerPort,
+  Handler,
+  HttpGetAction,
+  Lifecycle,
+  Probe,
+} from "../../../api/container.ts";
+import type { IntOrString } from "../../../api/kubernetes.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  notSupported,
+  required,
+} from "../../../go/field-error.ts";
+import { headerNameErrors, portNameErrors } from "../../../go/label-name.ts";
+import { numberOf, validateNonNegative, validateRange } from "../../admission/integer.ts";
 
 /** The termination grace period of the pod that is tried out, in seconds. */
 const GRACE_PERIOD = 30;
@@ -100,4 +115,94 @@ export function validateLifecycle(lifecycle: Lifecycle | undefined, field: strin
     const handler = lifecycle?.[moment];
     return handler == null ? [] : validateHandler(handler, LIFECYCLE_ACTIONS, `${field}.${moment}`);
   });
+}
+
+// Decides whether a container's ports may be declared as they are.
+
+const PORT_RANGE: readonly [number, number] = [1, 65535];
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
+/** An action's port: a number, or the name of a container's port. */
+function validatePortReference(port: IntOrString | undefined, field: string): readonly FieldError[] {
+  return typeof port === "string"
+    ? invalidEach(field, port, portNameErrors(port))
+    : validateRange(port, field, PORT_RANGE);
+}
+
+function validateNames(ports: readonly ContainerPort[], field: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  return ports.flatMap(({ name = "" }, index) => {
+    if (name === "") return [];
+    const member = `${field}[${index}].name`;
+    const errors = portNameErrors(name);
+    if (errors.length > 0) return invalidEach(member, name, errors);
+    if (seen.has(name)) return [duplicate(member, name)];
+    seen.add(name);
+    return [];
+  });
+}
+
+function validateProtocol(protocol: string, field: string): readonly FieldError[] {
+  if (protocol === "") return [required(field)];
+  return PROTOCOLS.includes(protocol) ? [] : [notSupported(field, protocol, PROTOCOLS)];
+}
+
+function validatePort({ containerPort, hostPort, protocol }: ContainerPort, field: string): readonly FieldError[] {
+  return [
+    ...(containerPort
+      ? validateRange(containerPort, `${field}.containerPort`, PORT_RANGE)
+      : [required(`${field}.containerPort`)]),
+    ...(hostPort ? validateRange(hostPort, `${field}.hostPort`, PORT_RANGE) : []),
+    ...validateProtocol(protocol ?? "", `${field}.protocol`),
+  ];
+}
+
+export function validatePorts(ports: readonly ContainerPort[] | undefined, field: string): readonly FieldError[] {
+  const given = ports ?? [];
+  return [...validateNames(given, field), ...given.flatMap((port, index) => validatePort(port, `${field}[${index}]`))];
+}
+
+/** The containers run side by side: no two may want the same port of the host. */
+export function validateHostPorts(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  return containers.flatMap(({ ports }, container) =>
+    (ports ?? []).flatMap(({ protocol = "", hostIP = "", hostPort }, port) => {
+      if (!hostPort) return [];
+      const wanted = `${protocol}/${hostIP}/${hostPort}`;
+      if (seen.has(wanted)) return [duplicate(`${field}[${container}].ports[${port}].hostPort`, wanted)];
+      seen.add(wanted);
+      return [];
+    }),
+  );
+}
+
+// Decides whether a path may be used inside of a volume or a host.
+
+export function hasBacksteps(path: string): boolean {
+  return path.split("/").includes("..");
+}
+
+export function validateNoBacksteps(path: string, field: string): readonly FieldError[] {
+  return hasBacksteps(path) ? [invalid(field, path, "must not contain '..'")] : [];
+}
+
+/** Relative and never upwards. */
+export function validateDescendingPath(path: string, field: string): readonly FieldError[] {
+  const absolute = path.startsWith("/") ? [invalid(field, path, "must be a relative path")] : [];
+  return [...absolute, ...validateNoBacksteps(path, field)];
+}
+
+/** The same, and names that start with two dots are kept for the kubelet. */
+export function validateNonReservedPath(path: string, field: string): readonly FieldError[] {
+  const isReserved = path.startsWith("..") && !path.startsWith("../");
+  const reserved = isReserved ? [invalid(field, path, "must not start with '..'")] : [];
+  return [...validateDescendingPath(path, field), ...reserved];
+}
+
+/** Decides whether a text is an image pull policy. */
+const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
+
+export function validatePullPolicy(policy: string, field: string): readonly FieldError[] {
+  if (policy === "") return [required(field)];
+  return PULL_POLICIES.includes(policy) ? [] : [notSupported(field, policy, PULL_POLICIES)];
 }

@@ -22,7 +22,7 @@ import { fieldQuantity } from "../../../go/quantity/quantity.ts";
 import { numberOf } from "../../admission/integer.ts";
 import { validateLabelSelector } from "../../admission/selector.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
-import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath, validatePullPolicy } from "./path.ts";
+import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath, validatePullPolicy } from "./handler.ts";
 
 type Source<Name extends keyof VolumeSources> = NonNullable<VolumeSources[Name]>;
 

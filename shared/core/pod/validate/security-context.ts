@@ -3,7 +3,7 @@ import type { SecurityContext, SecurityProfile, WindowsOptions } from "../../../
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsSubdomainErrors } from "../../../go/label-name.ts";
 import { validateRange } from "../../admission/integer.ts";
-import { validateDescendingPath } from "./path.ts";
+import { validateDescendingPath } from "./handler.ts";
 
 const ID_RANGE: readonly [number, number] = [0, 2147483647];
 const PROC_MOUNTS = ["Default", "Unmasked"];

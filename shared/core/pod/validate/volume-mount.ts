@@ -3,7 +3,7 @@ import type { ContainerDetails, MountDetails } from "../../../api/container.ts";
 import type { VolumeDevice } from "../../../api/kubernetes.ts";
 import type { VolumeDetails } from "../../../api/volume-source.ts";
 import { type FieldError, forbidden, invalid, notFound, notSupported, required } from "../../../go/field-error.ts";
-import { hasBacksteps, validateDescendingPath } from "./path.ts";
+import { hasBacksteps, validateDescendingPath } from "./handler.ts";
 
 /** The pod's valid volumes by name. */
 export type VolumeTable = ReadonlyMap<string, VolumeDetails>;

@@ -1,16 +1,17 @@
 /** Decides what becomes of the pods of a rollout when a pass has written to them, and what is there when time goes on. */
 import type { Container, ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
-import { where } from "../../../go/sequence.ts";
+import { each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
+import { isPodReady } from "../../pod/is-ready.ts";
 import { uidOf } from "../../pod/pod-state.ts";
 import { alsoRefused, forbiddenPods, NONE_PASSED_OVER } from "../../refused-pods.ts";
 import type { DecideContext, Decision, Observation } from "../decide.ts";
+import { coverageBy, type DisruptionBudget } from "../rules/disruption-budgets/disruption-budget.ts";
 import { sceneOf, stateReader } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
 import { recordHash, recordWithoutImage, type UpgradeFacts } from "../upgrade/record-upgrade.ts";
 import type { PodWrite } from "./planned-step.ts";
-import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
 import { isStarting, patched, started, stopped } from "./simulated-kubelet.ts";
 import {
   ended,
@@ -199,4 +200,51 @@ function successorOf(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts): Pod
 
 function withImage(container: Container, wanted: SidecarContainer | undefined): Container {
   return wanted?.image === undefined ? container : { ...container, image: wanted.image };
+}
+
+// Decides what disruption budgets would say while a planned rollout takes pods down and has them back.
+
+/** What they say, given how the pods of the SidecarSet are then. Other pods stay as they were. */
+type BudgetsAhead = (pods: Sequence<Pod>) => readonly DisruptionBudget[];
+
+/**
+ * As their controller reckons: what is healthy beyond what has to be is allowed. A budget none of whose pods has changedBudgets
+ * says what it says now, for whatever reason. `pods`: as they are when the plan begins.
+ */
+function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequence<Pod>): BudgetsAhead {
+  if (budgets.length === 0) return () => budgets;
+  const before = new Map<string, Pod>();
+  each(pods, (pod) => before.set(uidOf(pod), pod));
+  const coverageOf = coverageBy(budgets);
+  return (now) => {
+    const changes = new Map<DisruptionBudget, Change>();
+    each(now, (pod) => {
+      const was = before.get(uidOf(pod)) ?? pod;
+      if (was !== pod) for (const budget of coverageOf(pod).budgets) note(changes, budget, was, pod);
+    });
+    return budgets.map((budget) => changedBudgets(budget, changes.get(budget)));
+  };
+}
+
+/** Of the pods of one budget. */
+interface Change {
+  healthy: number;
+  /** names of pods that were written to, and that it need not count as going down any more */
+  readonly through: Set<string>;
+}
+
+function note(changes: Map<DisruptionBudget, Change>, budget: DisruptionBudget, was: Pod, pod: Pod): void {
+  const change = changes.get(budget) ?? { healthy: 0, through: new Set() };
+  changes.set(budget, change);
+  const name = pod.metadata?.name ?? "";
+  const wasHealthy = isPodReady(was) && !budget.disrupted.has(name);
+  change.healthy += Number(isPodReady(pod)) - Number(wasHealthy);
+  change.through.add(name);
+}
+
+function changedBudgets(budget: DisruptionBudget, change: Change | undefined): DisruptionBudget {
+  if (change === undefined || !budget.isObserved) return budget;
+  const healthy = budget.healthy + change.healthy;
+  const disrupted = new Map([...budget.disrupted].filter(([name]) => !change.through.has(name)));
+  return { ...budget, healthy, allowed: Math.max(0, healthy - budget.desired), disrupted };
 }

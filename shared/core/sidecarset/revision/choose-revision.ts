@@ -4,7 +4,7 @@ import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../api/names.
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { quote } from "../../../go/field-error.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
-import { Refusal } from "../../admission/refusal.ts";
+import { Refusal } from "../../admission/admission.ts";
 import { compareRevisions } from "./compare-revisions.ts";
 import { restoreRevision } from "./restore-revision.ts";
 import { type RevisionWanted, wantedRevision } from "./wanted-revision.ts";

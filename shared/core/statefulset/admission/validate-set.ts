@@ -6,7 +6,6 @@ import type {
   StatefulSet,
   StatefulSetSpec,
 } from "../../../api/stateful-set.ts";
-import { atoiProblem } from "../../../go/atoi.ts";
 import {
   type FieldError,
   forbidden,
@@ -16,14 +15,14 @@ import {
   quote,
   required,
 } from "../../../go/field-error.ts";
-import { scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
+import { atoiProblem, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { dnsLabelErrors, labelValueErrors, percentErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { numberOf, validateNonNegative } from "../../admission/integer.ts";
 import { validateAnnotations, validateObjectMeta } from "../../admission/object-meta.ts";
 import { selectorProblem, validateLabelSelector, validateLabels } from "../../admission/selector.ts";
-import { validateDescendingPath } from "../../pod/validate/path.ts";
+import { validateDescendingPath } from "../../pod/validate/handler.ts";
 import { priorityProblem } from "../../sidecarset/validate/update-strategy.ts";
 import { hasReadinessGate } from "../in-place/update-pod.ts";
 import { rangeProblem } from "../pods/ordinals.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { setCondition, setReady } from "../../pod/conditions.ts";
+import { setCondition, setReady } from "../../pod/is-ready.ts";
 import { type Application, aliasesFor, applySpec, withAnnotation } from "./apply-spec.ts";
 import { type CalculateOptions, calculateSpec } from "./calculate-spec.ts";
 import { hasNextBatch, whyBatchNotCompleted } from "./update-completed.ts";

@@ -3,8 +3,8 @@ import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../api/stateful-set.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
-import { conditionOf, setCondition } from "../../pod/conditions.ts";
 import { failureOf } from "../../pod/container-failure.ts";
+import { conditionOf, setCondition } from "../../pod/is-ready.ts";
 import { running, stopped } from "../../rollout/plan/simulated-kubelet.ts";
 import { isFinished, isTerminating, withOpenGate } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";

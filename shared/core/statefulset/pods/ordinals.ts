@@ -1,7 +1,7 @@
 /** Decides which ordinals a set wants pods for. */
 import type { IntOrString } from "../../../api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../../api/stateful-set.ts";
-import { atoiProblem } from "../../../go/atoi.ts";
+import { atoiProblem } from "../../../go/int-or-percent.ts";
 import { StepFailed } from "../step.ts";
 
 export interface OrdinalRange {

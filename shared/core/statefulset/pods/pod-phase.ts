@@ -10,7 +10,7 @@ import {
 } from "../../../api/names.ts";
 import type { LifecycleHook, StatefulSet } from "../../../api/stateful-set.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { conditionOf, setCondition } from "../../pod/conditions.ts";
+import { conditionOf, setCondition } from "../../pod/is-ready.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 
 /** Of the revision that the pod was made from, or updated to. */
