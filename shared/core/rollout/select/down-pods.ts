@@ -1,4 +1,5 @@
 /** Decides which updated pods a rollout waits for, and what each of them waits for. */
+import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
