@@ -188,24 +188,25 @@ const told = ({ givenUp = 0 }: Pick<Notification, "givenUp">) => 1 + givenUp;
 
 test("every notification is taken, waits, or is counted as given up by one that is taken or waits", () => {
   const { below, isLucky } = seededChance(54);
+  const pick = <T>(chance: number, lucky: T, other: T): T => (isLucky(chance) ? lucky : other);
   let [written, taken, seconds] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000];
   let waiting: readonly Notification[] = [];
   const counted = () => waiting.reduce((sum, one) => sum + told(one), taken);
   for (let step = 0; step < 5_000; step++) {
-    seconds += below(10_000);
+    seconds += pick(0.05, 100_000, below(10_000));
     const now = new Date(seconds * 1_000).toISOString();
     const stored = () => ({
       metadata: { uid: "u", resourceVersion: `${step}` },
       spec: {},
       status: { notifications: waiting },
     });
-    const news = Array.from({ length: 1 + below(isLucky(0.1) ? 30 : 2) }, () => NEWS);
+    const news = Array.from({ length: below(pick(0.1, 30, 3)) }, () => NEWS);
     written += news.length;
-    waiting = withNews(stored(), {}, news, now).notifications ?? [];
+    waiting = withNews(stored(), {}, news, now).notifications ?? waiting;
     expect(counted()).toBe(written);
     waiting = (claimed(stored(), now) ?? []).map(({ claimedAt: _, ...one }) => one);
     expect(counted()).toBe(written);
-    const left = withoutTaken(stored(), isLucky(0.3) ? (waiting[0]?.id ?? "") : "") ?? waiting;
+    const left = withoutTaken(stored(), pick(0.3, waiting[0]?.id, undefined) ?? "") ?? waiting;
     taken += waiting.slice(0, waiting.length - left.length).reduce((sum, one) => sum + told(one), 0);
     waiting = left;
   }

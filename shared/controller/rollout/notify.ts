@@ -66,7 +66,7 @@ function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
   const before = claim?.sidecarSet.status?.notifications?.length ?? 0;
   const count = before - (claim?.waiting.length ?? before);
   if (count > 0)
-    tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up, because nobody took them for a day`;
+    tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up after a day in which no receiver took any`;
 }
 
 /** True: it was taken, or nobody is to be told, so that the next one may follow. */

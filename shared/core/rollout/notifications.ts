@@ -12,7 +12,7 @@ export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
   readonly cause?: string;
 }
 
-/** More notifications than these do not wait: the oldest are given up, and so is what nobody took for a day. */
+/** More notifications than these do not wait: the oldest are given up, and so is what nobody took for a day. The newest waits on. */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
 /** A pass that claimed notifications and then died: another one sends them after this time. */
@@ -68,10 +68,11 @@ export function withoutTaken({ status }: SidecarSet, id: string): readonly Notif
 
 /** The next notification says how many earlier ones were given up. */
 function bounded(waiting: readonly Notification[], now: string): readonly Notification[] {
-  const young = waiting.filter(({ at }) => (secondsBetween(at, now) ?? 0) <= LONGEST_SECONDS).slice(-MOST_WAITING);
-  const [first, ...others] = young;
-  const old = waiting.slice(0, waiting.length - young.length);
-  if (first === undefined || old.length === 0) return young;
+  const isYoung = ({ at }: Notification) => (secondsBetween(at, now) ?? 0) <= LONGEST_SECONDS;
+  const kept = waiting.filter((one, place) => isYoung(one) || place === waiting.length - 1).slice(-MOST_WAITING);
+  const [first, ...others] = kept;
+  const old = waiting.slice(0, waiting.length - kept.length);
+  if (first === undefined || old.length === 0) return kept;
   const givenUp = old.reduce((sum, { givenUp: before = 0 }) => sum + 1 + before, first.givenUp ?? 0);
   return [{ ...first, givenUp }, ...others];
 }
