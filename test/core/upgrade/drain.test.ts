@@ -250,14 +250,15 @@ test("a drain that a gate held up begins when it is written", () => {
   expect(update && drainNow(update, setOf(), later)).toBe(update);
 });
 
-test("the plan has the drain as a step of its own, and the time that it takes", () => {
+test("the plan has the drain as a step of its own, with the time that it takes, and counts a drained pod once", () => {
   const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf(), pods: [old("a"), old("b")] };
   const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
-  expect(plan.steps.map(({ atSeconds, purpose, pods }) => [atSeconds, purpose, pods[0]?.name])).toEqual([
-    [0, "drain", "a"],
-    [10, "upgrade", "a"],
-    [15, "drain", "b"],
-    [25, "upgrade", "b"],
+  const told = plan.steps.map(({ atSeconds, purpose, pods, down }) => [atSeconds, purpose, pods[0]?.name, down]);
+  expect(told).toEqual([
+    [0, "drain", "a", 1],
+    [10, "upgrade", "a", 1],
+    [15, "drain", "b", 1],
+    [25, "upgrade", "b", 1],
   ]);
   expect([plan.seconds, plan.isComplete, plan.drain]).toEqual([30, true, { seconds: 10, undrained: 0 }]);
   const bare = { ...observation, pods: [old("a"), podOf({ name: "b" })] };

@@ -19,6 +19,7 @@ import {
   type RolloutPlan,
   restartedPods,
   stepOf,
+  usingBudget,
   writesOf,
 } from "./planned-step.ts";
 import { begun, restartsOf } from "./simulated-restarts.ts";
@@ -49,10 +50,11 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   for (let isMoving = true; isMoving && steps.length + moments < maxSteps; ) {
     const writes = writesOf(decision);
     const restarts = restartsOf(decision);
+    const counted = countedBefore(simulation, decision, options);
     const written = write(simulation, decision, writes, options);
     simulation = roll({ ...written, ...begun(written, restarts) }, decision, options);
     for (const together of stepsIn(writes, restarts.length))
-      steps.push(stepAt(simulation, decision, options, together));
+      steps.push(stepAt(simulation, decision, options, { writes: together, counted }));
     if (writes.length + restarts.length === 0) moments += Math.min(1, simulation.rolling.size);
     const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || writes.length + restarts.length > 0;
@@ -81,13 +83,23 @@ function stepAt(
   { observation, atSeconds }: Simulation,
   decision: Decision,
   options: PlanOptions,
-  writes: readonly PodWrite[],
+  before: { readonly writes: readonly PodWrite[]; readonly counted: ReadonlySet<string> },
 ): PlannedStep {
   const restarts = restartsOf(decision).map(({ workload }) => workload);
-  const done = { writes, restarts, pods: restartedPods(observation.pods, restarts) };
+  const done = { ...before, restarts, pods: restartedPods(observation.pods, restarts) };
   const step = stepOf(atSeconds, done, decision, downNow(observation, options));
   const namespaces = step.pods.map(({ namespace }) => namespace);
   return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
+}
+
+/** uids of pods that are down, or drained, before the decision is carried out: their next write takes down no other pod. */
+function countedBefore(
+  { observation, atSeconds }: Simulation,
+  { summary }: Decision,
+  options: PlanOptions,
+): ReadonlySet<string> {
+  if (summary.used === 0) return new Set();
+  return usingBudget(observation, { ...options, now: addSeconds(options.now, atSeconds) ?? options.now });
 }
 
 function drainAhead(observation: Observation, options: PlanOptions): Pick<RolloutPlan, "drain"> {

@@ -4,9 +4,10 @@ import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ImageChange, PodPurpose, Restarted } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
+import { uidOf } from "../../pod/pod-state.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import type { DrainsAhead } from "../rules/drain/drain.ts";
-import { usedBudget } from "../select/budget.ts";
+import { usedBudget, usesBudget } from "../select/budget.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
 import { type Summary, unavailableOf } from "../summary.ts";
@@ -82,6 +83,8 @@ export function writesOf({ actions }: Decided): readonly PodWrite[] {
 
 interface Done {
   readonly writes: readonly PodWrite[];
+  /** uids of pods that used the budget before, such as drained ones */
+  readonly counted: ReadonlySet<string>;
   readonly restarts: readonly Restarted[];
   /** of the workloads that are restarted */
   readonly pods: readonly PlannedPod[];
@@ -89,20 +92,24 @@ interface Done {
 
 export function stepOf(
   atSeconds: number,
-  { writes, restarts, pods: recreated }: Done,
+  { writes, counted, restarts, pods: recreated }: Done,
   { summary }: Decided,
   down: DownNow,
 ): PlannedStep {
   const { updated, maxUnavailable } = summary;
   // What is reserved counts too, and what changes its resources.
-  const unavailable = Math.max(
-    unavailableOf(summary) + writes.filter(({ usesBudget }) => usesBudget).length,
-    down.counted,
-  );
+  const taken = writes.filter(({ usesBudget, pod }) => usesBudget && !counted.has(pod.uid));
+  const unavailable = Math.max(unavailableOf(summary) + taken.length, down.counted);
   const pods = [...writes.map(plannedPod), ...recreated];
   const counts = { updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
   const restarted = restarts.length > 0 ? { restarts: restarts.map(keyOfWorkload) } : {};
   return { atSeconds, purpose: purposeOf(writes[0]), pods, ...counts, ...restarted };
+}
+
+/** uids of pods that use the budget. */
+export function usingBudget(observed: Observed, context: Parameters<typeof sceneOf>[1]): ReadonlySet<string> {
+  const { states, budgetUse } = sceneOf(observed, context);
+  return new Set(where(states, (state) => usesBudget(state, budgetUse)).map(({ pod }) => uidOf(pod)));
 }
 
 /** All pods of these workloads, in the order of their list. */
