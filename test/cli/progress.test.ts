@@ -32,6 +32,8 @@ const STRICT = { settings: { ...CONTEXT.settings, StrictMaxUnavailable: true } }
 
 it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
   ["every pod that uses the budget has failed", true, [LOST, LOST_TOO, oldPod("a")], {}],
+  ["every pod is updated, and those that are not ready have failed", true, [LOST, updatedPod(SET, { name: "a" })], {}],
+  ["every pod is updated, and one is starting", false, [LOST, down("new", "ContainerCreating")], {}],
   ["one pod that uses the budget is starting", false, [LOST, down("new", "ContainerCreating"), oldPod("a")], {}],
   ["the budget has room and other pods wait", false, [LOST, oldPod("a"), oldPod("b")], {}],
   ["a pass is writing to a waiting pod", false, [LOST, oldPod("a"), oldPod("b")], { reserved: reservedFor(["uid-a"]) }],
@@ -50,6 +52,13 @@ it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
 ])("when %s, isStopped is %s", (_title, isStopped, pods, given) => {
   const own = { pods, revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT, ...given };
   expect(progressOf(SET, own).isStopped === true).toBe(isStopped);
+});
+
+it("a watch behind a partition ends when the updated pods have failed", () => {
+  const held = { ...SET, spec: { ...SET.spec, updateStrategy: { maxUnavailable: 2, partition: 1 } } };
+  const own = { revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT };
+  expect(progressOf(held, { ...own, pods: [LOST, oldPod("a")] }).isStopped).toBe(true);
+  expect(progressOf(held, { ...own, pods: [down("new", "ErrImagePull"), oldPod("a")] }).isStopped).toBeUndefined();
 });
 
 /** Says that each updated pod was ready so many seconds after its update. */

@@ -47,9 +47,11 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 /** Leaves out the time that the rest takes, which costs many times as much. */
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
-  const { summary, undo } = asLastAnswered(observation, decide(observation, facts), facts.now);
+  const { summary, undo, failing } = asLastAnswered(observation, decide(observation, facts), facts.now);
   const { waitsForPods, isEnd } = EFFECTS[summary.hold];
-  const isLost = waitsForPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
+  // While something else goes on by itself, more may come of it than these pods.
+  const isLeftToPods = waitsForPods || (failing.length > 0 && severityOf(summary) !== "wait");
+  const isLost = isLeftToPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
   const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;
   if (isTrouble && undo !== undefined) return { summary, isUndone: true };
   return isLost || isTrouble ? { summary, isStopped: true } : { summary };
