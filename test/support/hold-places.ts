@@ -164,6 +164,7 @@ const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   disruptionBudget: "a pod",
   evictionRefused: "no pod",
   restart: "no pod",
+  leftAlone: "a pod",
   inFlight: "a pod",
   notSelected: "a pod",
   nothingWaits: "a pod",

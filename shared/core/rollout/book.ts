@@ -5,7 +5,7 @@ import type { HoldCause } from "./causes.ts";
 import { undoHint } from "./history/outcomes.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import { isRestarting, isStill, waitsForOthers } from "./hold-effects.ts";
-import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
+import { type Counted, failingText, type HoldWords, leftAloneText, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
 import { DISRUPTION_BUDGET_WORDS } from "./rules/disruption-budgets/disruption-words.ts";
@@ -28,11 +28,6 @@ function usedText(held: Counted): string {
   const drained = count === undefined ? "" : `, ${count} drained for others`;
   return `${unavailableOf(held)} unavailable of at most ${maxUnavailable}${drained}`;
 }
-
-/** The cause of a pod that is left alone. */
-export const LEFT_ALONE = "UpdateRefused" as const satisfies HoldCause;
-/** Pods wait, none of them for a reason that is counted: each was left alone. */
-const areLeftAlone = ({ waiting, notUpgradable }: Counted) => waiting > 0 && notUpgradable === 0;
 
 export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   paused: {
@@ -154,6 +149,21 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   disruptionBudget: DISRUPTION_BUDGET_WORDS,
   evictionRefused: EVICTION_REFUSED_WORDS,
   restart: RESTART_WORDS,
+  leftAlone: {
+    isToldWithPods: true,
+    cause: "UpdateRefused",
+    isExplainedApart: true,
+    severity: "trouble",
+    reason: "UpdateRefused",
+    verdict: "Blocked",
+    blocked: {
+      reason: "UpdateRefused",
+      text: (held) => (isMoving(held) ? undefined : leftAloneText(held)),
+      warning: leftAloneText,
+    },
+    clause: leftAloneText,
+    next: () => "fix that, or recreate them",
+  },
   inFlight: {
     isToldWithPods: true,
     applies: ({ inFlight }) => inFlight > 0,
@@ -180,7 +190,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   nothingWaits: {
     isToldWithPods: true,
-    cause: (held) => (areLeftAlone(held) ? LEFT_ALONE : "NotUpgradable"),
+    cause: "NotUpgradable",
     isExplainedApart: true,
     severity: "trouble",
     reason: "NothingToUpgrade",

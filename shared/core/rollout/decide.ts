@@ -350,6 +350,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["ownerBudget", ({ selection }) => selection.crowded.length > 0],
   ["disruptionBudget", ({ selection }) => selection.held.length > 0],
   ["evictionRefused", ({ keptBack }, isNoneSelected) => isNoneSelected && keptBack > 0],
+  ["leftAlone", ({ leftAlone }, isNoneSelected) => isNoneSelected && leftAlone > 0],
   ["inFlight", ({ selection }, isNoneSelected) => isNoneSelected && selection.inFlight > 0],
   ["wave", ({ selection }) => selection.ofLaterWaves > 0],
   ["notSelected", ({ selection }, isNoneSelected) => isNoneSelected && selection.notSelected > 0],

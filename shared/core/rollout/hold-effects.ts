@@ -70,6 +70,7 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   evictionRefused: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
   // What a workload says of its restart comes after its last pod.
   restart: { follow: "pods", stopsEvictions: false, endsIn: NEVER, changesUnseen: isRestarting },
+  leftAlone: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "anyRestart" },
   inFlight: { follow: "wait", stopsEvictions: false, endsIn: NEVER, yieldsTo: "anyRestart" },
   notSelected: { follow: "pods", stopsEvictions: false, endsIn: NEVER, keepsRelease: true, yieldsTo: "anyRestart" },
   nothingWaits: { follow: "pods", stopsEvictions: false, endsIn: NEVER, isEnd: true, yieldsTo: "anyRestart" },

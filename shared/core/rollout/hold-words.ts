@@ -66,6 +66,13 @@ export function isStuckBy(held: Counted, hold: Hold, failing: readonly FailingPo
   return held.hold === hold && held.selected === 0 && (held.used === 0 || failing.length > 0);
 }
 
+/** Pods that cannot be handled, and why the first of them cannot. */
+export function leftAloneText({ problems }: Pick<Summary, "problems">): string {
+  const [first] = problems;
+  const such = first ? `, such as ${first.namespace}/${first.name}: ${first.message}` : "";
+  return `${counted(problems.length, "pod is", "pods are")} left alone${such}`;
+}
+
 const FAILING_NAMED = 3;
 
 /** A few of the failing pods by name, and how many more there are. */

@@ -52,6 +52,8 @@ export const HOLDS = [
   "evictionRefused",
   /** workloads are being restarted, or wait for that, or cannot be */
   "restart",
+  /** every pod whose turn it is cannot be handled, so passes leave it alone */
+  "leftAlone",
   /** the old pods still carry out an older release */
   "inFlight",
   /** `updateStrategy.selector` leaves old pods out */

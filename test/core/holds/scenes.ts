@@ -114,13 +114,15 @@ function proving(): HoldScene {
 }
 
 const LACKING = { withoutImage: "other" };
-const LEAVING_ALONE: SidecarSet = {
-  ...setOf(),
-  spec: {
-    ...setOf().spec,
-    patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }],
-  },
+const leavingAlone = (updateStrategy: UpdateStrategy = {}): SidecarSet => {
+  const set = setOf(updateStrategy);
+  return {
+    ...set,
+    spec: { ...set.spec, patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] },
+  };
 };
+/** Its annotation is no JSON, and cannot be merged. */
+const unmergeable = (facts: PodFacts = {}) => old({ annotations: { note: "{}" }, ...facts });
 /** Unchanged since it was created. */
 const replacing = (words: string): SidecarSet => {
   const set = annotated("replace", words);
@@ -277,8 +279,25 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(blockedBy("EvictionRefused", "1 pod waits", replacing("NotUpgradable")), [owned(old(LACKING), "ReplicaSet")]),
   ],
   restart: [restarting("a"), restarting()],
+  leftAlone: [
+    scene(leavingAlone(), [unmergeable()]),
+    // Beside what would hold the rollout otherwise.
+    scene(leavingAlone({ partition: 1 }), [unmergeable(), unmergeable({ name: "q" })]),
+    scene(leavingAlone({ selector: { matchLabels: { tier: "a" } } }), [
+      unmergeable({ labels: { ...LABELS, tier: "a" } }),
+      old({ name: "q" }),
+    ]),
+    scene(leavingAlone(), [unmergeable({ name: "q" }), old(LACKING)]),
+    scene(leavingAlone(), [unmergeable({ name: "q" }), late()]),
+    scene(annotated("waves", [DEV], leavingAlone()), [inDev(unmergeable()), old({ name: "q" })], {
+      namespaceLabels: new Map([["dev", { stage: "dev" }]]),
+    }),
+    // Updated pods come back beside it.
+    scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), down()]),
+    scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), failing()]),
+  ],
   inFlight: [scene(setOf(), [late()])],
   notSelected: [scene(setOf({ selector: { matchLabels: { canary: "yes" } } }), [old()])],
-  nothingWaits: [scene(setOf(), [old(LACKING)]), scene(LEAVING_ALONE, [old({ annotations: { note: "{}" } })])],
+  nothingWaits: [scene(setOf(), [old(LACKING)])],
   none: [scene(setOf(), [old()])],
 };

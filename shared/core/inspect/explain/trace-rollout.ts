@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isHeldElsewhere } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { BOOK, holdsIn, LEFT_ALONE } from "../../rollout/book.ts";
+import { BOOK, holdsIn } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/outcomes.ts";
@@ -88,7 +88,6 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
   const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
   const { batch } = EFFECTS[hold];
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
-  const [problem] = problems;
   return [
     ...(notUpgradable > 0
       ? [
@@ -99,15 +98,7 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
           ),
         ]
       : []),
-    ...(problem
-      ? [
-          stop(
-            LEFT_ALONE,
-            `${counted(problems.length, "pod is", "pods are")} left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
-            "fix that, or recreate them",
-          ),
-        ]
-      : []),
+    ...(problems.length > 0 ? [held("leftAlone", summary, "")] : []),
     ...(batch === "asked" || (selected > 0 && batch !== "later")
       ? [
           traceNext(

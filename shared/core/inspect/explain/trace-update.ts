@@ -15,7 +15,6 @@ import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { unreadableState } from "../../pod/update-state.ts";
 import { refusedText } from "../../refused-pods.ts";
-import { LEFT_ALONE } from "../../rollout/book.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { heldBy } from "../../rollout/rules/checks/check-records.ts";
 import { isDrainable } from "../../rollout/rules/drain/drain.ts";
@@ -195,11 +194,9 @@ function traceOwn(
   const withNatives = settings.NativeSidecarInPlaceUpdate;
   const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "", withNatives });
   if (plan.kind === "planned") return undefined;
-  return stop(
-    LEFT_ALONE,
-    `the pod is left alone: ${plan.message}`,
-    `fix that, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
-  );
+  return told("leftAlone", `the pod is left alone: ${plan.message}`, {
+    hint: `fix that, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
+  });
 }
 
 interface Turn {

@@ -1,7 +1,7 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
-import { BOOK, holdsIn, LEFT_ALONE, wordsOf } from "../../rollout/book.ts";
+import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
 import { undoHint } from "../../rollout/history/outcomes.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted, Severity } from "../../rollout/hold-words.ts";
@@ -66,17 +66,12 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
             `undo the change, or ${renewal(fixed, sidecarSet, "newest")}`,
           ],
     ),
-    ...(problems.length === 0
-      ? []
-      : [
-          {
-            reason: LEFT_ALONE,
-            kind: "trouble" as const,
-            title: `${count(problems.length, "pod")} left alone`,
-            text: "What they carry cannot be handled. The others are not held up by them.",
-            pods: problems.map(({ namespace, name, message }) => ({ name: `${namespace}/${name}`, why: message })),
-          },
-        ]),
+    ...reason(
+      markOf("leftAlone"),
+      problems.map(({ message, ...pod }) => ({ ...pod, why: message })),
+      `${count(problems.length, "pod")} left alone`,
+      ["What they carry cannot be handled. The others are not held up by them."],
+    ),
   ];
 }
 
@@ -168,7 +163,7 @@ function ofStanding(pods: readonly PodStanding[], wanted: Standing): readonly Po
 
 function reason(
   [name, kind]: Mark,
-  pods: readonly PodStanding[],
+  pods: readonly Pick<PodStanding, "namespace" | "name" | "why">[],
   title: string,
   [text, next]: readonly [string, string?],
 ): readonly Reason[] {

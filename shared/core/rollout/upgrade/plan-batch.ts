@@ -37,6 +37,8 @@ export interface Batch {
   readonly passedOver: number;
   /** all that use the budget are among these: resizes that have begun, and are refused now */
   readonly areUsersRefused: boolean;
+  /** how many pods, their turn come, cannot be handled */
+  readonly leftAlone: number;
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
@@ -214,6 +216,7 @@ export function planBatch(
     passedOver: withoutTurn.size,
     areUsersRefused: areAllUsers(withoutTurn, pods, budgetUse, selection.used),
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
+    leftAlone: refused.length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
   };
 }
