@@ -149,6 +149,16 @@ test.each<[string, UpdateStrategy]>([
   expect(blocked).toBe(`nothing is in the way but what was asked for: ${why}`);
 });
 
+test.each<[string, Pod]>([
+  ["no other pod can be upgraded now", podOf({ name: "a", withoutImage: "other" })],
+  [
+    "every pod is updated, and 1 pod is not ready: default/a (the pod is not ready)",
+    podOf({ name: "a", hash: NEW_HASH, image: "reg/sc:v3", isReady: false, statuses: statuses("reg/sc:v3", "v3") }),
+  ],
+])("the condition Blocked does not say that nothing keeps the rollout, but: %s", (why, pod) => {
+  expect(look([pod, done("b")]).blocked).toBe(why);
+});
+
 describe("pods that only recreating updates:", () => {
   const reshaped = podOf({ name: "a", withoutImage: "other" });
   test.each<[string, UpdateStrategy]>([

@@ -132,10 +132,16 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (summary.trouble) return no("Refused", summary.trouble.text);
   const { severity, sentence } = wordsOf(summary.hold, held, "");
   if (severity === "held") return no("NotBlocked", `nothing is in the way but what was asked for: ${sentence}`);
-  return no(
-    "NotBlocked",
-    severity === "wait" ? waitingText(sentence, summary) : "nothing keeps the rollout from going on",
-  );
+  if (severity === "trouble") return no("NotBlocked", sentence);
+  return no("NotBlocked", severity === "wait" ? waitingText(sentence, summary) : unhinderedText(summary));
+}
+
+/** A rollout that has nothing left to update may still wait for its pods. */
+function unhinderedText({ hold, updated, updatedReady, down }: Summary): string {
+  const late = updated - updatedReady;
+  if (BOOK[hold].reason !== "Finished" || late <= 0) return "nothing keeps the rollout from going on";
+  const names = down.length > 0 ? `: ${failingText(down)}` : "";
+  return `every pod is updated, and ${counted(late, "pod is", "pods are")} not ready${names}`;
 }
 
 /** Whether that ends by itself is not known: pods may never become ready. */
