@@ -6,9 +6,10 @@ import { compareUtf8 } from "../../go/json/go-json.ts";
 import { type Sequence, where } from "../../go/sequence.ts";
 import { type ContainerFailure, failureOf, failureText } from "./container-failure.ts";
 import { isSameImage } from "./image-alias.ts";
+import { nativeSidecars } from "./native-sidecars.ts";
 import { parseUpgradeRecords } from "./pod-records.ts";
 import type { PodState } from "./pod-state.ts";
-import { isHotUpgrade } from "./sidecar-containers.ts";
+import { isHotUpgrade, sidecarContainerNames } from "./sidecar-containers.ts";
 import { unreadableState } from "./update-state.ts";
 
 export interface FailingPod {
@@ -16,8 +17,8 @@ export interface FailingPod {
   readonly name: string;
   /** such as `agent: ImagePullBackOff` */
   readonly why: string;
-  /** true: only a record in its annotations is at fault, so that no other release would help; absent: a container fails */
-  readonly isRecord?: true;
+  /** what is at fault where no other release would help: a record in its annotations, or a container or an image that is not the SidecarSet's */
+  readonly fault?: "record" | "foreign";
   /** RFC3339: when it was given the latest sidecars; absent: not known */
   readonly updatedAt?: string;
 }
@@ -34,13 +35,37 @@ export function failingPods(sidecarSet: SidecarSet, states: Sequence<PodState>):
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
 }
 
-function failureIn(state: PodState, sidecarSet: SidecarSet): Pick<FailingPod, "why" | "isRecord"> | undefined {
-  const { pod, isConsistent } = state;
-  const failure = failureOf(pod);
-  if (failure !== undefined) return { why: failureWords(failure, state, sidecarSet) };
-  const why = isConsistent ? undefined : unreadableState(pod);
-  return why === undefined ? undefined : { why, isRecord: true };
+/** Names, in a pod, of the containers that the SidecarSet brings. */
+export function ownContainers(sidecarSet: SidecarSet): ReadonlySet<string> {
+  return new Set([...sidecarContainerNames(sidecarSet), ...nativeSidecars(sidecarSet).map(({ name }) => name)]);
 }
+
+/** The containers of the SidecarSet first. */
+function failureIn(state: PodState, sidecarSet: SidecarSet): Pick<FailingPod, "why" | "fault"> | undefined {
+  const { pod, isConsistent } = state;
+  const own = ownContainers(sidecarSet);
+  const failure = failureOf(pod, own) ?? failureOf(pod);
+  if (failure !== undefined) {
+    const isForeign = !own.has(failure.container) || hasOtherImage(pod, sidecarSet, failure.container);
+    return { why: failureWords(failure, state, sidecarSet), ...(isForeign ? { fault: "foreign" } : {}) };
+  }
+  const why = isConsistent ? undefined : unreadableState(pod);
+  return why === undefined ? undefined : { why, fault: "record" };
+}
+
+/** True: an earlier release may help. */
+export function isOfRelease(failing: readonly FailingPod[]): boolean {
+  return failing.some(({ fault }) => fault === undefined);
+}
+
+/** What to do about a failure of `fault` "foreign": no release of the SidecarSet changes it. */
+export function foreignHint(why: string, name: string): string {
+  const [container] = why.split(": ");
+  if (why.endsWith(OTHER_IMAGE)) return `correct the image of ${container} in the pod: somebody else changed it`;
+  return `correct ${container} where it comes from: it is no container of SidecarSet ${name}`;
+}
+
+const OTHER_IMAGE = " of an image that is not the SidecarSet's";
 
 /** A pod that has the latest sidecars by its records may have another image. */
 export function failureWords(
@@ -49,7 +74,7 @@ export function failureWords(
   sidecarSet: SidecarSet,
 ): string {
   const isForeign = isUpdated && hasOtherImage(pod, sidecarSet, failure.container);
-  return isForeign ? `${failureText(failure)} of an image that is not the SidecarSet's` : failureText(failure);
+  return isForeign ? failureText(failure) + OTHER_IMAGE : failureText(failure);
 }
 
 /** True for a sidecar whose image somebody else has changed since: what becomes of it says nothing of the release. */

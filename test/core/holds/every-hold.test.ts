@@ -3,12 +3,23 @@ import { describe, expect, test } from "vitest";
 import { logReport } from "../../../functions/lambda/rollout.ts";
 import { logFilters } from "../../../infra/aws/log-filters.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
+import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
+import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { CAUSES } from "../../../shared/core/rollout/causes.ts";
 import { HOLDS, type Hold } from "../../../shared/core/rollout/hold.ts";
 import { createLog } from "../../../shared/log.ts";
 import { type HoldScene, type Judged, judged, PLACES, passOf } from "../../support/hold-places.ts";
 import { countedBy } from "../../support/metric-filter.ts";
-import { NOW } from "../../support/rollout-fixture.ts";
+import {
+  CONTEXT,
+  NEW_HASH,
+  NOW,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+  takenDown,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
 import { HOLD_SCENES } from "./scenes.ts";
 
 const SCENES = HOLDS.flatMap((hold) =>
@@ -47,4 +58,29 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
     const { AttentionFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
     expect(countedBy(AttentionFilter, lines)).toBe(Number(isTrouble));
   });
+});
+
+test("no place advises another release of a SidecarSet where a container of others fails", () => {
+  const labels = { app: "web" };
+  const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };
+  const pod = takenDown(podOf({ name: "p", labels, hash: NEW_HASH, image: "reg/sc:v2", isReady: false }));
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "main" ? { ...status, ready: false, state: { waiting: { reason: "ImagePullBackOff" } } } : status,
+  );
+  const foreign = { ...pod, status: { ...pod.status, containerStatuses } };
+  const observation = { ...UNTOUCHED, revisions: [], sidecarSet: set, pods: [foreign, podOf({ name: "q", labels })] };
+  const { sidecarSet, facts, page, decision } = { ...observation, ...judged({ observation, context: CONTEXT }) };
+  const hint = "correct main where it comes from: it is no container of SidecarSet ss";
+  const ofBroken = ({ reason }: { readonly reason: string }) =>
+    /BudgetUsed|ContainerFailing|ImagePullError/.test(reason);
+  expect(explainSidecarSet(sidecarSet, facts).find(ofBroken)?.hint).toBe(hint);
+  expect(explainPod(foreign, sidecarSet, facts).find(ofBroken)?.hint).toBe(hint);
+  expect(page().reasons.find(({ reason }) => reason === "ContainerFailing")?.next).toBe(hint);
+  const said = JSON.stringify([
+    explainSidecarSet(sidecarSet, facts),
+    page().reasons,
+    checkBlocked(sidecarSet, decision),
+  ]);
+  expect(said).toContain("main: ImagePullBackOff");
+  expect(said).not.toMatch(/sidecarset (undo|set image)|set another image/);
 });

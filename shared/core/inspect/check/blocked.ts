@@ -2,6 +2,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
+import { isOfRelease } from "../../pod/failing-pods.ts";
 import { BOOK, endOf, holdOfBlocked, holdsIn, saidBy, wordsOf } from "../../rollout/book.ts";
 import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { Decision } from "../../rollout/decide.ts";
@@ -35,7 +36,7 @@ function blockedNow(
   const since = stored?.status === "True" && stored.reason === blocked?.reason ? stored.lastTransitionTime : undefined;
   return text === undefined
     ? undefined
-    : blockedFinding(sidecarSet, held, { text, since, isFailing: hasFailing(failing) });
+    : blockedFinding(sidecarSet, held, { text, since, isFailing: isOfRelease(failing) });
 }
 
 function blockedBefore(sidecarSet: SidecarSet, stored?: StatusCondition, decided?: Decided): Finding | undefined {
@@ -117,7 +118,7 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
   const hint = withMore(
     summary,
     name,
-    hasFailing(failing) ? undoHint(name, summary.rules.halt?.hasWayBack) : undefined,
+    isOfRelease(failing) ? undoHint(name, summary.rules.halt?.hasWayBack) : undefined,
   );
   return [finding("PodsFail", aboutOf(sidecarSet), message, hint)];
 }
@@ -126,11 +127,6 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
 function leftAdvice(held: Counted, { metadata }: SidecarSet): string {
   const next = BOOK[held.hold].next?.(metadata?.name ?? "", held);
   return ["let the rollout reach them", next].filter((text) => text !== undefined).join(": ");
-}
-
-/** True: an earlier release may help. */
-function hasFailing(failing: Decided["failing"]): boolean {
-  return failing.some(({ isRecord }) => !isRecord);
 }
 
 function aboutOf({ metadata }: SidecarSet): string {

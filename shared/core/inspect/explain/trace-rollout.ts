@@ -3,6 +3,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { foreignHint, isOfRelease } from "../../pod/failing-pods.ts";
 import { isHeldElsewhere } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { BOOK, holdsIn } from "../../rollout/book.ts";
@@ -123,9 +124,13 @@ function traceDown(
   { summary: { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown }, failing }: Decision,
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
-  const isBroken = failing.some(({ isRecord }) => !isRecord);
+  const foreign = failing.find(({ fault }) => fault === "foreign");
+  const isBroken = foreign !== undefined || isOfRelease(failing);
+  const name = sidecarSet.metadata?.name ?? "";
   const undo = () =>
-    undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
+    foreign && !isOfRelease(failing)
+      ? foreignHint(foreign.why, name)
+      : undoHint(name, wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
   const left = leftDown ? [traceLeft(leftDown)] : [];
   if (!isBroken && failing.length > 0)
     return [

@@ -5,7 +5,7 @@ import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
-import { failureWords, hasOtherImage } from "../../pod/failing-pods.ts";
+import { failureWords, foreignHint, hasOtherImage, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } from "../../pod/is-ready.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
@@ -64,7 +64,8 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
 
 /** The SidecarSet's own containers first. */
 function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step | undefined {
-  const failure = failureOf(pod, sidecarContainerNames(sidecarSet)) ?? failureOf(pod);
+  const own = ownContainers(sidecarSet);
+  const failure = failureOf(pod, own) ?? failureOf(pod);
   if (failure === undefined) return undefined;
   const { container, kind } = failure;
   const { namespace, name } = pod.metadata ?? {};
@@ -72,18 +73,16 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolea
   const image = all.find(({ name }) => name === container)?.image ?? "";
   const text = failureWords(failure, { pod, isUpdated: true }, sidecarSet);
   const describe = commandText`kubectl describe pod -n ${namespace} ${name}`;
-  const isOurs = isGivenBy(sidecarSet, container) && !hasOtherImage(pod, sidecarSet, container);
-  if (kind === "pull") {
-    const advice = isOurs ? imageAdvice(nameOf(sidecarSet), container, hasWayBack()) : describe;
-    return stop("ImagePullError", `${text}: the image ${image} cannot be pulled`, advice);
-  }
+  if (kind === "pull") return stop("ImagePullError", `${text}: the image ${image} cannot be pulled`, pullAdvice());
   const logs = commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`;
   return stop("ContainerFailing", text, kind === "crash" ? logs : describe);
-}
 
-function isGivenBy(sidecarSet: SidecarSet, container: string): boolean {
-  const natives = sidecarSet.spec.initContainers ?? [];
-  return sidecarContainerNames(sidecarSet).has(container) || natives.some(({ name }) => name === container);
+  function pullAdvice(): string {
+    if (!own.has(container)) return foreignHint(container, nameOf(sidecarSet));
+    return hasOtherImage(pod, sidecarSet, container)
+      ? describe
+      : imageAdvice(nameOf(sidecarSet), container, hasWayBack());
+  }
 }
 
 function imageAdvice(name: string, container: string, hasWayBack: boolean): string {

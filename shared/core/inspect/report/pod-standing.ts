@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
+import { hasOtherImage, ownContainers } from "../../pod/failing-pods.ts";
 import { declinesSidecars, hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { readyCondition } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
@@ -52,6 +53,8 @@ export interface PodStanding {
   /** was changed in place at least once */
   readonly isInPlace: boolean;
   readonly isReady: boolean;
+  /** the container that fails, or its image, is not of the SidecarSet; absent: it is, or none fails */
+  readonly isForeign?: true;
   /** RFC3339: when it became ready, or not ready, last */
   readonly turnedAt: string | undefined;
 }
@@ -83,7 +86,7 @@ function factsOf(pod: Pod, setName: string) {
   };
 }
 
-type Stands = Pick<PodStanding, "standing" | "why" | "isReady">;
+type Stands = Pick<PodStanding, "standing" | "why" | "isReady" | "isForeign">;
 
 function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   const isReady = state.isConsistent && state.isReady;
@@ -95,7 +98,10 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   if (kind !== "updated") return { ...OLD[kind], ...unreadableWhy(kind, state), isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
-  return { standing: failure === undefined ? "down" : "failing", why, isReady };
+  if (failure === undefined) return { standing: "down", why, isReady };
+  const ofOwn = failureOf(state.pod, ownContainers(sidecarSet));
+  const isForeign = ofOwn === undefined || hasOtherImage(state.pod, sidecarSet, ofOwn.container);
+  return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };
 }
 
 /** What to say of a pod whose last change never comes to its end. */

@@ -1,5 +1,6 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { foreignHint } from "../../pod/failing-pods.ts";
 import { renewalText } from "../../pod/workload.ts";
 import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
 import { undoHint } from "../../rollout/history/outcomes.ts";
@@ -35,7 +36,9 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
 }
 
 function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
-  const failing = ofStanding(pods, "failing");
+  const failing = ofStanding(pods, "failing").filter(({ isForeign }) => !isForeign);
+  const foreign = ofStanding(pods, "failing").filter(({ isForeign }) => isForeign);
+  const name = sidecarSet.metadata?.name ?? "";
   const fixed = ofStanding(pods, "notUpgradable");
   const {
     immutableFields,
@@ -49,10 +52,13 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
       ["ContainerFailing", "trouble"],
       failing,
       `${count(failing.length, "pod")} cannot start the current version`,
-      [
-        "Nothing goes on beyond maxUnavailable until they are ready.",
-        undoHint(sidecarSet.metadata?.name ?? "", halt?.hasWayBack),
-      ],
+      ["Nothing goes on beyond maxUnavailable until they are ready.", undoHint(name, halt?.hasWayBack)],
+    ),
+    ...reason(
+      ["ContainerFailing", "trouble"],
+      foreign,
+      `${count(foreign.length, "pod")} with a failure that is not the release's`,
+      ["Nothing goes on beyond maxUnavailable until they are ready.", foreignHint(foreign[0]?.why ?? "", name)],
     ),
     ...(leftDown ? [sinceOlder(leftDown)] : []),
     ...reason(

@@ -4,12 +4,11 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import { failureOf, waitingReasonOf } from "../../pod/container-failure.ts";
-import { failureWords } from "../../pod/failing-pods.ts";
+import { failureWords, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText } from "../../pod/is-ready.ts";
 import { otherDrains } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
 import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
 import { isDown } from "./budget.ts";
@@ -53,7 +52,7 @@ export function allDownPods(
 ): { readonly down: readonly DownPod[]; readonly leftDown?: LeftDown } {
   const down = where(pods, isDown);
   const updated = down.filter(({ isUpdated }) => isUpdated);
-  const names = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
+  const names = ownContainers(sidecarSet);
   const fails = ({ pod }: PodState) => failureOf(pod, names) !== undefined;
   const left = down.filter((state) => !state.isUpdated && (wasTakenDown(state, sidecarSet) || fails(state)));
   return {
@@ -81,7 +80,7 @@ function namedDown(sidecarSet: SidecarSet, down: readonly PodState[], limit: num
 /** Containers that fail are named first, and the SidecarSet's own before others: they are what was changed. */
 function whyDown(sidecarSet: SidecarSet, state: PodState): string {
   const { pod } = state;
-  const ours = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
+  const ours = ownContainers(sidecarSet);
   const ofNatives = (pod.status?.initContainerStatuses ?? []).filter(({ name }) => natives(sidecarSet).includes(name));
   const statuses = [...ofNatives, ...(pod.status?.containerStatuses ?? [])];
   const unready = statuses.filter(({ ready }) => ready !== true);

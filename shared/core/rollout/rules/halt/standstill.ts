@@ -10,13 +10,11 @@ import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
 import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
 import { failureOf } from "../../../pod/container-failure.ts";
-import { hasOtherImage } from "../../../pod/failing-pods.ts";
+import { hasOtherImage, ownContainers } from "../../../pod/failing-pods.ts";
 import { readyCondition } from "../../../pod/is-ready.ts";
-import { nativeSidecars } from "../../../pod/native-sidecars.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { recordedHash } from "../../../pod/recorded-hash.ts";
 import { replacesNotUpgradable } from "../../../pod/replaced.ts";
-import { sidecarContainerNames } from "../../../pod/sidecar-containers.ts";
 import type { Undone } from "../../../pod/steering/annotations.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { hasValuesInPlace, withValuesInPlace } from "../../../pod/values-in-place.ts";
@@ -323,7 +321,7 @@ interface Testimony {
 }
 
 export function testimonyOf(sidecarSet: SidecarSet, states: Sequence<PodState>): Testimony {
-  const names = new Set([...sidecarContainerNames(sidecarSet), ...nativeSidecars(sidecarSet).map(({ name }) => name)]);
+  const names = ownContainers(sidecarSet);
   const namespaces = new Set<string>();
   const witnesses: Witness[] = [];
   let upgraded = 0;
