@@ -63,6 +63,7 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
     case "inFlight":
       return "previous update under way";
     default:
+      if (state.drain) return `drained since ${state.drain.since}, updated next`;
       if (failure) return `${failureText(failure)}, waiting for its turn`;
       return state.isReady ? "waiting for its turn" : "not ready, waiting for its turn";
   }

@@ -1,5 +1,6 @@
 /** A pod leaves the endpoints of its Services before its sidecars restart, and comes back whatever becomes of the rollout. */
 import { expect, test } from "vitest";
+import { podRows } from "../../../functions/cli/input/pod-rows.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
   DRAIN_ANNOTATION,
@@ -11,6 +12,7 @@ import {
 } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
+import { podStanding } from "../../../shared/core/inspect/report/pod-standing.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
@@ -18,6 +20,7 @@ import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts"
 import { drainNow } from "../../../shared/core/rollout/rules/drain/drain.ts";
 import { newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts";
 import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
+import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import {
   CONTEXT,
@@ -263,6 +266,15 @@ test("the plan has the drain as a step of its own, with the time that it takes, 
   expect([plan.seconds, plan.isComplete, plan.drain]).toEqual([30, true, { seconds: 10, undrained: 0 }]);
   const bare = { ...observation, pods: [old("a"), podOf({ name: "b" })] };
   expect(planRollout(bare, { ...CONTEXT, readyAfterSeconds: 5 }).drain).toEqual({ seconds: 10, undrained: 1 });
+});
+
+test("status, pods and the page say that a pod is drained, not that it waits for its turn", () => {
+  const [sidecarSet, pods] = [setOf(), [held(), old("b")]];
+  const facts = { ...UNTOUCHED, ...CONTEXT, revisions: [], pods, lastPass: NOW };
+  const told = podRows({ sidecarSet, facts } as never).map(({ state }) => state);
+  expect(told).toEqual([`drained since ${NOW}, updated next`, "waiting for its turn"]);
+  const { states } = sceneOf({ ...facts, sidecarSet }, CONTEXT);
+  expect([...states].map((state) => podStanding(state, sidecarSet, false)?.why)).toEqual([`drained since ${NOW}`, ""]);
 });
 
 test("explain says how long a pod stays drained, and that a pod without the label is not drained", () => {

@@ -91,23 +91,24 @@ type Stands = Pick<PodStanding, "standing" | "why" | "isReady" | "isForeign">;
 function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   const isReady = state.isConsistent && state.isReady;
   const kind = classify(state, sidecarSet);
-  if (kind === "notUpgradable" && state.native?.hindrance !== undefined)
-    return { standing: kind, why: state.native.hindrance, isReady };
-  const failure = failureOf(state.pod);
-  if (kind === "waiting" && failure) return { standing: kind, why: failureText(failure), isReady };
-  if (kind !== "updated") return { ...OLD[kind], ...unreadableWhy(kind, state), isReady };
+  if (kind !== "updated") return { ...OLD[kind], ...whyOld(kind, state), isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
-  if (failure === undefined) return { standing: "down", why, isReady };
+  if (failureOf(state.pod) === undefined) return { standing: "down", why, isReady };
   const ofOwn = failureOf(state.pod, ownContainers(sidecarSet));
   const isForeign = ofOwn === undefined || hasOtherImage(state.pod, sidecarSet, ofOwn.container);
   return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };
 }
 
-/** What to say of a pod whose last change never comes to its end. */
-function unreadableWhy(kind: PodClass, { pod, isConsistent }: PodState): { readonly why?: string } {
-  const why = kind === "inFlight" && !isConsistent ? unreadableState(pod) : undefined;
-  return why === undefined ? {} : { why };
+/** What to say of an old pod beside its class. */
+function whyOld(kind: PodClass, { pod, isConsistent, native, drain }: PodState): { readonly why?: string } {
+  if (kind === "notUpgradable") return native?.hindrance === undefined ? {} : { why: native.hindrance };
+  const failure = failureOf(pod);
+  if (kind === "waiting" && drain) return { why: `drained since ${drain.since}` };
+  if (kind === "waiting" && failure) return { why: failureText(failure) };
+  // Its last change never comes to its end.
+  const unreadable = kind === "inFlight" && !isConsistent ? unreadableState(pod) : undefined;
+  return unreadable === undefined ? {} : { why: unreadable };
 }
 
 const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "standing" | "why">>> = {
