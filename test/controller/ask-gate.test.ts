@@ -8,7 +8,7 @@ import { MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts"
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
 import { narrow } from "../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import type { GateRequest } from "../../shared/core/rollout/rules/gate/approval.ts";
+import { type GateRequest, gateHold, no } from "../../shared/core/rollout/rules/gate/approval.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
@@ -155,6 +155,23 @@ describe("askGate:", () => {
     await pass();
     await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } });
     expect(asked.map(([, timeoutMs]) => timeoutMs)).toEqual([500, 500]);
+  });
+
+  it("a gate that had half a second at the end of a pass is not called down, and one that had five seconds is", async () => {
+    const holdAfter = async (endsAtMs: number) => {
+      const { pass, context } = await asking({ endsAtMs });
+      const ask = async (url: URL, _: GateRequest, timeoutMs: number) =>
+        no(url.host, `did not answer within ${timeoutMs / 1_000} s`);
+      Object.assign(context.gates ?? {}, { ask });
+      return gateHold((await pass()) ?? "");
+    };
+    expect(await holdAfter(2_100)).toEqual({
+      hold: "gate",
+      rules: {
+        gate: "the gate at gate.example has not answered yet: a pass had 0.5 s left for it, and another one asks again",
+      },
+    });
+    expect((await holdAfter(Number.POSITIVE_INFINITY)).hold).toBe("gateDown");
   });
 
   it("when a gate may not be called, its last answer for the same generation counts, however old it is", async () => {

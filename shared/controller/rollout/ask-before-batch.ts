@@ -22,6 +22,7 @@ import {
   type Measured,
 } from "../../core/rollout/rules/checks/check-records.ts";
 import {
+  answerInHaste,
   type GateAnswer,
   type GateRequest,
   gateRequest,
@@ -136,7 +137,10 @@ async function ask(context: Context, gate: URL, request: GateRequest): Promise<G
   const { gates } = context;
   if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
   const { ask: askOne } = gates;
-  const asking = (timeoutMs: number) => askOne(gate, request, timeoutMs);
+  const asking = async (timeoutMs: number) => {
+    const answer = await askOne(gate, request, timeoutMs);
+    return timeoutMs < TIMEOUT_MS ? answerInHaste(gate.host, answer, timeoutMs / 1_000) : answer;
+  };
   return await unlessSilent(context, `gate ${gate.host}`, asking, ({ allow }) => !allow);
 }
 

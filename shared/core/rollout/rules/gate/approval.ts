@@ -122,9 +122,15 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   return isRefusal ? blocked : undefined;
 }
 
-/** The gate was asked and does not want the batch; else somebody has to fix something. */
+/** The gate was asked and does not want the batch, or a pass ended before it answered; else somebody has to fix something. */
 export function isPlainNo(reason: string): boolean {
-  return /^the gate at \S+ says no/.test(reason);
+  return /^the gate at \S+ (says no|has not answered yet)/.test(reason);
+}
+
+/** The answer of a gate that was asked at the end of a pass. One that gave none in so short a time may well be up. */
+export function answerInHaste(host: string, answer: GateAnswer, seconds: number): GateAnswer {
+  if (answer.allow || !answer.reason.startsWith(`the gate at ${host} did not answer within`)) return answer;
+  return no(host, `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`);
 }
 
 /** `body`: what came with the code, at most as much as is read. */
