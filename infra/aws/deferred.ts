@@ -190,6 +190,11 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["rollout", "dry-run"],
     needed: "SidecarSets whose workloads are restarted",
   },
+  {
+    module: "shared/controller/sidecar-terminator/terminate-sidecars.ts",
+    functions: ["rollout", "dry-run"],
+    needed: "clusters with the feature gate SidecarTerminator",
+  },
 ];
 
 const NAMESPACE = "deferred";

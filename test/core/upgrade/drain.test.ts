@@ -19,8 +19,8 @@ import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
 import { drainNow } from "../../../shared/core/rollout/rules/drain/drain.ts";
 import { newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts";
-import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import {
   CONTEXT,

@@ -198,12 +198,6 @@ export function planBatch(
   const refused = [...plans].flatMap(([{ pod }, plan]) =>
     plan.kind === "refused" ? [problem(pod, plan.message)] : [],
   );
-  const hindered = where(pods, (state) => hindranceOf(state) !== undefined).map((state) =>
-    problem(state.pod, hindranceOf(state) ?? ""),
-  );
-  const foreign = where(pods, ({ pod }) => hasOtherValues(pod, sidecarSet)).map(({ pod }) =>
-    problem(pod, OTHER_VALUES),
-  );
   const draining = drainingOf(plans.values());
   const isWaiting = (state: PodState) => plans.get(state)?.kind === "draining";
   return {
@@ -217,8 +211,17 @@ export function planBatch(
     areUsersRefused: areAllUsers(withoutTurn, pods, budgetUse, selection.used),
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     leftAlone: refused.length,
-    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
+    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindrancesOf(pods, sidecarSet)],
   };
+}
+
+function hindrancesOf(pods: Sequence<PodState>, sidecarSet: SidecarSet): readonly PodProblem[] {
+  const hindered = where(pods, (state) => hindranceOf(state) !== undefined);
+  const foreign = where(pods, ({ pod }) => hasOtherValues(pod, sidecarSet));
+  return [
+    ...hindered.map((state) => problem(state.pod, hindranceOf(state) ?? "")),
+    ...foreign.map(({ pod }) => problem(pod, OTHER_VALUES)),
+  ];
 }
 
 /** Every one of `used` that use budget is among these; false: none does. */
