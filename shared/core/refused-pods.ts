@@ -30,10 +30,13 @@ const LONGEST_WAIT_SECONDS = 600;
 /** In place of the API server's words: a write was accepted, and somebody else took it back. */
 export const TAKEN_BACK = "what passes write to it is taken back";
 
+/** A pass beside this one may have written what looks so, once or twice. */
+const SURE_TIMES = 3;
+
 /** The pods that passes do not write to now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
-  /** those of them whose writes somebody takes back */
+  /** those of them whose writes somebody takes back again and again: they use no budget by what passes did to them */
   readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
   /** uids of pods that are tried even if their namespace waits */
@@ -69,7 +72,9 @@ export function passedOver(refused: readonly RefusedPod[], isDue: (pod: RefusedP
   );
   return {
     uids: new Set(waiting.map(({ uid }) => uid)),
-    takenBack: new Set(waiting.filter(({ message }) => message === TAKEN_BACK).map(({ uid }) => uid)),
+    takenBack: new Set(
+      waiting.filter(({ message, times }) => message === TAKEN_BACK && times >= SURE_TIMES).map(({ uid }) => uid),
+    ),
     namespaces: new Set(full.map(([namespace]) => namespace)),
     due: new Set(due.map(({ uid }) => uid)),
   };

@@ -7,6 +7,7 @@ import {
   type RefusedPod,
   refusalText,
   refusedText,
+  TAKEN_BACK,
   waitSecondsAfter,
 } from "../../shared/core/refused-pods.ts";
 
@@ -72,4 +73,11 @@ it("the text names the pod that was refused most often, and counts the others", 
 it("the words of the API server become one line of at most 200 characters without hidden ones", () => {
   expect(refusalText("a\n\tb\u202Ec")).toBe("a b c");
   expect(refusalText("x".repeat(300))).toBe(`${"x".repeat(200)}…`);
+});
+
+it("a pod keeps its place in the budget until its writes were taken back three times, since another pass may have done it", () => {
+  const sureOf = (times: number, message: string) =>
+    passedOver([refused("a", "p", { times, message })], () => false).takenBack.size;
+  expect([1, 2, 3, 4].map((times) => sureOf(times, TAKEN_BACK))).toEqual([0, 0, 1, 1]);
+  expect(sureOf(9, "no"), "refused by the API server").toBe(0);
 });

@@ -216,9 +216,14 @@ export function noteTakenBack(context: Rollout & ServerClock & { readonly clock:
   for (const [uid, one] of carried) {
     const pod = one.hash === currentHash(sidecarSet) ? observed.view.get(uid) : undefined;
     const version = observed.view.versionOf(uid);
-    if (pod === undefined) carried.delete(uid);
+    if (pod === undefined || isOfAnother(context, snapshot, uid)) carried.delete(uid);
     else if (version !== one.version) noteChanged(context, snapshot, { pod, one: { ...one, version } });
   }
+}
+
+/** Another pass has reserved it, so it may have been written by that one. */
+function isOfAnother(rollout: Rollout, { stored }: Seen, uid: string): boolean {
+  return stored.ledger.reservations.some((one) => one.uid === uid && !isOwn(rollout, one));
 }
 
 interface CarriedNow {
