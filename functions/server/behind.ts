@@ -1,5 +1,4 @@
 /** The thread behind the webhooks of `serve`: passes, pages and the numbers of passes, so that no admission waits for them. */
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -138,9 +137,11 @@ export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = 
     close: async () => {
       isClosing = true;
       if (worker === undefined) return;
-      const over = once(worker, "exit");
+      const over = Promise.withResolvers<void>();
+      // Its error is in the log already; the way of node:events would fail by it.
+      worker.once("exit", () => over.resolve());
       tell("end");
-      await over;
+      await over.promise;
     },
   };
 }

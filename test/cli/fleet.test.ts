@@ -149,6 +149,15 @@ it("fleet status and fleet undo say that two contexts lead to one cluster, and u
   await eventually(async () => expect(await versions([one])).toEqual(["1,1"]));
 });
 
+it("fleet undo of a name that no cluster has is an error, also where two contexts lead to one cluster", async () => {
+  const [one] = await start("a");
+  if (one === undefined) throw new Error("no cluster");
+  const standIns = [one, { ...one, name: "other" }];
+  const outcome = await undo({ standIns: standIns.slice(0, 1) }, "misspelt").catch(String);
+  expect(outcome).toMatch("none of 1 cluster has a SidecarSet misspelt");
+  expect(await undo({ standIns }, "misspelt").catch(String)).toMatch("has a SidecarSet misspelt: is that its name?");
+});
+
 it("fleet undo -o json has the clusters that could not go back, with the reason", async () => {
   const all = await start("a", "b");
   await apply({ standIns: all }, 2);

@@ -278,6 +278,34 @@ it("where the client can ask, a write happens once the person has accepted it, a
   await asking.close();
 });
 
+it("a write that the client has given up is not done, also where the person accepts it afterwards", async () => {
+  const client = new Client({ name: "hurries", version: "1" }, { capabilities: { elicitation: {} } });
+  const giveUp = new AbortController();
+  const isOver = Promise.withResolvers<void>();
+  client.setRequestHandler(ElicitRequestSchema, async () => {
+    giveUp.abort();
+    await isOver.promise;
+    return { action: "accept" as const, content: {} };
+  });
+  const asking = await connectedAs(client, "--allow-writes");
+  const generation = async () => (await read("mesh")).metadata?.generation ?? 0;
+  const before = await generation();
+  const set = async (pods: string, signal?: AbortSignal) => {
+    const { text } = await call(asking, "plan", { name: "mesh", action: "set_max_unavailable", pods });
+    const [, confirmation] = /^confirmation: (\S+)$/m.exec(text) ?? [];
+    const given = { name: "mesh", pods, confirmation };
+    return asking.callTool({ name: "set_max_unavailable", arguments: given }, undefined, {
+      ...(signal ? { signal } : {}),
+    });
+  };
+  await expect(set("4", giveUp.signal)).rejects.toThrow("aborted");
+  isOver.resolve();
+  // It takes as long as what would come of the first one.
+  expect(await set("3")).not.toMatchObject({ isError: true });
+  expect(await generation()).toBe(before + 1);
+  await asking.close();
+});
+
 it("a change by somebody else ends a confirmation, and a status that a pass writes does not", async () => {
   const before = await confirmationFor({ name: "mesh", action: "pause" });
   await runCli(["--kubeconfig", test.kubeconfig, "set", "max-unavailable", "mesh", "1"]);

@@ -92,3 +92,17 @@ test("close waits for the thread that works now, also where an earlier one has e
   await behind.close();
   expect(printed).toEqual(["begun", "begun", "over"]);
 });
+
+test("close resolves also where the thread ends by an error", async () => {
+  const text = `
+    import { parentPort } from "node:worker_threads";
+    parentPort.on("message", () => {
+      throw new Error("broken");
+    });
+    parentPort.postMessage({ kind: "ready" });`;
+  const thread = new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+  const quiet = { log: silent, print: () => undefined, onReport: () => undefined };
+  const behind = threadBehind({ isReporting: false }, { ...quiet, thread });
+  await behind.start();
+  await expect(behind.close()).resolves.toBeUndefined();
+});

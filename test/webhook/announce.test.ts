@@ -3,7 +3,7 @@ import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Admission } from "../../shared/core/admission/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import type { Cluster, JsonPatchOperation, Patch } from "../../shared/kube/port.ts";
+import { type Cluster, type JsonPatchOperation, type Patch, PODS } from "../../shared/kube/port.ts";
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
 import type { Admit } from "../../shared/webhook/review/app.ts";
 import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
@@ -235,6 +235,65 @@ describe("failures of announcing:", () => {
     stored = { metadata: { uid: "u", resourceVersion: "9" }, data: { announcements: "{" } };
     await admit(request({}));
     expect(await written()).toEqual([[1, "web", "7"]]);
+  });
+});
+
+describe("an API server whose answers are errors, and come slowly:", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const announced = (connect: () => Promise<Cluster>) => {
+    const options = { kruiseNamespace: "kruise-system", now: () => 1_000, sleep, random: () => 0.5, connect };
+    return announcing(options)(() => ({ kind: "allowed" }));
+  };
+  const slowly = <T>(call: () => Promise<T>) => sleep(1_200).then(call);
+
+  test("a write is announced after a conflict that took more than a second", async () => {
+    failures = [new KubeError("conflict", { code: 409, reason: "Conflict" })];
+    const slow = {
+      ...cluster,
+      patch: (...asked: Parameters<Cluster["patch"]>) => slowly(() => cluster.patch(...asked)),
+    };
+    const connect = patientConnect(async () => slow as Cluster, new Breaker({ now: Date.now }));
+    const outcome = Promise.resolve(announced(connect)(request({}))).then(({ kind }) => kind, String);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await outcome).toBe("allowed");
+    expect(await written()).toEqual([[1, "web", "7"]]);
+  });
+
+  test("no write goes on unannounced because another object is not there", async () => {
+    const notThere = new KubeError('pods "gone" not found', { code: 404, reason: "NotFound" });
+    const both = {
+      ...cluster,
+      get: ({ plural }: { plural: string }) =>
+        plural === "pods" ? slowly(() => Promise.reject(notThere)) : Promise.resolve(structuredClone(stored)),
+    } as unknown as Cluster;
+    const connect = patientConnect(async () => both, new Breaker({ now: Date.now }));
+    const { get } = await connect();
+    const pod = get(PODS, { namespace: "a", name: "gone" }).catch(() => undefined);
+    failures = [new KubeError("conflict", { code: 409, reason: "Conflict" })];
+    await vi.advanceTimersByTimeAsync(1_195);
+    const outcome = Promise.resolve(announced(connect)(request({}))).then(({ kind }) => kind, String);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await pod;
+    expect([await outcome, await written()]).toEqual(["allowed", [[1, "web", "7"]]]);
+  });
+
+  test("what was asked about another object refuses no write", async () => {
+    const notThere = new KubeError('pods "gone" not found', { code: 404, reason: "NotFound" });
+    const both = {
+      ...cluster,
+      get: ({ plural }: { plural: string }) =>
+        plural === "pods" ? slowly(() => Promise.reject(notThere)) : Promise.resolve(structuredClone(stored)),
+    } as unknown as Cluster;
+    const connect = patientConnect(async () => both, new Breaker({ now: Date.now }));
+    const pod = (await connect()).get(PODS, { namespace: "a", name: "gone" }).catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(1_300);
+    await pod;
+    const outcome = Promise.resolve(announced(connect)(request({}))).then(({ kind }) => kind, String);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await outcome).toBe("allowed");
   });
 });
 

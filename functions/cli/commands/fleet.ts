@@ -336,7 +336,8 @@ export async function undoFleet(input: Input, session: Session, members: readonl
     if (one instanceof Error) sayFailed(own, cluster, withoutSecrets(one.message));
     else sayUndone(own, cluster, one);
   }
-  if (done.every((one) => !(one instanceof Error) && one.isMissing))
+  // What a twin has is said of the one before it.
+  if (done.every((one, index) => twins[index] !== undefined || (!(one instanceof Error) && one.isMissing)))
     throw new CliError(`none of ${counted(done.length, "cluster")} has a SidecarSet ${name}: is that its name?`);
   const failed = done.filter((one) => one instanceof Error);
   if (failed.length > 0)

@@ -190,7 +190,7 @@ class Tools {
   readonly #session: Session;
   readonly #confirmations: Confirmations | undefined;
   /** Asks the person before a write; true also where the client cannot ask. */
-  mayWrite: (question: string) => Promise<boolean> = async () => true;
+  mayWrite: (question: string, signal: AbortSignal) => Promise<boolean> = async () => true;
 
   constructor(commands: readonly Command[], session: Session, allowWrites: boolean) {
     this.#commands = commands;
@@ -210,12 +210,12 @@ class Tools {
     return { plan: PLAN, ...READ, ...(this.#confirmations ? Object.fromEntries(writes) : {}) };
   }
 
-  /** @throws CliError, or what the cluster says */
-  async call(name: string, given: Given): Promise<string> {
+  /** `signal`: of a client that gives the call up. @throws CliError, or what the cluster says */
+  async call(name: string, given: Given, signal: AbortSignal): Promise<string> {
     if (name === "plan" && given["action"] !== undefined) return this.#planAction(String(given["action"]), given);
     const tool = this.all[name];
     if (tool === undefined) throw new CliError(`${name}: no such tool`);
-    if (tool.isWrite) return this.#write(name, given);
+    if (tool.isWrite) return this.#write(name, given, signal);
     return this.#answer(await this.#run(tool.words, given), name);
   }
 
@@ -237,13 +237,15 @@ class Tools {
     return [`${intended.action}: ${intended.text}`, ...intended.notes, "", plan, "", confirmation].join("\n");
   }
 
-  async #write(action: string, given: Given): Promise<string> {
+  async #write(action: string, given: Given, signal: AbortSignal): Promise<string> {
     const { confirmation, ...options } = given;
     const intended = await this.#intended(action, options);
     if (typeof intended === "string") return intended;
     this.#confirmations?.use(String(confirmation), intended);
-    if (!(await this.mayWrite(`${intended.action}: ${intended.text}`)))
+    if (!(await this.mayWrite(`${intended.action}: ${intended.text}`, signal)))
       throw new CliError(`the person was asked, and did not allow ${intended.action}`);
+    // The person may answer after the client has told its agent that nothing came of it.
+    if (signal.aborted) throw new CliError(`${intended.action} was given up, and is not done`);
     const { generation } = intended.before.metadata ?? {};
     return this.#answer(await this.#run(WRITE[action]?.words ?? [], options, generation), action);
   }
@@ -364,10 +366,10 @@ async function serveTools(
     { name: "sidecarset", version: manifest.version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
-  tools.mayWrite = async (message) => {
+  tools.mayWrite = async (message, signal) => {
     if (!server.getClientCapabilities()?.elicitation?.form) return true;
     const asked = { message, requestedSchema: { type: "object" as const, properties: {} } };
-    return (await server.elicitInput(asked, { timeout: VALID_MINUTES * 60_000 })).action === "accept";
+    return (await server.elicitInput(asked, { timeout: VALID_MINUTES * 60_000, signal })).action === "accept";
   };
   const schemas = Object.entries(tools.all).map(([name, { description, properties, required = [], isWrite }]) => ({
     name,
@@ -378,16 +380,19 @@ async function serveTools(
   const ajv = new AjvJsonSchemaValidator();
   const validators = new Map(schemas.map(({ name, inputSchema }) => [name, ajv.getValidator(inputSchema)]));
   server.setRequestHandler(types.ListToolsRequestSchema, () => ({ tools: schemas }));
-  server.setRequestHandler(types.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
-    try {
-      const { valid, errorMessage } = validators.get(name)?.(given) ?? { valid: true };
-      if (!valid) throw new CliError(`${name}: ${errorMessage?.replace(/\bdata\b\/?/g, "").trim()}`);
-      return { content: [{ type: "text", text: withoutSecrets(await tools.call(name, given)) }] };
-    } catch (error) {
-      const sentence = error instanceof Error ? error.message : String(error);
-      return { isError: true, content: [{ type: "text", text: withoutSecrets(sentence.replaceAll("\n", " ")) }] };
-    }
-  });
+  server.setRequestHandler(
+    types.CallToolRequestSchema,
+    async ({ params: { name, arguments: given = {} } }, { signal }) => {
+      try {
+        const { valid, errorMessage } = validators.get(name)?.(given) ?? { valid: true };
+        if (!valid) throw new CliError(`${name}: ${errorMessage?.replace(/\bdata\b\/?/g, "").trim()}`);
+        return { content: [{ type: "text", text: withoutSecrets(await tools.call(name, given, signal)) }] };
+      } catch (error) {
+        const sentence = error instanceof Error ? error.message : String(error);
+        return { isError: true, content: [{ type: "text", text: withoutSecrets(sentence.replaceAll("\n", " ")) }] };
+      }
+    },
+  );
   const ended = new Promise<void>((resolve) => {
     server.onclose = resolve;
     process.stdin.once("end", () => void server.close());

@@ -1,6 +1,7 @@
 /** How old a value read from the cluster may be, and when it is read again: one read in flight at most, shared. */
 
 import type { Admission } from "../../core/admission/admission.ts";
+import { isKubeError } from "../../kube/error.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
 import { DeadlineError, within } from "../server/http.ts";
@@ -112,9 +113,20 @@ export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker
   const patiently = async <T>(call: () => Promise<T>): Promise<T> => {
     if (breaker.isResting(false)) throw breaker.trouble?.because;
     const begun = breaker.moment();
-    const answer = await breaker.wait(false, call);
+    // A refusal is an answer about one object, and says nothing of the API server, nor of other calls.
+    const answer = await breaker.wait(false, () =>
+      call().then(
+        (value) => () => value,
+        (error: unknown) => {
+          if (!isKubeError(error) || error.code < 400 || error.code >= 500) throw error;
+          return () => {
+            throw error;
+          };
+        },
+      ),
+    );
     endTrouble(breaker, breaker.ageOf(begun));
-    return answer;
+    return answer();
   };
   return async () => {
     const cluster = await patiently(connect);
