@@ -29,6 +29,8 @@ const LONGEST_WAIT_SECONDS = 600;
 
 /** In place of the API server's words: a write was accepted, and somebody else took it back. */
 export const TAKEN_BACK = "what passes write to it is taken back";
+/** The same of a pod that is out of endpoints by somebody else's will. */
+export const DRAINED_AGAIN = "it is drained again whenever passes put it back";
 
 /** A pass beside this one may have written what looks so, once or twice. */
 const SURE_TIMES = 3;
@@ -36,7 +38,7 @@ const SURE_TIMES = 3;
 /** The pods that passes do not write to now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
-  /** those of them whose writes somebody takes back again and again: they use no budget by what passes did to them */
+  /** those of them that somebody drains again and again when they are put back: they use no budget */
   readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
   /** uids of pods that are tried even if their namespace waits */
@@ -73,7 +75,7 @@ export function passedOver(refused: readonly RefusedPod[], isDue: (pod: RefusedP
   return {
     uids: new Set(waiting.map(({ uid }) => uid)),
     takenBack: new Set(
-      waiting.filter(({ message, times }) => message === TAKEN_BACK && times >= SURE_TIMES).map(({ uid }) => uid),
+      waiting.filter(({ message, times }) => message === DRAINED_AGAIN && times >= SURE_TIMES).map(({ uid }) => uid),
     ),
     namespaces: new Set(full.map(([namespace]) => namespace)),
     due: new Set(due.map(({ uid }) => uid)),
@@ -102,8 +104,13 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
   const others = refused.length - 1;
   const more = others === 0 ? "" : ` (and ${others} more ${others === 1 ? "pod" : "pods"})`;
   const pod = `pod ${worst.namespace}/${worst.name}${more}`;
-  if (worst.message === TAKEN_BACK) return `somebody takes back what passes write to ${pod}`;
+  if (isOfTakenBack(worst)) return `somebody takes back what passes write to ${pod}`;
   return `the API server refuses to change ${pod}: ${worst.message}`;
+}
+
+/** Writes to it were accepted, and then taken back. */
+export function isOfTakenBack({ message }: Pick<RefusedPod, "message">): boolean {
+  return message === TAKEN_BACK || message === DRAINED_AGAIN;
 }
 
 /** An API server's own words, whatever the pod and the image. A policy's words begin with its name. */

@@ -203,6 +203,69 @@ test.each<[string, Tenant]>([
   await cluster.delete(SIDECARSETS, { name });
 });
 
+test("pods whose owner resets each update leave endpoints one after the other, and are put back", async () => {
+  await deployed("undone", 4, "3s");
+  const before = new Map((await readPods(cluster, "undone")).map((pod) => [pod.metadata?.name ?? "", pod]));
+  await release(cluster, "undone", 2);
+  let most = 0;
+  const undoing: Cluster = {
+    ...cluster,
+    patch: async (resource, key, patch, options) => {
+      const answered = await cluster.patch<never>(resource, key, patch, options);
+      if (resource !== PODS || options?.subresource) return answered;
+      const { metadata, spec } = before.get(key.name) as Pod;
+      const body = { metadata: { annotations: metadata?.annotations }, spec: { containers: spec.containers } };
+      if (JSON.stringify(patch).includes("sidecarset-hash")) await cluster.patch(PODS, key, { type: "merge", body });
+      const drained = trafficOf(await readPods(cluster, "undone")).filter((traffic) => traffic === "drained");
+      most = Math.max(most, drained.length);
+      return answered;
+    },
+  };
+  for (let passes = 0; passes < 3; passes++) await pass({ sidecarSet: "undone" }, undoing);
+  expect([most, new Set(trafficOf(await readPods(cluster, "undone")))]).toEqual([1, new Set(["serving"])]);
+});
+
+test.each([
+  ["records", null],
+  ["labels", "3s"],
+])("a pod whose %s a webhook puts back with each write holds up no other pod", async (what, drain) => {
+  const name = `hooked-${what}`;
+  await deployed(name, 3, "3s");
+  const set = { metadata: { annotations: { [DRAIN_ANNOTATION]: drain } } };
+  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: set });
+  const place = { namespace: NAMESPACE, name: `${name}-1` };
+  const { annotations, labels } = (await cluster.get<Pod>(PODS, place)).metadata ?? {};
+  const body = { metadata: what === "records" ? { annotations } : { labels } };
+  await release(cluster, name, 2);
+  let writes = 0;
+  const hooked: Cluster = {
+    ...cluster,
+    patch: async (resource, key, patch, options) => {
+      const answered = await cluster.patch<never>(resource, key, patch, options);
+      if (resource !== PODS || key.name !== place.name || options?.subresource) return answered;
+      writes++;
+      return await cluster.patch<never>(PODS, place, { type: "merge", body }, options);
+    },
+  };
+  const { sidecarSets } = await pass({ sidecarSet: name }, hooked);
+  const others = (await readPods(cluster, name)).filter((pod) => pod.metadata?.name !== place.name);
+  expect([versionsOf(others), writes < 20]).toEqual([["2", "2"], true]);
+  expect(sidecarSets[0]?.summary?.trouble?.text).toContain(
+    `takes back what passes write to pod ${NAMESPACE}/${name}-1`,
+  );
+});
+
+test("a pod that says it is drained for a SidecarSet that it does not have holds up no other pod", async () => {
+  await deployed("haunted", 3, "3s");
+  const annotations = { [DRAIN_ANNOTATION]: null };
+  await cluster.patch(SIDECARSETS, { name: "haunted" }, { type: "merge", body: { metadata: { annotations } } });
+  const metadata = { labels: { [TRAFFIC_LABEL]: "drained" }, annotations: { [DRAINED_BY_ANNOTATION]: '{"ghost":{}}' } };
+  await cluster.patch(PODS, { namespace: NAMESPACE, name: "haunted-1" }, { type: "merge", body: { metadata } });
+  await release(cluster, "haunted", 2);
+  await pass({ sidecarSet: "haunted" });
+  expect(versionsOf(await readPods(cluster, "haunted"))).toEqual(["2", "2", "2"]);
+});
+
 test("a put-back that is refused is tried again once a second", async () => {
   await deployed("stuck", 2, "3s");
   await release(cluster, "stuck", 2);

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
+import { patchedPod } from "../../shared/controller/rollout/pod-patch.ts";
 import { isLater } from "../../shared/go/resource-version.ts";
 import { listedPod } from "../support/objects.ts";
 
@@ -55,6 +56,25 @@ it("a view knows only the version of a pod outside of its selection", () => {
   expect([...view.pods]).toEqual([]);
   expect(view.versionOf("u")).toBe("3");
 });
+
+it.each([
+  [4, []],
+  [undefined, ["ErrImagePull"]],
+])(
+  "after our own write no container fails in the words of the image before, where the kubelet has seen generation %s",
+  (observedGeneration, reasons) => {
+    const state = { waiting: { reason: "ErrImagePull" } };
+    const containerStatuses = [{ name: "app", ready: false, restartCount: 0, image: "app:2", imageID: "", state }];
+    const status = { ...(observedGeneration ? { observedGeneration } : {}), containerStatuses };
+    const { metadata, spec } = pod("9", "app:2");
+    const view = viewOf({ metadata: { ...metadata, generation: 4 }, spec, status });
+    const written = { ...metadata, generation: 5, resourceVersion: "10" };
+    const images = [{ index: 0, container: "app", from: "app:2", to: "app:1" }];
+    view.see(patchedPod(view.get("u") as Pod, written, { images }));
+    const after = view.get("u")?.status?.containerStatuses ?? [];
+    expect(after.flatMap((one) => one.state?.waiting?.reason ?? [])).toEqual(reasons);
+  },
+);
 
 const named = (name: string, resourceVersion: string): Pod =>
   listedPod({ namespace: "shop", name, uid: `uid of ${name}`, resourceVersion });

@@ -1,13 +1,13 @@
 /** Tests which pods are passed over after refusals, for how long, and what is said of them. */
 import { expect, it } from "vitest";
 import {
+  DRAINED_AGAIN,
   isPassedOver,
   keptRefusals,
   passedOver,
   type RefusedPod,
   refusalText,
   refusedText,
-  TAKEN_BACK,
   waitSecondsAfter,
 } from "../../shared/core/refused-pods.ts";
 
@@ -75,9 +75,9 @@ it("the words of the API server become one line of at most 200 characters withou
   expect(refusalText("x".repeat(300))).toBe(`${"x".repeat(200)}…`);
 });
 
-it("a pod keeps its place in the budget until its writes were taken back three times, since another pass may have done it", () => {
+it("a pod keeps its place in the budget until it was drained again three times, since another pass may have done it", () => {
   const sureOf = (times: number, message: string) =>
     passedOver([refused("a", "p", { times, message })], () => false).takenBack.size;
-  expect([1, 2, 3, 4].map((times) => sureOf(times, TAKEN_BACK))).toEqual([0, 0, 1, 1]);
+  expect([1, 2, 3, 4].map((times) => sureOf(times, DRAINED_AGAIN))).toEqual([0, 0, 1, 1]);
   expect(sureOf(9, "no"), "refused by the API server").toBe(0);
 });

@@ -1,10 +1,13 @@
 /** What a pass knows of its own reservations and refused writes: who is passed over, and which reservations it may free. */
 import type { Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, PodState, Reservation, Subject } from "../../core/ledger.ts";
 import { podStateOf } from "../../core/pod/pod-state.ts";
 import {
+  DRAINED_AGAIN,
+  isOfTakenBack,
   keptRefusals,
   NONE_PASSED_OVER,
   passedOver,
@@ -192,18 +195,22 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
   vague.delete(uid);
 }
 
-type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose">;
+type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose" | "annotations">;
 
 /** Call it before `noteAcceptedPod`, when the view shows the pod as it was written. */
-export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: { uid }, purpose }: CarriedWrite): void {
+export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before, purpose, annotations }: CarriedWrite) {
   const { sidecarSet, stored, observed } = snapshot;
+  const { uid, resourceVersion } = before;
   const as = purpose === "drain" ? "drained" : purpose === "putBack" ? "served" : "updated";
   const pod = observed.view.get(uid);
-  // Some updates take several writes.
-  if (pod === undefined || isTakenBack(pod, sidecarSet, as)) return;
+  if (pod === undefined) return;
+  const isBack = isTakenBack(pod, sidecarSet, as);
+  // Some updates take several writes. Of any other, a webhook may have taken back what it says before it was stored.
+  if (isBack && as === "updated" && annotations[HASH_ANNOTATION] === undefined) return;
   const last = lastOf(rollout, stored, uid);
-  const times = last?.message === TAKEN_BACK ? last.times : 0;
-  known(rollout).carried.set(uid, { hash: currentHash(sidecarSet), as, version: observed.view.versionOf(uid), times });
+  const times = last && isOfTakenBack(last) ? last.times : 0;
+  const version = isBack ? resourceVersion : observed.view.versionOf(uid);
+  known(rollout).carried.set(uid, { hash: currentHash(sidecarSet), as, version, times });
 }
 
 /**
@@ -240,7 +247,8 @@ function noteChanged(
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
   if (!isTakenBack(pod, snapshot.sidecarSet, one.as)) return void carried.set(uid, one);
   carried.delete(uid);
-  const told = { message: TAKEN_BACK, isCertain: false, isSlow: false, timesBefore: one.times };
+  const message = one.as === "served" ? DRAINED_AGAIN : TAKEN_BACK;
+  const told = { message, isCertain: false, isSlow: false, timesBefore: one.times };
   noteRefusedPod(context, snapshot, { namespace, name, uid, resourceVersion }, told);
 }
 

@@ -81,7 +81,12 @@ export function failureWords(
 export function hasOtherImage({ spec }: Pod, sidecarSet: SidecarSet, container: string): boolean {
   const own = sidecarSet.spec.containers?.find((one) => one.name === container && !isHotUpgrade(one))?.image;
   const image = spec.containers.find(({ name }) => name === container)?.image;
-  return own !== undefined && image !== undefined && !isSameImage(own, image);
+  return own !== undefined && image !== undefined && !isSameImage(inNoRegistry(own), inNoRegistry(image));
+}
+
+/** Webhooks of clusters have images come from a mirror of theirs, by the same name and tag. */
+function inNoRegistry(image: string): string {
+  return image.slice(image.lastIndexOf("/") + 1);
 }
 
 function updateOf({ metadata: set }: SidecarSet, { metadata }: Pod): Pick<FailingPod, "updatedAt"> {

@@ -5,6 +5,7 @@ import { compareUtf8, goJson } from "../../go/json/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
 import { storedTime } from "../../go/rfc3339.ts";
+import { isInjected } from "./is-matched.ts";
 
 /** What one SidecarSet left on a pod. */
 export interface UpgradeRecord {
@@ -169,9 +170,9 @@ export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>>
   return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
 }
 
-/** The SidecarSets other than this one that keep the pod drained. */
+/** The SidecarSets other than this one that keep the pod drained. One that the pod does not have drains nothing: its word may stay for ever. */
 export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
-  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet);
+  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet && isInjected(pod, name));
 }
 
 /** undefined: this SidecarSet does not keep the pod drained. */

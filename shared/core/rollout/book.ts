@@ -131,10 +131,11 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
           : undefined,
     },
     clause: (held) => (hasNoBudget(held) ? NO_BUDGET : usedText(held)),
-    sentence: (held) =>
-      hasNoBudget(held)
-        ? NO_BUDGET
-        : "the next pods get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher",
+    sentence: (held) => {
+      if (hasNoBudget(held)) return NO_BUDGET;
+      const until = held.used === 0 && waitsForOthers(held) ? "other SidecarSets put theirs back" : "these are ready";
+      return `the next pods get their turn when ${until}, or when spec.updateStrategy.maxUnavailable is higher`;
+    },
     title: (held) => {
       if (hasNoBudget(held)) return "maxUnavailable is 0";
       return `${unavailableOf(held)} of at most ${counted(held.maxUnavailable, "pod is", "pods are")} unavailable`;

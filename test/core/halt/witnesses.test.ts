@@ -56,6 +56,15 @@ test.each<[string, Pod, number, number]>([
     0,
     1,
   ],
+  [
+    "whose sidecar a webhook gave the image from a mirror counts as failing and updated",
+    withImage(
+      takenDown(failing("p", "sc")),
+      "mirror.example/hub/reg/sc:v2@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+    ),
+    1,
+    1,
+  ],
   ["that was created with the latest sidecars counts as neither", notReadySince(failing("p", "sc"), NOW), 0, 0],
   [
     "that was not ready before its update counts as updated only",

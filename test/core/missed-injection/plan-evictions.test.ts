@@ -30,7 +30,8 @@ function set(updateStrategy: UpdateStrategy, annotation = "true", paused = false
 }
 
 function drained(of: Pod): Pod {
-  const metadata = { labels: { [TRAFFIC_LABEL]: "drained" }, annotations: { [DRAINED_BY_ANNOTATION]: '{"mesh":{}}' } };
+  const annotations = { [INJECTED_LIST_ANNOTATION]: "mesh", [DRAINED_BY_ANNOTATION]: '{"mesh":{}}' };
+  const metadata = { labels: { [TRAFFIC_LABEL]: "drained" }, annotations };
   return { ...of, metadata: { ...of.metadata, ...metadata } };
 }
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
-import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
+import {
+  DRAINED_BY_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  TRAFFIC_LABEL,
+} from "../../../shared/api/names.ts";
 import type { SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { endOf } from "../../../shared/core/rollout/book.ts";
 import { conditionsOf } from "../../../shared/core/rollout/conditions/conditions.ts";
@@ -121,6 +126,17 @@ describe("pods that an older release left down:", () => {
 
   test("a release that goes on is Updating while it reaches the pods that an older release left down", () => {
     expect(look([leftDown("ImagePullBackOff"), old("c")]).ready).toBe("False Updating");
+  });
+
+  test("a SidecarSet is Updating while another one drains a pod, although a pod of an older release fails", () => {
+    const labels = { first: "yes" };
+    const weightPriority = [{ weight: 1, matchSelector: { matchLabels: labels } }];
+    const annotations = { [INJECTED_LIST_ANNOTATION]: "ss,mesh", [DRAINED_BY_ANNOTATION]: '{"mesh":{}}' };
+    const drained = podOf({ name: "d", labels: { [TRAFFIC_LABEL]: "drained" }, annotations });
+    const pods = [leftDown("ImagePullBackOff"), podOf({ name: "c", labels }), drained];
+    const { summary, ready, degraded } = look(pods, { priorityStrategy: { weightPriority } });
+    expect([summary.hold, summary.selected, summary.drainedElsewhere]).toEqual(["budget", 0, 1]);
+    expect([ready, degraded]).toEqual(["False Updating", "False AsExpected"]);
   });
 
   test("a SidecarSet is Degraded while failing pods of an older release use more than the whole budget", () => {

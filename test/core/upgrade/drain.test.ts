@@ -7,6 +7,7 @@ import {
   DRAINED_BY_ANNOTATION,
   FOLLOW_ORDINALS_ANNOTATION,
   HASH_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   TRAFFIC_LABEL,
 } from "../../../shared/api/names.ts";
@@ -14,6 +15,7 @@ import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { podStanding } from "../../../shared/core/inspect/report/pod-standing.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import { wordsOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
@@ -55,7 +57,10 @@ const elsewhere = (name: string, of: Parameters<typeof podOf>[0] = {}): Pod =>
     ...of,
     name,
     labels: DRAINED,
-    annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh: { since: NOW, release: "m" } }) },
+    annotations: {
+      [INJECTED_LIST_ANNOTATION]: "ss,mesh",
+      [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh: { since: NOW, release: "m" } }),
+    },
   });
 
 /** Returns what a pass decides `seconds` after the start. */
@@ -362,7 +367,9 @@ test.each<[string, SidecarSet]>([
     const { told, summary } = decided(sidecarSet, [old("a"), other]);
     expect([told.filter((text) => text.includes(" a ")), unavailableOf(summary)]).toEqual([[], 1]);
   }
-  expect(decided(sidecarSet, [old("a"), updated]).summary).toMatchObject({ hold: "budget", drainedElsewhere: 1 });
+  const { summary } = decided(sidecarSet, [old("a"), updated]);
+  expect(summary).toMatchObject({ hold: "budget", drainedElsewhere: 1 });
+  expect(wordsOf("budget", summary, "").sentence).toContain("when other SidecarSets put theirs back, or when");
   const two = { ...sidecarSet, spec: { ...sidecarSet.spec, updateStrategy: { maxUnavailable: 2 } } };
   expect(decided(two, [old("a"), updated]).told).toHaveLength(1);
 });

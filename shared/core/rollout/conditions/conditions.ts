@@ -161,8 +161,11 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
 }
 
 /** Only pods that an older release took down use the budget, and none of them has its turn. */
-function areAwaited({ hold, selected, used, down, leftDown }: Summary): boolean {
-  return EFFECTS[hold].waitsForPods === true && selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
+function areAwaited(summary: Summary): boolean {
+  const { hold, selected, used, down, leftDown } = summary;
+  // Drains of others end by themselves.
+  if (EFFECTS[hold].waitsForPods !== true || waitsForOthers(summary)) return false;
+  return selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
 }
 
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {

@@ -1,6 +1,6 @@
 /** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
 
-import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from "../../../api/kubernetes.ts";
+import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod, PodStatus } from "../../../api/kubernetes.ts";
 import {
   DRAINED_BY_ANNOTATION,
   HASH_ANNOTATION,
@@ -203,6 +203,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
             ...pick(status, [
               "phase",
               ...(projection.hasStart && !isRunningAndReady(pod) ? (["startTime"] as const) : []),
+              ...generationOfReasons(status, isSeen),
             ]),
             conditions: (status.conditions ?? []).map((one) =>
               CONDITIONS.has(one.type) ? one : pick(one, isUnscheduled(one) ? UNSCHEDULED : OTHER_CONDITION),
@@ -310,6 +311,16 @@ function projectStatus(status: ContainerStatus, more: readonly StatusField[], is
   const reason = (waiting ?? terminated)?.reason;
   if (status.ready || reason === undefined || !isSeen) return kept;
   return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
+}
+
+/** Why a container waits is about the spec of that generation: it says nothing once we have written another. */
+function generationOfReasons({ containerStatuses, initContainerStatuses }: PodStatus, isSeen: boolean) {
+  const all = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
+  return isSeen && all.some(hasReason) ? (["observedGeneration"] as const) : [];
+}
+
+function hasReason({ ready, state }: ContainerStatus): boolean {
+  return !ready && (state?.waiting ?? state?.terminated)?.reason !== undefined;
 }
 
 function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
