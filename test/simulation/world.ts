@@ -58,7 +58,7 @@ const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH statefulsets",
   "PATCH daemonsets",
 ]);
-/** Faults by which a write to a pod is refused. */
+/** Faults by which a write to a pod is refused, or taken back by somebody. */
 const REFUSALS = [
   "refused by a policy",
   "403 in one namespace",
@@ -68,6 +68,8 @@ const REFUSALS = [
   "429 without Retry-After",
   "429 for many seconds",
   "422 on a test",
+  "records forged",
+  "values forged",
 ] as const satisfies readonly Fault[];
 /** Pods of a world in which the exit code of `status -w` is judged. */
 const MOST_WATCHED = 15;
