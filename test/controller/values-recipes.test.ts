@@ -64,7 +64,7 @@ function mostDown(writes: readonly { readonly object: unknown }[], app: string):
   return Math.max(...counts);
 }
 
-it.each(["otel-collector", "fluent-bit"])(
+it.each(["otel-collector", "fluent-bit-config"])(
   "a changed configuration of %s reaches every pod in batches, and no app restarts",
   async (name) => {
     const { cluster, history } = test;

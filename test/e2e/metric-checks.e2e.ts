@@ -110,7 +110,7 @@ it("a value beyond the bound takes the release back where that is asked for", as
 it("Prometheus can read every query of docs/metric-checks.md", async () => {
   const page = await readFile(join(import.meta.dirname, "../../docs/metric-checks.md"), "utf8");
   const queries = [...page.matchAll(/```promql\n(.*?)\n```/gs)].map(([, text = ""]) => text);
-  expect(queries.length).toBeGreaterThanOrEqual(5);
+  expect(queries.length).toBeGreaterThanOrEqual(3);
   for (const text of queries)
     expect(await query(text.replaceAll("$(NAME)", "log-agent"))).toMatchObject({ status: "success" });
   expect(await query("sum(")).toMatchObject({ status: "error" });

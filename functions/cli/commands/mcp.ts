@@ -380,19 +380,17 @@ async function serveTools(
   const ajv = new AjvJsonSchemaValidator();
   const validators = new Map(schemas.map(({ name, inputSchema }) => [name, ajv.getValidator(inputSchema)]));
   server.setRequestHandler(types.ListToolsRequestSchema, () => ({ tools: schemas }));
-  server.setRequestHandler(
-    types.CallToolRequestSchema,
-    async ({ params: { name, arguments: given = {} } }, { signal }) => {
-      try {
-        const { valid, errorMessage } = validators.get(name)?.(given) ?? { valid: true };
-        if (!valid) throw new CliError(`${name}: ${errorMessage?.replace(/\bdata\b\/?/g, "").trim()}`);
-        return { content: [{ type: "text", text: withoutSecrets(await tools.call(name, given, signal)) }] };
-      } catch (error) {
-        const sentence = error instanceof Error ? error.message : String(error);
-        return { isError: true, content: [{ type: "text", text: withoutSecrets(sentence.replaceAll("\n", " ")) }] };
-      }
-    },
-  );
+  server.setRequestHandler(types.CallToolRequestSchema, async ({ params }, { signal }) => {
+    const { name, arguments: given = {} } = params;
+    try {
+      const { valid, errorMessage } = validators.get(name)?.(given) ?? { valid: true };
+      if (!valid) throw new CliError(`${name}: ${errorMessage?.replace(/\bdata\b\/?/g, "").trim()}`);
+      return { content: [{ type: "text", text: withoutSecrets(await tools.call(name, given, signal)) }] };
+    } catch (error) {
+      const sentence = error instanceof Error ? error.message : String(error);
+      return { isError: true, content: [{ type: "text", text: withoutSecrets(sentence.replaceAll("\n", " ")) }] };
+    }
+  });
   const ended = new Promise<void>((resolve) => {
     server.onclose = resolve;
     process.stdin.once("end", () => void server.close());

@@ -1,11 +1,10 @@
 /** Decides what a pod's hash annotations say about its SidecarSets, and how they are written. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { DRAINED, DRAINED_BY_ANNOTATION, TRAFFIC_LABEL } from "../../api/names.ts";
+import { DRAINED, DRAINED_BY_ANNOTATION, INJECTED_LIST_ANNOTATION, TRAFFIC_LABEL } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
 import { storedTime } from "../../go/rfc3339.ts";
-import { isInjected } from "./is-matched.ts";
 
 /** What one SidecarSet left on a pod. */
 export interface UpgradeRecord {
@@ -172,7 +171,8 @@ export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>>
 
 /** The SidecarSets other than this one that keep the pod drained. One that the pod does not have drains nothing: its word may stay for ever. */
 export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
-  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet && isInjected(pod, name));
+  const injected = pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]?.split(",") ?? [];
+  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet && injected.includes(name));
 }
 
 /** undefined: this SidecarSet does not keep the pod drained. */

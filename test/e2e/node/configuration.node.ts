@@ -76,7 +76,7 @@ interface Recipe {
 
 const RECIPES: readonly Recipe[] = [
   { name: "otel-collector", variable: "OTELCOL_CONFIG" },
-  { name: "fluent-bit", variable: "CONFIG", file: "/shell/config.yaml" },
+  { name: "fluent-bit-config", variable: "CONFIG", file: "/shell/config.yaml" },
 ];
 
 it.each(RECIPES)(
