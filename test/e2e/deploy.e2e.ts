@@ -337,14 +337,17 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     const kept = await readFile(npm, "utf8");
     // It has a child of its own, as npm has osls, and says when both are there.
     await writeFile(npm, `#!/usr/bin/env bash\nsleep 600 &\necho "$$ $!" > ${scene.folder}/pids\nwait\n`);
+    const started = async () => (await readFile(join(scene.folder, "pids"), "utf8")).match(/\d+/g)?.map(Number) ?? [];
     const watching = (async () => {
-      for await (const { filename } of watch(scene.folder)) if (filename === "pids") return scene.kill("SIGTERM");
+      // The file is there before its text is.
+      for await (const { filename } of watch(scene.folder))
+        if (filename === "pids" && (await started()).length === 2) return scene.kill("SIGTERM");
     })();
     const { killed, text } = await scene.deploy(["--param", "log-level=warn"]);
     await watching;
     await writeFile(npm, kept);
     expect([killed, text]).toEqual([true, expect.stringContaining("ended by SIGTERM: run the same command again")]);
-    const pids = (await readFile(join(scene.folder, "pids"), "utf8")).trim().split(" ").map(Number);
+    const pids = await started();
     expect(pids).toHaveLength(2);
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
