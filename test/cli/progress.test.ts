@@ -32,7 +32,7 @@ const STRICT = { settings: { ...CONTEXT.settings, StrictMaxUnavailable: true } }
 
 it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
   ["every pod that uses the budget has failed", true, [LOST, LOST_TOO, oldPod("a")], {}],
-  ["every pod is updated, and those that are not ready have failed", true, [LOST, updatedPod(SET, { name: "a" })], {}],
+  ["every pod is updated, and each pod that is not ready has failed", true, [LOST, updatedPod(SET, { name: "a" })], {}],
   ["every pod is updated, and one is starting", false, [LOST, down("new", "ContainerCreating")], {}],
   ["one pod that uses the budget is starting", false, [LOST, down("new", "ContainerCreating"), oldPod("a")], {}],
   ["the budget has room and other pods wait", false, [LOST, oldPod("a"), oldPod("b")], {}],

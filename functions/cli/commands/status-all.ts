@@ -1,4 +1,4 @@
-/** `status` without a name: every SidecarSet in one line, those that need somebody first. */
+/** `status` without a name: every SidecarSet in one line; SidecarSets that need somebody come first. */
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";

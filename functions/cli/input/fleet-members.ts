@@ -166,7 +166,7 @@ export function twinsOf(
   });
 }
 
-/** By the clock of the API server: all callers share it, so that a wrong clock of one shortens no soak time. */
+/** Returns the time of the API server, which all callers share: a wrong clock of one caller shortens no soak time. */
 export function timeAt(cluster: Cluster): string {
   const ms = cluster.serverTimeMs?.();
   return ms === undefined ? nowText() : secondText(ms);

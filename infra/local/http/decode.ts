@@ -154,7 +154,7 @@ export function goProblem(kind: string, body: JsonObject): string | undefined {
   );
 }
 
-/** Of every kind, custom resources too. */
+/** Checks the metadata of every kind, custom resources too. */
 function metadataProblem(metadata: unknown): string | undefined {
   return (
     textMapProblem(at(metadata, "labels"), "ObjectMeta.metadata.labels") ??

@@ -23,7 +23,7 @@ export interface KubeletSettings {
  */
 export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends" | "completes";
 
-/** By name: a tag that holds "does-not-exist" or another behaviour does what it says. */
+/** Returns what the image does: its tag says so, such as "does-not-exist". */
 export function imageBehaviour(image: string): ImageBehaviour {
   if (image.includes("does-not-exist")) return "unpullable";
   return (

@@ -169,7 +169,7 @@ interface RecreatedContainer {
   readonly containerID?: string;
 }
 
-/** By name of the container. */
+/** The key is the name of the container. */
 export type Recreated = Readonly<Record<string, RecreatedContainer>>;
 
 /** Entries that say nothing are left out. */

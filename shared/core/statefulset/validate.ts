@@ -127,7 +127,7 @@ export function claimTemplatesProblem(
   return undefined;
 }
 
-/** Of a template, only its size may change. */
+/** Returns why a claim template may not change so: only its size may change. */
 function templateError(
   before: PersistentVolumeClaim | undefined,
   after: PersistentVolumeClaim,

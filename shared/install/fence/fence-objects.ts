@@ -46,7 +46,7 @@ export interface Policy {
   /** behind the account's name */
   readonly name: string;
   readonly rules: readonly ResourceRule[];
-  /** CEL, each in terms of those before it */
+  /** CEL; each expression may use the ones before it */
   readonly variables: Readonly<Record<string, string>>;
   readonly validations: readonly Validation[];
 }
@@ -67,8 +67,8 @@ export function writesOf(apiGroup: string, ...resources: readonly string[]): Res
 }
 
 /**
- * The policy and its binding. A write that cannot be judged is refused. Neither has parameters: where those are missing the
- * write of whoever it is would be refused, since that is found before it is asked whom the policy is about.
+ * The policy and its binding. A write that cannot be judged is refused. Neither has parameters: where parameters are
+ * missing, an API server refuses the writes of everybody, because it looks for them before it asks whom the policy is about.
  */
 export function policyObjects(policy: Policy): readonly KubernetesObject[] {
   const name = `${RECONCILER}-${policy.name}`;

@@ -235,7 +235,7 @@ export class KnownSidecarSets {
     this.#now = now;
   }
 
-  /** Whoever waits gets nothing from before this. `atLeast`: a resourceVersion that others have seen. */
+  /** The answer is no older than the call. `atLeast`: a resourceVersion that others have seen. */
   async list(cluster: Cluster, atLeast = ""): Promise<ListedSidecarSets> {
     const now = this.#now();
     const newest = this.#newestAt(isWithin(now - this.#readAt, RELIST_MS));

@@ -225,7 +225,7 @@ function noop(): void {}
 
 // Tells the caller that the decision rests on something older than it should be.
 
-/** Of one request. */
+/** Collects the doubts about what one request was answered with. */
 export class Staleness {
   readonly #doubts: string[] = [];
 

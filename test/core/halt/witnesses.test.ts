@@ -39,7 +39,7 @@ const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
   },
 });
 
-/** Of its sidecar, by somebody else. */
+/** Somebody else changed the image of the sidecar. */
 const withImage = (pod: Pod, image: string): Pod => ({
   ...pod,
   spec: { ...pod.spec, containers: pod.spec.containers.map((one) => (one.name === "sc" ? { ...one, image } : one)) },

@@ -81,7 +81,7 @@ describe.each(["waiting", "terminated"] as const)("a container whose state is %s
   });
 });
 
-/** The kubelet tells of the image before until it has seen the pod as it is. */
+/** A kubelet reports the former image until it has seen the changed pod. */
 describe.each([
   [2, false],
   [3, true],

@@ -302,7 +302,7 @@ export function recordedAnnotations(sidecarSet: SidecarSet, now: string): Annota
   return new Map([...records, [INJECTED_LIST_ANNOTATION, names]]);
 }
 
-/** Of hot-upgrade sidecars: which of each pair works. */
+/** Returns the annotations that say which of each pair of hot-upgrade containers works. */
 export function hotAnnotations(sidecars: readonly string[]): AnnotationExpressions {
   const annotations = sidecars.length > 0 ? hotUpgradeAnnotations(sidecars, {}) : {};
   if (annotations instanceof Refusal) return new Map();

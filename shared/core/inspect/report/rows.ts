@@ -96,7 +96,7 @@ export function revisionRows(
     });
 }
 
-/** Of a SidecarSet's spec, or what a revision recorded of it. */
+/** Returns the images that the spec of a SidecarSet has, or that a revision recorded. */
 export function imagesOf(spec: unknown): readonly string[] {
   if (!isJsonObject(spec)) return [];
   return [spec["initContainers"], spec["containers"]].flatMap((list) =>

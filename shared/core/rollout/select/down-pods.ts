@@ -38,7 +38,7 @@ export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit
   );
 }
 
-/** The same, and those that another SidecarSet drains. */
+/** Returns the first `limit` pods that use the budget: updated ones that are down, and pods that another SidecarSet drains. */
 export function budgetHolders(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
   const holds = (state: PodState) => state.isDrainedElsewhere === true || (state.isUpdated && isDown(state));
   return namedDown(sidecarSet, where(pods, holds), limit);

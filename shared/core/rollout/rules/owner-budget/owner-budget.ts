@@ -19,7 +19,7 @@ interface Owner {
   readonly limit: number;
   /** down, drained, or reserved */
   readonly used: ReadonlySet<PodState>;
-  /** of those: how many count only because other SidecarSets drain them */
+  /** how many of `used` count only because other SidecarSets drain them */
   readonly elsewhere: number;
   /** evicted pods without a successor, and pods that are taken now */
   taken: number;
