@@ -6,6 +6,7 @@ import { readSettings } from "../../../infra/aws/settings.ts";
 import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
 import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { CAUSES } from "../../../shared/core/rollout/causes.ts";
+import { ROLLOUT_VERDICTS } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { HOLDS, type Hold } from "../../../shared/core/rollout/hold.ts";
 import { createLog } from "../../../shared/log.ts";
 import { type HoldScene, type Judged, judged, PLACES, passOf } from "../../support/hold-places.ts";
@@ -35,6 +36,11 @@ test("every hold of the book has a cluster that reaches it", () => {
 test("the clusters reach every cause of the book", () => {
   const reached = new Set<string>(SCENES.map(([, , scene]) => judged(scene).words.cause));
   expect(Object.keys(CAUSES).filter((cause) => !reached.has(cause))).toEqual([]);
+});
+
+test("the clusters reach every state of a SidecarSet", () => {
+  const reached = new Set(SCENES.map(([, , scene]) => judged(scene).page().verdict));
+  expect(ROLLOUT_VERDICTS.filter((verdict) => !reached.has(verdict))).toEqual([]);
 });
 
 describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene) => {

@@ -247,7 +247,12 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("drain", "10s", setOf()), [drained(), old({ name: "q", labels: TRAFFIC })]),
     scene(annotated("drain", "10s", setOf({ maxUnavailable: 2, partition: 1 })), [drained(), old({ name: "q" })]),
   ],
-  partition: [scene(setOf({ partition: 1 }), [old(), done()]), scene(setOf({ partition: 1 }), [old(), failing()])],
+  partition: [
+    scene(setOf({ partition: 1 }), [old(), done()]),
+    scene(setOf({ partition: 1 }), [old(), failing()]),
+    // Keeps a pod that an older release left down.
+    scene(setOf({ partition: 1 }), [takenDown(old({ image: "reg/sc:v2", isReady: false })), done()]),
+  ],
   budget: [
     scene(setOf(), [old(), down()]),
     scene(setOf(), [old(), failing()]),
