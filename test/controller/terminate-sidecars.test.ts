@@ -178,3 +178,23 @@ it.each([
   expect(calls).toEqual(looks.map((atMs) => [atMs, "LIST pods"]));
   for (const { fieldSelector } of lists) expect(fieldSelector).toBe("spec.restartPolicy!=Always,status.phase=Running");
 });
+
+it("a pod whose writes are refused is tried less and less often while a pass follows", async () => {
+  const served = new AbortController();
+  const on = stage((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined), { isFollowing: true });
+  on.deployJob("refused", [BY_IMAGE]);
+  on.plan(62_000, () => served.abort());
+  await on.terminate(served.signal);
+  const tries = on.calls.filter(([, call]) => call.startsWith("PATCH")).map(([atMs]) => atMs);
+  expect(tries).toEqual([0, 5_000, 10_000, 15_000, 25_000, 45_000]);
+});
+
+it("a namespace in which twenty writes are refused waits for the next look, and others do not", async () => {
+  const on = stage((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined));
+  for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);
+  await on.terminate();
+  // Those of the first sixteen side by side are under way when the twentieth is refused.
+  const tries = on.writes().length;
+  expect(tries).toBeGreaterThanOrEqual(20);
+  expect(tries).toBeLessThan(40);
+});
