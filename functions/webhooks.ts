@@ -17,7 +17,7 @@ import { type AuthenticateOptions, type Authenticator, authenticator } from "../
 import type { Answerer } from "../shared/webhook/server/http.ts";
 import type { ViewState } from "../shared/webhook/view/cluster-view.ts";
 
-/** Each absent member is taken from the environment. */
+/** Absent members are taken from the environment. */
 export interface WebhooksInput {
   /** path of a kubeconfig */
   readonly kubeconfig?: string | undefined;

@@ -7,7 +7,7 @@ import { kubeconfigOnly } from "./kubeconfig-only.ts";
 /** Packages that are no ES modules ask for Node's own by require. */
 const REQUIRE = 'import { createRequire as _require } from "node:module"; const require = _require(import.meta.url);';
 
-/** What everything in the npm package is built with. */
+/** The build options of everything in the npm package. */
 export const PACKAGED = {
   bundle: true,
   splitting: true,
@@ -65,7 +65,7 @@ const OF_THE_REPOSITORY = [
   "allowScripts",
 ];
 
-/** `text` is that of the repository. */
+/** `text` is the repository's package.json. */
 export function packedManifest(text: string): string {
   const kept = Object.entries(JSON.parse(text)).filter(([name]) => !OF_THE_REPOSITORY.includes(name));
   return `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`;

@@ -15,13 +15,13 @@ export const FUNCTIONS: readonly string[] = DEPLOYED.map(({ name }) => name);
 export interface BundleSize {
   /** bytes that are loaded before the first request: index.js and all that it imports statically */
   readonly eager: number;
-  /** file → bytes, of those that wait until they are needed, with what only they import */
+  /** bytes by file, for the files that load later, with the imports that only they need */
   readonly lazy: Readonly<Record<string, number>>;
   /** bytes of everything, gzipped one by one: about what the zip holds */
   readonly zipped: number;
 }
 
-/** Whatever is bundled, for Lambda's Node. */
+/** Build options of every bundle for Lambda's Node. */
 export const BUNDLING = {
   bundle: true,
   minify: true,
@@ -45,7 +45,7 @@ export async function bundle(name: string, directory: string): Promise<BundleSiz
   return { eager: Buffer.byteLength(eager), lazy: lazySizes(split.metafile, lazy), zipped };
 }
 
-/** What Lambda calls instead of index.handler where traces are wanted: traced.handler, the same for each function. */
+/** The handler that Lambda calls instead of index.handler where traces are wanted: traced.handler, in each function. */
 export async function bundleTraced(): Promise<string> {
   const entry = `import { handler as inner } from "./index.js"; import { traced } from "./functions/lambda/traced.ts"; export const handler = traced(inner);`;
   const { outputFiles } = await build({
@@ -64,7 +64,7 @@ const besideIndex: Plugin = {
   },
 };
 
-/** Deferred modules become files of their own, those that only deferred modules lead to included. */
+/** Deferred modules become files of their own, together with modules that only they import. */
 async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: false; metafile: true }>> {
   let entries: readonly string[] = [];
   for (;;) {
@@ -97,7 +97,7 @@ function lazySizes({ outputs }: Metafile, lazy: ReadonlyMap<string, string>): Re
   return Object.fromEntries(entered.map((path) => [labelOf(path, outputs), total(path)]));
 }
 
-/** A chunk's name says nothing: it goes by the module that it is entered at. */
+/** A chunk's name says nothing, so its label is the module of its entry. */
 function labelOf(path: string, outputs: Metafile["outputs"]): string {
   const entry = outputs[path]?.entryPoint ?? path;
   const [, ofPackage] = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(entry) ?? [];

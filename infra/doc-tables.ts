@@ -24,7 +24,7 @@ interface Documented {
   readonly key?: string;
 }
 
-/** What people are told of each annotation of a SidecarSet. elsewhere: another table of the page has it. */
+/** Texts of the docs about each annotation of a SidecarSet. elsewhere: another table of the page has it. */
 const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">> = {
   [NAMES.HALT_ON_ANNOTATION]: {
     value: "`3`, `10%`, `10% within 5m`",

@@ -1,7 +1,7 @@
 /** Keeps only the part of client-node that reads a kubeconfig. The rest would be nine tenths of its size. */
 import type { Plugin } from "esbuild";
 
-/** Its way to a cluster, also through proxies: transport.ts and proxy.ts are ours. */
+/** Modules on the client's own way to a cluster, also through proxies: transport.ts and proxy.ts replace them. */
 const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
 const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
 

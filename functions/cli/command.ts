@@ -1,10 +1,10 @@
-/** What a command of the command line is: its words, what it takes, and what it does. */
+/** A command of the command line: its words, its arguments and options, and its action. */
 
 import { parseDuration } from "../terminal/duration.ts";
 import { CliError } from "../terminal/error.ts";
 import type { Output, Session } from "./session.ts";
 
-/** What may stand in the place of a word, for shell completion. */
+/** The kinds of words that shell completion offers in an argument's place. */
 type Completion = "sidecarset" | "set" | "pod" | "container" | "file" | "none";
 
 interface ArgumentSpec {
@@ -43,7 +43,7 @@ export interface Command {
   readonly run: (input: Input, session: Session) => Promise<number | undefined>;
 }
 
-/** What was given to a command. */
+/** Arguments and options that a command was called with. */
 export class Input {
   readonly #arguments: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
+/** Manifests that register the webhooks with the API server: YAML for kubectl apply. */
 import { readFile } from "node:fs/promises";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -37,17 +37,17 @@ export interface WebhooksOptions {
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
   /** Also: pods that turn ready, or fail, are reported. */
   readonly statusHints: boolean;
-  /** Where API servers read the registration from a file: that file, or all that is applied beside it. */
+  /** Which part to print where API servers read the registration from a file: that file, or everything to apply. */
   readonly staticPart: string | undefined;
-  /** Of an installation: without the policies around the reconciler. */
+  /** Leaves out the policies around the reconciler. */
   readonly isUnfenced?: boolean;
-  /** Of those policies: keys and prefixes, separated by commas. */
+  /** Keys and prefixes for those policies, separated by commas. */
   readonly fenceAnnotations?: string | undefined;
 }
 
 const ANNOTATION = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 
-/** Of a path, as `serve` and the functions take it. */
+/** The secret part of a path, as `serve` and the functions accept it. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @throws CliError, or KubeError when the cluster can't be asked */

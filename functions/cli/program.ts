@@ -317,7 +317,7 @@ const FAMILIAR: Readonly<Record<string, string>> = {
 
 const ROLLOUT: ReadonlySet<string> = new Set(["status", "history", "pause", "resume", "undo"]);
 
-/** What to use in place of the words; undefined: they mean nothing to us. */
+/** The command to use for words of similar tools; undefined: no command is similar. */
 export function familiarWords([first = "", second = ""]: readonly string[]): string | undefined {
   const word = first.toLowerCase();
   if (word === "rollout") {

@@ -1,4 +1,4 @@
-/** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
+/** The session that every command gets: the screen, the cluster, and the format of answers. */
 
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { announcedSettings, readLease } from "../../shared/controller/loop/lease.ts";
@@ -27,10 +27,13 @@ import { CliError } from "../terminal/error.ts";
 import { codeBlock } from "../terminal/markdown.ts";
 import type { Screen } from "../terminal/screen.ts";
 
-/** With which feature gates passes decide: those that the last one ran with, for the environment here may be another. */
+/** The feature gates of the last pass. The environment of this command may have others. */
 const GATES = Object.keys(DEFAULT_ROLLOUT_SETTINGS) as readonly (keyof RolloutSettings)[];
 
-/** Where no pass has run, FEATURE_GATES: as one would run that was started here. What cannot be known is said. */
+/**
+ * Reads the settings of passes. Where no pass has run, FEATURE_GATES counts, as for a pass started here, and a warning
+ * says what is unknown.
+ */
 async function readPassSettings(
   { kruiseNamespace, screen }: { readonly kruiseNamespace: string; readonly screen: Screen },
   cluster: Cluster,
@@ -96,7 +99,7 @@ export class Session {
     return this.#options.generation;
   }
 
-  /** What -o names, for a command that writes a file. */
+  /** The file of -o, for a command that writes one. */
   get outputFile(): string | undefined {
     return this.#options.output;
   }
@@ -105,7 +108,7 @@ export class Session {
     return this.#options.kubeconfig;
   }
 
-  /** Where ControllerRevisions, ledgers and the Lease live. */
+  /** The namespace of ControllerRevisions, ledgers and the Lease. */
   get kruiseNamespace(): string {
     return readConfig().kruiseNamespace;
   }
@@ -136,7 +139,7 @@ export class Session {
     return contexts.map((context) => ({ name: context, connect: to(() => ({ ...settings, context })) }));
   }
 
-  /** That of this name, of the table or of the kubeconfig. @throws CliError where there is none */
+  /** The cluster with this name in the table or in the kubeconfig. @throws CliError where there is none */
   async namedCluster(name: string): Promise<NamedCluster> {
     const clusters = await this.clusters();
     const named = clusters.find((one) => one.name === name);
@@ -187,7 +190,7 @@ export class Session {
     return requestTimeout === undefined ? undefined : parseDuration("request-timeout", requestTimeout);
   }
 
-  /** The namespace of -n, else that of the kubeconfig's context, else default. */
+  /** The namespace of -n, or of the kubeconfig's context, or `default`. */
   async namespace(): Promise<string> {
     if (this.#options.namespace !== undefined) return this.#options.namespace;
     const settings = this.#settings();
@@ -195,7 +198,7 @@ export class Session {
     return (await kubeconfigNamespace(settings.path, settings.context)) ?? "default";
   }
 
-  /** That of -n alone. */
+  /** The namespace of -n alone. */
   get givenNamespace(): string | undefined {
     return this.#options.namespace;
   }

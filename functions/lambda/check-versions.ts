@@ -57,7 +57,7 @@ const RETRY_MS = 2_000;
 /** The right to call a version is as new as the version. */
 const REFUSALS = 30;
 
-/** What is returned stands in no log: it is for those who call it by hand. */
+/** The returned value stands in no log: it is for people who call the function by hand. */
 export async function handler({ DeploymentId: deploymentId, LifecycleEventHookExecutionId }: HookEvent) {
   const log = createLog(readLogLevel());
   const aws = readAwsAccess();
@@ -162,7 +162,7 @@ async function readProof(settings: AuthenticationSettings, aws: AwsAccess): Prom
 
 // What a version of a webhook is asked before API servers ask it, and what of its answers is no worse than it should be.
 
-/** What Lambda hands back; `errorMessage`: of a function that ended without an answer. */
+/** Lambda's answer; `errorMessage` comes from a function that ended without an answer. */
 export interface VersionAnswer {
   readonly statusCode?: number;
   readonly body?: string;
@@ -232,8 +232,8 @@ const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
 };
 
 /**
- * `canProve`: admissions can be asked for as API servers do it. Where a front door vouches for a client certificate that
- * cannot be had here, it is only asked whether it runs, and whether it refuses a stranger.
+ * `canProve`: the check can call as API servers do. A client certificate behind a front door cannot be had here. The
+ * check then only asks whether the function runs, and whether it refuses a stranger.
  */
 export function questionsFor(webhook: string, canProve: boolean, labels: Labels): readonly Question[] {
   const all = webhook === "mutate-pod" ? [READY, podOf(labels)] : (QUESTIONS[webhook] ?? []);

@@ -45,8 +45,8 @@ export async function oneCluster<Memory, Report>(
 }
 
 /**
- * All at the same time, each until its own end: none waits for another.
- * @throws Error naming those that failed, once all are over
+ * Runs all clusters at the same time, each to its own end.
+ * @throws Error that names the failed clusters, once all are over
  */
 export async function eachCluster<Memory, Report>(
   sites: Sites<Memory>,

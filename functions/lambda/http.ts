@@ -1,4 +1,4 @@
-/** What Lambda hands over for an HTTP request, by API Gateway, Function URL or load balancer, and what it wants back. */
+/** HTTP requests as API Gateway, a Function URL or a load balancer hands them to Lambda, and the answers for them. */
 import { createLog, type Log } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import {
@@ -25,11 +25,13 @@ import {
 } from "./body.ts";
 import { fromLoadBalancer, oneForm, toLoadBalancerResult } from "./load-balancer.ts";
 
-/** What a function answers; without an environment, by the process' own. `log`: for what is no request. */
+/**
+ * Makes a function's answers; without an environment it reads the process' own. `log`: for events that are no request.
+ */
 type MakeWebhooks = (env: Environment | undefined, log: Log) => Omit<WebhookOptions, "log" | "isKnown">;
 
 /**
- * A function that serves webhooks to those that the settings let in.
+ * Serves webhooks to callers that the settings admit.
  * @throws ConfigError as `Serve`, where there are no CLUSTERS
  */
 export function lambdaWebhook(make: MakeWebhooks): HttpHandler {

@@ -1,4 +1,4 @@
-/** What a load balancer, or API Gateway with payload format 1.0, hands over for an HTTP request, and what it wants back. */
+/** HTTP requests of a load balancer, or of API Gateway with payload format 1.0, and the answers for them. */
 import type { X509Certificate } from "node:crypto";
 import type { ALBEvent } from "aws-lambda";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";

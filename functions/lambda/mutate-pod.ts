@@ -12,12 +12,12 @@ import type { HttpHandler } from "./body.ts";
 import { lambdaWebhook } from "./http.ts";
 
 /**
- * A ping of an API server that hangs ends by then: at the function's timeout Lambda would end the environment that is to
- * be kept, with what it may still serve pods with, count an error that pages, and try twice more.
+ * Limits a ping of an API server that hangs. At the function's timeout Lambda would end the environment, count an error
+ * that pages, and try twice more.
  */
 const WARM_MS = 3_000;
 
-/** Each reads what the first pod of its cluster needs. */
+/** Calls that read what the first pod of a cluster needs. */
 const warm: (() => unknown)[] = [];
 
 const answer = lambdaWebhook((env, log) => {

@@ -1,4 +1,4 @@
-/** What the rollout function is called with, and which cluster it serves then. */
+/** The event that calls the rollout function, and the cluster that it names. */
 import type { Gates } from "../../shared/approval/batch-gates.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
 import type { Served } from "../../shared/controller/serve-work.ts";

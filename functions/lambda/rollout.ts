@@ -85,7 +85,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
   const cluster = await toCluster(site);
   const queue = sidecarSet === undefined && !dryRun ? readQueue(env) : undefined;
-  // All else there is to do has its turn whatever becomes of the queue.
+  // All other work has its turn, also when the queue fails.
   const failure = queue && (await fillQueue(cluster, queue, { event, site }).catch((error: unknown) => ({ error })));
   const report = await runPass(cluster, {
     ...pass,
@@ -165,7 +165,7 @@ function attentionSince(
 function logSidecarSet(log: Log, report: SidecarSetReport, attention: string | undefined): void {
   const { name, stop, ...rest } = report;
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
-  // Alarms count the lines that tell of missed pods and of trouble, whatever the level of the log.
+  // Alarms count the lines about missed pods and trouble, so every level of the log has them.
   const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
   const isGrave =
     attention !== undefined || isGraveStop(stop) || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
@@ -182,7 +182,7 @@ export function logReport(log: Log, report: PassReport, cluster?: string, nowMs 
   // An alarm counts the lines that name some.
   log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
   if (report.isDryRun || !readEmbedsMetrics()) return;
-  // Whatever the level of the log: these lines are not for people.
+  // Every level of the log has these lines: metrics read them, not people.
   const of = { stage: readStage(), cluster };
   for (const fields of embeddedMetrics(report, nowMs, of)) createLog("info").info("metrics", fields);
 }

@@ -8,7 +8,7 @@ import { processClusters } from "./process-clusters.ts";
 
 /** With these no secret is read, and none is known. */
 const NOBODY = { AUTHENTICATION: "secret-path", PATH_DIGESTS: `/=${"A".repeat(43)}` };
-/** What could not be used is looked at again after this long. */
+/** The wait before settings that could not be used are read again. */
 const RETRY_MS = 10_000;
 
 interface Served {
@@ -17,7 +17,7 @@ interface Served {
   readonly until?: number;
 }
 
-/** Connections, views, secrets and trouble of a cluster are its own: it is served by a handler of its own. */
+/** A handler for each cluster, which keeps its own connections, views, secrets and trouble. */
 export function severalClusters(serve: Serve, log: Log): HttpHandler {
   const table = processClusters();
   const stranger = serve(NOBODY, log, () => () => false);

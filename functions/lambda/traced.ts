@@ -1,6 +1,6 @@
 /**
- * What Lambda calls in a function's place where traces are wanted: the same answers and reports, with spans. It stands in a
- * file of its own beside the function's bundle, so that a function without traces loads and pays nothing.
+ * Handlers with traces: the same answers and reports, with spans. They stand in a file beside the function's bundle, so
+ * that a function without traces loads and pays nothing.
  */
 import type { ALBEvent, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { withDoing } from "../../shared/doings.ts";

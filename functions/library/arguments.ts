@@ -1,4 +1,4 @@
-/** What a call of the library is given: looked at before anything is done, so that a mistake is one sentence. */
+/** Arguments of the library's calls. They are checked before anything is done, so that a mistake is one sentence. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
@@ -102,7 +102,7 @@ export interface Argument {
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => isJsonObject(value);
 
-/** What Go would say of it; first what no Go type knows: that it is there at all. */
+/** Go's message about the value, after the checks that no Go type makes, such as presence. */
 function fits(type: GoType, value: unknown, kind: string): string | undefined {
   if (!isRecord(value)) return `is not a ${kind}: ${shown(value)}`;
   const decoded = decodeGo(type, value);
@@ -189,7 +189,7 @@ export const POD: Argument = { problem: podProblem };
 export const PODS: Argument = { problem: eachOf(podProblem, "Pods") };
 export const OBJECT: Argument = { problem: objectProblem };
 export const OBJECTS: Argument = { problem: eachOf(objectProblem, "Kubernetes objects") };
-/** Whatever is wrong in them is told as a finding. */
+/** Mistakes inside manifests become findings. */
 export const MANIFESTS: Argument = {
   problem: eachOf((one) => (isRecord(one) ? undefined : `is not an object: ${shown(one)}`), "Kubernetes objects"),
 };

@@ -26,19 +26,19 @@ import {
 import { budgetsOf, type PassInput, settingsOf } from "./pass-input.ts";
 import { hubSidecarSet, storedSidecarSet } from "./stored-sidecarset.ts";
 
-/** What is left out is a finding `NotLookedAt`, and so are rights, probes and a trial, which take a cluster. */
+/** A part that is left out becomes a finding `NotLookedAt`. Rights, probes and trials need a cluster and do so too. */
 export interface CheckInput extends PassInput {
-  /** those of the cluster */
+  /** all in the cluster */
   readonly mutatingWebhookConfigurations?: readonly KubernetesObject[];
-  /** those of the cluster */
+  /** all in the cluster */
   readonly validatingWebhookConfigurations?: readonly KubernetesObject[];
   /** CustomResourceDefinition of SidecarSets; null: there is none */
   readonly definition?: KubernetesObject | null;
   /** as the API server has them, hashes included */
   readonly sidecarSets?: readonly KubernetesObject[];
-  /** those of the cluster, with their labels */
+  /** all in the cluster, with their labels */
   readonly namespaces?: readonly Namespace[];
-  /** those of the cluster, with their status */
+  /** all in the cluster, with their status */
   readonly pods?: readonly Pod[];
   /** of all SidecarSets */
   readonly revisions?: readonly ControllerRevision[];

@@ -10,7 +10,7 @@ export interface CompileInput {
   readonly sidecarSet: KubernetesObject;
   /** all SidecarSets of the cluster, for canaries; absent: no other */
   readonly sidecarSets?: readonly KubernetesObject[];
-  /** those that injectionStrategy.revision may name */
+  /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
   /** RFC 3339: what is written as the time of every injection */
   readonly now: string;

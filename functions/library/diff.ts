@@ -10,7 +10,7 @@ export interface DiffInput extends PassInput {
   readonly before: KubernetesObject;
   /** as it stands in the changed manifest */
   readonly after: KubernetesObject;
-  /** those that either of them selects, as the API server has them, with their status */
+  /** the pods that either of them selects, as the API server has them, with their status */
   readonly pods: readonly Pod[];
   /** of the SidecarSet; absent: none were recorded */
   readonly revisions?: readonly ControllerRevision[];

@@ -27,7 +27,7 @@ export interface ExplainInput extends PassInput {
   readonly sidecarSet: KubernetesObject;
   /** the one to explain; absent: the rollout as a whole */
   readonly pod?: Pod;
-  /** those that the SidecarSet selects, with their status; absent: none but `pod` */
+  /** the pods that the SidecarSet selects, with their status; absent: only `pod` */
   readonly pods?: readonly Pod[];
   /** of the pod, with its labels */
   readonly namespaceObject?: Namespace;
@@ -74,7 +74,7 @@ export function explain(given: ExplainInput): readonly Step[] {
   return explainPod(pod, sidecarSet, { ...facts, namespace: input.namespaceObject, registrations });
 }
 
-/** Its status counts here, which a manifest has none of. */
+/** Keeps the status, which counts here and which a manifest does not have. */
 function asStored(object: KubernetesObject): SidecarSet {
   const { status } = object as SidecarSet;
   return { ...storedSidecarSet(object), ...(status ? { status } : {}) };

@@ -12,7 +12,7 @@ export interface Hashes {
 }
 
 /**
- * What the webhook would write, whether or not the SidecarSet has its defaults yet.
+ * The hashes that the webhook would write, with or without defaults in the SidecarSet.
  * @param sidecarSet of v1beta1 or v1alpha1, as it stands in a manifest
  * @throws TypeError for what is no SidecarSet, in one sentence
  */

@@ -79,7 +79,7 @@ function isWhitelist({ kind, metadata }: KubernetesObject): boolean {
   return kind === "ConfigMap" && metadata?.name === WHITELIST;
 }
 
-/** What is wrong, where it cannot be read. */
+/** The stored form, or a sentence that says why it cannot be read. */
 function storedOrProblem(object: KubernetesObject): SidecarSet | string {
   try {
     return storedSidecarSet(object);

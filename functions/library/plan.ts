@@ -10,7 +10,7 @@ import { storedSidecarSet } from "./stored-sidecarset.ts";
 export interface PlanInput extends PassInput {
   /** as it stands in a manifest, or as the API server has it */
   readonly sidecarSet: KubernetesObject;
-  /** those that it selects, as the API server has them, with their status */
+  /** the pods that it selects, as the API server has them, with their status */
   readonly pods: readonly Pod[];
   /** of the SidecarSet; absent: none were recorded */
   readonly revisions?: readonly ControllerRevision[];

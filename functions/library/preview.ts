@@ -27,7 +27,7 @@ export interface PreviewInput {
   readonly namespace?: string;
   /** with its labels; absent: one that has none but its name's */
   readonly namespaceObject?: Namespace;
-  /** those that injectionStrategy.revision may name */
+  /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
   /** RFC 3339: written to the pod's annotations */
   readonly now: string;

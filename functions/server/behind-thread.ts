@@ -1,4 +1,4 @@
-/** What runs in the thread behind the webhooks of `serve`; behind.ts starts it. */
+/** The thread behind the webhooks of `serve`; behind.ts starts it. */
 import { once } from "node:events";
 import { constants, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
@@ -70,7 +70,7 @@ async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Pr
   process.exit();
 }
 
-/** Where there are fewer processors than work, reviews come first. A priority is a thread's own on Linux alone. */
+/** Reviews come first where work is more than the processors can do. Only Linux has a priority for each thread. */
 function yieldToReviews(): void {
   if (process.platform !== "linux") return;
   try {
@@ -96,7 +96,7 @@ interface PageSource {
   readonly elapsed: () => number;
 }
 
-/** Who looks again within it gets the same page: a page may cost a list of every pod. */
+/** A second request within this time gets the same page, because a page may cost a list of every pod. */
 const KEPT_MS = 5_000;
 
 /** One page is made at a time, and kept for a moment. */

@@ -7,7 +7,7 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 import { within } from "../../shared/webhook/server/http.ts";
 import type { MakePage, Wanted } from "./ui-pages.ts";
 
-/** What the thread is started with. */
+/** The thread's start data. */
 export interface BehindPlan {
   /** path; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string | undefined;
@@ -47,7 +47,7 @@ export interface Failure {
 }
 
 export interface Behind {
-  /** Resolves when the thread has read its settings; rejects with ConfigError where those of passes cannot be used. */
+  /** Resolves when the thread has read its settings; rejects with ConfigError when passes cannot use theirs. */
   readonly start: () => Promise<void>;
   /** Makes the next pass begin soon. */
   readonly wake: () => void;

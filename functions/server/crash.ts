@@ -18,10 +18,10 @@ export function logCrashes(log: Log): void {
 
 // The end of a process that has done all there was to do.
 
-/** What is printed last is on its way by then. */
+/** The time in which last lines are printed. */
 const PRINTED_MS = 100;
 
-/** Soon, whatever calls are still under way that nobody waits for: an API server that does not answer keeps one for half a minute. */
+/** Ends the process soon, also while calls run that nobody waits for: a silent API server keeps one for 30 seconds. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), PRINTED_MS).unref();
 }

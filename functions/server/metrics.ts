@@ -1,4 +1,4 @@
-/** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
+/** /metrics on a port of its own. It authenticates nobody, so it is for the cluster's own network. */
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
@@ -19,7 +19,7 @@ export interface MeteredServer {
 }
 
 /**
- * `ofPasses`: their numbers, where another thread has them. `ofView`: how pods are decided on now.
+ * `ofPasses`: metrics of passes in another thread. `ofView`: the source of decisions on pods now.
  * @throws ServerError when the port cannot be had
  */
 export async function serveMetrics(
@@ -57,7 +57,9 @@ function lastOf(path: string): string {
   return path.split("/").at(-1) ?? "";
 }
 
-/** Anyone can ask for anything, and pages have names of pods in their paths: what is no webhook of ours has one name. */
+/**
+ * Requests to unknown paths share one name, because anyone can ask for anything and pages have names of pods in paths.
+ */
 function webhookOf(request: HttpRequest, status: number): string {
   const { path } = request;
   // An alert counts callers that are refused at the path of a webhook, and none of our probes.
@@ -176,7 +178,7 @@ function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
   return new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
 }
 
-/** What was said of other SidecarSets than `names`. */
+/** Removes the values of SidecarSets that are not among `names`. */
 function forget(
   families: ReadonlyMap<string, Family>,
   stands: Map<string, Labels>,

@@ -1,4 +1,4 @@
-/** What people and Prometheus read goes through hono; reviews, of which there are thousands a second, do not. */
+/** Pages for people and Prometheus go through hono; reviews, thousands a second, do not. */
 import type { Hono } from "hono";
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
 

@@ -22,7 +22,7 @@ export interface ServeOptions extends ServerOptions {
   readonly tickMs?: number;
   /** How API servers prove who they are. */
   readonly authentication: AuthenticationSettings;
-  /** Where the secrets of the page's path are kept; absent: no page. */
+  /** the Secret with the secrets of the page's path; absent: no page */
   readonly uiSecrets?: SecretReference;
   /** absent: VIEW_FRESHNESS_MS */
   readonly freshnessMs?: number;

@@ -18,7 +18,7 @@ interface SetTickOptions {
   readonly env?: Environment | undefined;
 }
 
-/** What went wrong, one sentence each; none: the pass did what there was to do. */
+/** One sentence for each failure of the pass; empty: the pass succeeded. */
 export function troubleOfSets({ problems, sets }: SetPassReport): readonly string[] {
   const failed = sets.filter(({ stop }) => stop === "failed" || stop === "gone");
   return [

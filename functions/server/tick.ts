@@ -21,7 +21,7 @@ export interface TickOptions {
   readonly env?: Environment | undefined;
 }
 
-/** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
+/** One sentence for each failure of a pass; empty: the pass succeeded. An unreachable cluster gives its last error. */
 export function troubleOf(report: PassReport): readonly string[] {
   const failed = report.sidecarSets.filter(({ stop }) => stop === "failed" || stop === "gone");
   return [...gravesOf(report).slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];

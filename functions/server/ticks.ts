@@ -56,7 +56,7 @@ export async function tickUntilSignal({ kubeconfig, clusters, tickMs, metricsPor
 }
 
 /**
- * Each in a loop of its own: one that is slow, or down, keeps no other waiting.
+ * Runs a loop for each cluster, so that a slow one keeps no other waiting.
  * @throws ConfigError where none has settings that can be used
  */
 async function tickClusters(clusters: readonly NamedCluster[], options: Omit<TicksOptions, "connect">): Promise<void> {

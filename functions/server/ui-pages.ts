@@ -1,4 +1,4 @@
-/** What is known of the pages of `serve` without reading anything: their addresses, and what is said where there is none. */
+/** Addresses of the pages of `serve`, and the texts for pages that are not there. Nothing is read for them. */
 import type { Frame } from "../../shared/core/inspect/report/document.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { ObjectKey } from "../../shared/kube/port.ts";
@@ -19,10 +19,10 @@ export const STILL = "refresh=off";
 
 const ALL = "All SidecarSets";
 const REFRESH_SECONDS = 10;
-/** One that takes long to read is read less often, however long somebody leaves it open: a twentieth of the time. */
+/** Limits refreshes of a page that is slow to read: reading takes at most a twentieth of the time. */
 const REFRESH_PER_READ = 20;
 
-/** Where the same page is that does not refresh by itself, or does. */
+/** Link to the same page with refreshes, or without. */
 export function otherOf({ isStill }: Wanted): string {
   return isStill ? "?" : `?${STILL}`;
 }

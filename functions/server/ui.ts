@@ -51,13 +51,13 @@ export async function serveUi(others: Answerer, secrets: SecretReference, server
 }
 
 export interface UiServer {
-  /** Whether those of the webhooks are made from a secret. */
+  /** says whether a secret opens the webhooks */
   readonly isWebhooks: Authenticator["isKept"];
   readonly identify: AuthenticateOptions;
   readonly makePage: MakePage;
 }
 
-/** Whatever is no page, or is asked for by a stranger, is left to `others`. */
+/** Hands requests for other paths, and requests of strangers, to `others`. */
 function withUi(others: Answerer, options: UiOptions): Answerer {
   const pages = pagesOf(options.makePage, options.log);
   const sayShared = rateLimited((requests) => {
@@ -95,7 +95,7 @@ async function isKnown(options: UiOptions, request: HttpRequest, split: ReturnTy
   }
 }
 
-/** Where that can't be told it may. */
+/** An unknown answer counts as yes. */
 async function opensWebhook({ isWebhooks }: UiOptions, secret: string | undefined): Promise<boolean> {
   try {
     return await isWebhooks(secret);

@@ -8,7 +8,10 @@ export interface WakeUp {
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** What is announced by an admission is stored a moment later; and being woken all the time does not keep us busy. */
+/**
+ * The delay after an announcement: the object is stored a moment later, and frequent announcements must not fill the
+ * time.
+ */
 const SOON_MS = 500;
 
 export function createWakeUp(): WakeUp {

@@ -9,7 +9,7 @@ import { shortText, visibleLine, withUnseenEscaped } from "../../shared/go/unsee
 const MOST_CHARACTERS = 60_000;
 const MOST_IN_A_SPAN = 300;
 const MOST_ROWS = 50;
-/** They come before everything, so that they may not fill the comment: as many as there are, and as long as they are. */
+/** Limits for parts that come first, so that they never fill the comment. */
 const MOST_SENTENCES = 20;
 const [MOST_OF_A_TABLE, MOST_OF_AN_ALERT] = [17_000, 42_000];
 const MOST_IN_A_SENTENCE = 1_000;
@@ -54,7 +54,7 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   return [line(head), line(head.map(() => "---")), ...shown, ...more].join("\n");
 }
 
-/** What nobody may overlook, one sentence each. */
+/** An alert box with the sentences that nobody may overlook. */
 export function alert(kind: "WARNING" | "CAUTION", sentences: readonly string[]): string {
   const lines = sentences
     .slice(0, MOST_SENTENCES)

@@ -1,4 +1,4 @@
-/** How it is shown which commands recreate pods: each on a line of its own, to be copied. */
+/** Commands that recreate pods, each on its own line, ready to copy. */
 import type { Renewal } from "../../shared/core/pod/workload.ts";
 import type { Screen } from "./screen.ts";
 

@@ -1,4 +1,4 @@
-/** What a command writes to: lines without control characters, with colours only where somebody looks at them. */
+/** The output of a command: lines without control characters, with colours only on a terminal. */
 import { stripVTControlCharacters, styleText } from "node:util";
 import { withUnseenEscaped } from "../../shared/go/unseen.ts";
 import { withoutSecrets } from "../../shared/log.ts";

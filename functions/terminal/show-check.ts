@@ -1,4 +1,4 @@
-/** What `check` found, as a person reads it. */
+/** The findings of `check` for people. */
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import type { Finding, Severity } from "../../shared/core/inspect/check/finding.ts";
 import { counted } from "../../shared/go/counted.ts";

@@ -47,7 +47,7 @@ function ageText(revision: ControllerRevision | undefined, pods: readonly Leaf[]
   return revision === undefined ? count : `, revision ${revision.revision}${newest}, ${createdText(revision)}${count}`;
 }
 
-/** Those that are not ready come first. */
+/** Shows pods that are not ready first. */
 function showPods(
   pods: readonly Leaf[],
   { stem, hasAll }: { readonly stem: string; readonly hasAll: boolean },
@@ -78,7 +78,7 @@ export function bar(ready: number, updated: number, all: number): readonly Part[
   ];
 }
 
-/** What a revision of a SidecarSet says, in a line. */
+/** A revision's SidecarSet, in the fields that one line shows. */
 interface Recorded {
   readonly spec?: {
     readonly containers?: readonly { readonly name?: string; readonly image?: string }[] | null;

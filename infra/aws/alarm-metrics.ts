@@ -1,4 +1,4 @@
-/** What alarms look at: metrics of AWS, and those that it makes of our logs. */
+/** The metrics behind alarms: AWS' own, and the ones that AWS makes of the logs. */
 import { functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -61,7 +61,7 @@ export function callsOf(groupId: string): Metric {
   return { Namespace: "AWS/Scheduler", MetricName: "InvocationAttemptCount", Dimensions };
 }
 
-/** Answers of a door that has metrics of its own, by the class of their codes. */
+/** Answers that the door itself counts, by the class of their codes. */
 export function answersOfDoor(code: "4xx" | "5xx", settings: AwsSettings): Metric | undefined {
   switch (settings.door.kind) {
     case "http-api":

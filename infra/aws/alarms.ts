@@ -1,4 +1,7 @@
-/** What wakes an operator, and what becomes a ticket. Each metric of an alarm costs money, so there are few. */
+/**
+ * Alarms that wake an operator, and alarms that become a ticket. Every metric of an alarm costs money, so there are
+ * few.
+ */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import {
   answersOfDoor,
@@ -50,7 +53,9 @@ export function countAlarmMetrics(settings: AwsSettings): number {
   return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
 }
 
-/** These tell of a fault of the new version or of the old one. Other alarms last longer than a shift, or stay on for other reasons. */
+/**
+ * Alarms that can show a fault of either version. The others last longer than a shift, or stay on for other reasons.
+ */
 const STOPPING = ["PodErrors", "PodThrottles", "CallersRefused", "SidecarSetErrors", "DoorErrors", "TickErrors"];
 
 /** Ids of the alarms that end a shift of requests to new versions. */
@@ -134,7 +139,7 @@ const OF_CLUSTER = {
   TickErrors: "TickErrors",
 } as const;
 
-/** Beside those of the whole deployment, which one cluster that is down for long sets off for as long. */
+/** Alarms of one cluster. The deployment has them too, but one cluster that is down for long keeps those on. */
 function ofCluster(name: string, all: Readonly<Record<string, Alarm>>, settings: AwsSettings) {
   return Object.entries(OF_CLUSTER).flatMap(([id, metric]): readonly (readonly [string, Alarm])[] => {
     const [alarm, metrics] = [all[id], [ofClusterLogs(metric, name, settings)]];
@@ -271,7 +276,7 @@ const MANY_A_MINUTE = 30_000;
 /** Five environments that are busy all the time: $12 a day with 1,769 MB. The flood above takes half of it. */
 const BUSY_MS_A_MINUTE = 300_000;
 
-/** What is worth its price where a minute of an outage costs more. */
+/** Alarms that are worth their price where a minute of an outage costs more. */
 function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const turnedAway = answersOfDoor("4xx", settings);
   const ticking = tickingFunctions(settings);

@@ -48,7 +48,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
 /** Or what CloudFormation makes of it. */
 type Text = Arn | { readonly Ref: string };
 
-/** What CloudFormation fills in, as far as parsers care. */
+/** Values for parsers in place of CloudFormation's. */
 const FILLED_IN: Readonly<Record<string, string>> = {
   "AWS::Partition": "aws",
   "AWS::Region": "eu-central-1",
@@ -77,7 +77,7 @@ export function checkEnvironment(
   checkSize(deployed.name, env);
 }
 
-/** Each with what the function will have of it: from its environment, or all that is kept elsewhere. */
+/** Checks each cluster as the function will see it: from its environment, or with everything that is kept elsewhere. */
 function checkClusters(deployed: DeployedFunction, env: Environment, clusters: ClusterTable): void {
   const text = env["CLUSTERS"] ?? "";
   const table = text.startsWith("{") ? parseClusterTable("--param clusters", text) : clusters;

@@ -14,7 +14,7 @@ export interface ClustersSettings {
 
 type Entry = Readonly<Record<string, string>>;
 
-/** What has to stand in the table, of one cluster: as a parameter it would be for none of several. */
+/** Parameters of one cluster. With a table they must stand in the table. */
 const OF_ONE = [
   "eks-cluster",
   "cluster-server",
@@ -86,14 +86,14 @@ export function refuseSomeTokens(what: string, tokens: readonly (string | undefi
 const FOR_WEBHOOKS = 5;
 
 /**
- * A new account runs 10 functions at once, or 1,000. `most`: those that are not reserved; undefined: unknown.
+ * A new account runs 10 functions at once, or 1,000. `most`: the number that is not reserved; undefined: unknown.
  * @throws ConfigError where the ticks of a table would leave none for webhooks
  */
 export function requireConcurrency(
   resources: Readonly<Record<string, { readonly Type: string }>>,
   most?: number,
 ): void {
-  // With a table each schedule has a group of its own.
+  // A table gives each schedule its own group.
   const ticks = Object.values(resources).filter(({ Type }) => Type === "AWS::Scheduler::ScheduleGroup").length;
   if (ticks < 2 || most === undefined || ticks + FOR_WEBHOOKS <= most) return;
   throw new ConfigError(

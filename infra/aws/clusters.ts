@@ -1,4 +1,4 @@
-/** What of a table of clusters concerns each function, and what each cluster would be by itself. */
+/** The part of a table of clusters that each function needs, and the settings of each cluster alone. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { parsePathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";

@@ -20,7 +20,7 @@ export interface CommonJsBundle {
 
 type Outputs = Metafile["outputs"];
 interface Members {
-  /** of a file of the bundle; undefined: it stays a file of its own */
+  /** the code of a file in the bundle; undefined: it stays a file of its own */
   readonly codeOf: (file: string) => string | undefined;
   /** false: they have run already, and one of which nothing is used is left out */
   readonly sideEffects: boolean;
@@ -32,7 +32,7 @@ const INDEX = "index.js";
 export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBundle): Promise<CommonJsBundle> {
   const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
   const eager = new Set([...reachable(`dist/${INDEX}`, outputs)].map((path) => basename(path)));
-  // The names under which index.js hands its former chunks to those that wait: short, since each cold start loads them.
+  // Waiting chunks find their former chunks in index.js by these names. They are short, since cold starts load them.
   const names = new Map([...eager].filter((file) => file !== INDEX).map((file, at) => [file, `_${at}`]));
   const parts = [...names].map(([file, part]) => `export * as ${part} from "./${file}";`);
   const index = await bundle(`export * from "./${INDEX}";${parts.join("")}`, {
@@ -50,7 +50,10 @@ export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBu
   return { eager: withoutHints(index), lazy };
 }
 
-/** What esbuild writes for whom a CommonJS module is imported by: nobody imports the parts, and each cold start loads it. */
+/**
+ * Removes esbuild's export hints for importers of CommonJS: nobody imports the parts, and every cold start loads the
+ * hints.
+ */
 function withoutHints(code: string): string {
   return code.replace(/0&&\(module\.exports=\{[^{}]*\}\);\s*$/, "0&&(module.exports={handler});\n");
 }

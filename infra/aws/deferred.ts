@@ -11,7 +11,7 @@ interface Deferred {
   readonly needed: string;
 }
 
-/** Each exports functions only; they stay synchronous. */
+/** Modules that export only functions, which stay synchronous. */
 const DEFERRED: readonly Deferred[] = [
   {
     module: "functions/lambda/load-balancer.ts",
@@ -201,7 +201,7 @@ const NAMESPACE = "deferred";
 
 export interface DeferredModules {
   readonly plugin: Plugin;
-  /** absolute paths of those that the build has come across */
+  /** absolute paths of the deferred modules that the build has met */
   readonly met: ReadonlySet<string>;
 }
 

@@ -5,7 +5,7 @@ import * as PATHS from "../../shared/webhook/server/paths.ts";
 
 export interface DeployedFunction {
   readonly name: string;
-  /** admissions are by whatever proof the settings ask for, conversions by secret path */
+  /** admissions are called with the proof that the settings ask for, conversions by secret path */
   readonly isCalledFor?: "admission" | "conversion";
   /** of the webhooks that it answers */
   readonly paths?: readonly string[];
@@ -19,13 +19,15 @@ export interface DeployedFunction {
   readonly isReadOnly?: true;
 }
 
-/** Whose token the function uses. */
+/** The use of the token in the function. */
 export function tokenUse({ isCalledFor, isReadOnly }: DeployedFunction): TokenUse {
   if (isCalledFor !== undefined) return "webhooks";
   return isReadOnly ? "dry runs" : "passes";
 }
 
-/** What is built, deployed, given rights, called, sized and drawn: nothing else lists the functions, but for serverless.yml. */
+/**
+ * The functions that are built, deployed, given rights, called, sized and drawn. Only serverless.yml lists them too.
+ */
 export const DEPLOYED: readonly DeployedFunction[] = [
   { name: "mutate-pod", isCalledFor: "admission", paths: [PATHS.MUTATE_POD_PATH], isInCluster: true },
   {

@@ -1,4 +1,4 @@
-/** What stands in front of the webhooks, checked against how callers prove who they are. */
+/** The door in front of the webhooks, checked against the way in which callers prove who they are. */
 import type { AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type ReadParameter, readFlag, readIds } from "./read-parameter.ts";
@@ -69,7 +69,7 @@ function atDomain(domain: Domain, { isHttpApi, authentication }: Beside): FrontD
 
 type LoadBalancer = Extract<Door, { readonly kind: "load-balancer" }>;
 
-/** What a load balancer needs, each in a zone of its own. Source: Elastic Load Balancing, Application Load Balancers. */
+/** A load balancer needs two subnets in different zones. Source: Elastic Load Balancing, Application Load Balancers. */
 const LEAST_SUBNETS = 2;
 
 async function readLoadBalancer(read: ReadParameter): Promise<LoadBalancer | undefined> {

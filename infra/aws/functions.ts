@@ -1,4 +1,4 @@
-/** What each function that is deployed may read, and what its environment says. */
+/** Rights and environments of the deployed functions. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
@@ -7,7 +7,7 @@ import { type DeployedFunction, tokenUse } from "./deployed.ts";
 import { QUEUE_URL } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
-/** The variables of one function, besides those that all have. */
+/** One function's own variables. */
 export function environmentOf(deployed: DeployedFunction, settings: AwsSettings) {
   const { isCalledFor, isInCluster, queue } = deployed;
   return {
@@ -77,7 +77,7 @@ function tracesEnvironment({ stage, otlpEndpoint }: AwsSettings) {
   return { OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint, OTEL_RESOURCE_ATTRIBUTES: attributes };
 }
 
-/** What passes over SidecarSets tell, and whom they ask before a batch. */
+/** Variables for gates and notifications of passes over SidecarSets. */
 function batchEnvironment(settings: AwsSettings) {
   const { stage, metrics, gateHosts, prometheusServer, prometheusToken, notifications } = settings;
   return {

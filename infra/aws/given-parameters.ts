@@ -1,16 +1,16 @@
-/** What a deployment was given, as an output of its stack: so that the next one can tell what was forgotten. */
+/** The parameters of a deployment, as an output of its stack, so that the next one sees forgotten parameters. */
 import type { ReadParameter } from "./read-parameter.ts";
 
-/** What `deploy:all` finds out itself, each time. */
+/** Parameters that every `deploy:all` finds out itself. */
 export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests", "registered-failure-policy"];
 const NOT_KEPT = ["cluster-server", "cluster-ca", "path-digests"];
 
 export interface Given {
-  /** every parameter that has a value, also those that serverless.yml reads itself */
+  /** every parameter with a value, also those that serverless.yml reads itself */
   readonly given: ReadonlyMap<string, string>;
 }
 
-/** What serverless.yml reads itself, and what is only there to be remembered. */
+/** Parameters that serverless.yml reads, or that only later deployments need. */
 const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags", "registered-failure-policy"];
 
 const OUTPUT = "Parameters";
@@ -52,7 +52,7 @@ export function hasGiven({ outputs }: Outputs): boolean {
   return outputs.has(OUTPUT);
 }
 
-/** What would be given otherwise than the last time, a line each. */
+/** The parameters that differ from the last deployment's, a line each. */
 export function changesOfGiven(stack: Outputs | undefined, { given }: Given): readonly string[] {
   const [before, after] = [lastGiven(stack), new Map(keptOf(given))];
   const names = [...new Set([...Object.keys(before), ...after.keys()])].toSorted();

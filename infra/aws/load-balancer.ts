@@ -1,4 +1,4 @@
-/** A load balancer in front of the webhooks that only a VPC reaches, and what is asked of it at no path of theirs. */
+/** A load balancer in front of the webhooks that only a VPC reaches, and its answers at paths of no webhook. */
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
 import { calledArn } from "./canary/alias.ts";
@@ -47,7 +47,7 @@ export function loadBalancerResources(settings: AwsSettings): Readonly<Record<st
   };
 }
 
-/** Where DNS has to point. */
+/** The target for a DNS record. */
 export function loadBalancerOutputs({ door, domain }: AwsSettings): Readonly<Record<string, object>> {
   if (door.kind !== "load-balancer") return {};
   const output = (Description: string, attribute: string) => ({

@@ -20,7 +20,7 @@ const UNREAD = '{ $.unread[0] = "*" }';
 /** The field is there from the tenth minute of the trouble to the twentieth, so that the next SidecarSet in trouble is heard. */
 const ATTENTION = '{ $.attentionSince = "*" }';
 
-/** What logs tell of. */
+/** Metrics that AWS makes of lines in the logs. */
 export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
   const hasTokens = eachAlone(settings).some(({ clusterToken }) => clusterToken !== undefined);
   const ofTokens = hasTokens ? ["mutate-pod", "rollout"] : [];
@@ -38,7 +38,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
       ]),
     ),
     ...(settings.clusters === undefined ? {} : clusterFilters(settings)),
-    // The webhooks' token, and that of passes.
+    // Tokens of webhooks and of passes.
     ...Object.fromEntries(
       ofTokens.map((name) => [
         `${logGroupId(name)}TokenFilter`,

@@ -86,7 +86,10 @@ export function scheduleGroupId(name: string, cluster?: string): string {
   return cluster === undefined ? id : `${id}Of${clusterId(cluster)}`;
 }
 
-/** One for each cluster: an invocation, a deadline and memory of its own. `each`: undefined is the only one. */
+/**
+ * A schedule for each cluster, so that each has its own invocation, deadline and memory. `each`: undefined is the only
+ * one.
+ */
 function schedules(
   id: string,
   name: string,

@@ -1,4 +1,4 @@
-/** What `--param="NAME=VALUE"` of a deployment says, checked: a bad value is one sentence. */
+/** Values of `--param="NAME=VALUE"`, checked: a bad value is one sentence. */
 import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { parseSampleLabels } from "../../shared/settings/checked-versions.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
@@ -31,9 +31,9 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly clusterServer?: string;
   /** PEM in base64 */
   readonly clusterCa?: string;
-  /** where the token is kept by which passes write, that of sidecarset-reconciler */
+  /** where the token of sidecarset-reconciler is kept, by which passes write */
   readonly clusterToken?: string;
-  /** and that by which webhooks read, of sidecarset-webhooks */
+  /** where the token of sidecarset-webhooks is kept, by which webhooks read */
   readonly webhooksToken?: string;
   /** and that by which dry runs read, of sidecarset-viewer */
   readonly viewerToken?: string;
@@ -68,7 +68,7 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly alarmTopic?: string;
   /** what can wait for the day; absent: `alarmTopic` */
   readonly ticketTopic?: string;
-  /** id of an alarm → its threshold in place of ours */
+  /** id of an alarm → its threshold in place of the default */
   readonly alarmAbove?: ReadonlyMap<string, number>;
   /** where the pages of docs/ are, without a slash at the end: descriptions of alarms link there; absent: they name the file */
   readonly site?: string;

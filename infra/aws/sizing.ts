@@ -1,11 +1,11 @@
-/** How large each function may be and how many of it may run at once, and who else has a say: keys, boundaries, tags. */
+/** Sizes and numbers of functions, and the rights of others over them: keys, boundaries, tags. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { DEPLOYED } from "./deployed.ts";
 import { functionId } from "./names.ts";
 import type { ReadParameter } from "./read-parameter.ts";
 
 export interface Sizing {
-  /** MB by function, of those that have other than what serverless.yml says */
+  /** MB by function, where it differs from serverless.yml */
   readonly memory: ReadonlyMap<string, number>;
   /** by function: so many may run at once, and that many always can */
   readonly reserved: ReadonlyMap<string, number>;
@@ -104,7 +104,7 @@ export async function readTags(read: ReadParameter): Promise<Readonly<Record<str
   );
 }
 
-/** What is added to the functions that osls makes. */
+/** Properties that are added to the functions that osls makes. */
 export function sized({ memory, reserved, functionKey }: Sizing) {
   return Object.fromEntries(
     NAMES.map((name) => {

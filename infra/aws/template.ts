@@ -1,4 +1,4 @@
-/** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
+/** The parts of the template that serverless.yml cannot express: resources, and properties that osls does not make. */
 
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
@@ -57,7 +57,7 @@ type Resources = Readonly<Record<string, object>>;
 const [MOST_RESOURCES, MOST_OF_POLICIES] = [500, 10_240];
 /** Functions, their addresses, permissions and logs, and a bucket: what osls makes without options. */
 const MADE_BY_OSLS = 28;
-/** Characters of what CloudFormation fills in: an ARN of ours is no longer. */
+/** Characters for a value that CloudFormation fills in: no ARN of this deployment is longer. */
 const FILLED_IN = "x".repeat(100);
 
 /** CloudFormation and IAM refuse a larger one in the middle of a deployment. @throws ConfigError */
@@ -197,7 +197,7 @@ function throttled({ requestsPerSecond }: AwsSettings): object {
   return { DefaultRouteSettings: limits };
 }
 
-/** Where to register, or where DNS has to point. */
+/** The address to register, or the target for a DNS record. */
 function httpApiOutputs({ door, domain }: AwsSettings): Readonly<Record<string, object>> {
   if (door.kind !== "http-api") return {};
   const output = (Description: string, attribute: readonly [id: string, name: string]) => ({

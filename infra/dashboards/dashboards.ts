@@ -1,4 +1,4 @@
-/** What is shown of a running installation: the same questions for Grafana and for CloudWatch. */
+/** Panels about a running installation, with the same queries for Grafana and for CloudWatch. */
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/metrics/catalogue.ts";
 import { NAMESPACE } from "../../shared/metrics/embedded-metrics.ts";
 import { DEPLOYED } from "../aws/deployed.ts";

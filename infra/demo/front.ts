@@ -1,6 +1,6 @@
 /**
- * What people's kubectl asks of the demo beyond the embedded API server: server-side apply, access reviews, another user
- * by --as, and objects in protobuf.
+ * Requests of a person's kubectl that the embedded API server does not serve: server-side apply, access reviews,
+ * another user by --as, and objects in protobuf.
  */
 import type { Answer, ApiRequest, Front } from "../local/http/http-message.ts";
 import { fromProtobuf, MESSAGES, type Messages } from "../local/http/protobuf.ts";
@@ -63,7 +63,7 @@ const LABELLED = { 1: ["metadata", "ObjectMeta"] } as const;
 const ROLE = { ...LABELLED, 2: ["rules", "PolicyRule[]"] } as const;
 const BINDING = { ...LABELLED, 2: ["subjects", "Subject[]"], 3: ["roleRef", "RoleRef"] } as const;
 
-/** What else kubectl sends in protobuf, as generated.proto of k8s.io/api has it. */
+/** Messages that kubectl also sends in protobuf, as generated.proto of k8s.io/api defines them. */
 const SENT: Messages = {
   ...MESSAGES,
   Role: ROLE,

@@ -24,7 +24,7 @@ export interface Scene {
   readonly counts: PodCounts;
 }
 
-/** What the API server says now. */
+/** The present objects of the API server. */
 export async function look({ client }: Pick<Stage, "client">): Promise<Scene> {
   const { items: sidecarSets } = await client.list<SidecarSet>(SIDECARSETS);
   const { items: pods } = await client.list<Pod>(PODS);
@@ -98,7 +98,7 @@ export function withLevel({ resource, object }: Manifest): Manifest {
   return { resource, object: next };
 }
 
-/** Changes that value, and says in one line what came of it. */
+/** Changes that value, and says the result in one line. */
 export async function changeLevel(stage: Stage, isDone: () => Promise<boolean>): Promise<string> {
   const before = await look(stage);
   const [name = ""] = before.sidecarSets.map(({ metadata }) => metadata?.name ?? "");
@@ -154,7 +154,7 @@ export async function followTicks(stage: Stage, view: ProgressView, deadline: nu
   }
 }
 
-/** Shows whatever happens until `signal` aborts, and `banner` at first, and again below each rollout. */
+/** Shows events until `signal` aborts. `banner` comes first, and again below each rollout. */
 export async function showUntil(
   stage: Stage,
   view: ProgressView,

@@ -126,7 +126,7 @@ function refuseConflicts(others: readonly Manager[], wanted: JsonObject, itemsOf
   throw new StatusError({ code: 409, reason: "Conflict", message: `Apply failed with ${what}`, details: { causes } });
 }
 
-/** What is left to a manager whose fields another one has taken by force. */
+/** The fields that a manager keeps after another one has taken some by force. */
 function withoutTaken(theirs: JsonObject, taken: JsonObject, itemsOf: ItemsOf): JsonObject {
   const left = Object.entries(theirs).flatMap(([key, value]): readonly [string, unknown][] => {
     const other = taken[key];

@@ -50,7 +50,7 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(cert).toString("base64") };
 }
 
-/** Who calls our webhooks proves it by a path that nobody can guess. */
+/** Callers of the webhooks prove themselves by a path that nobody can guess. */
 async function writePathSecret(folder: string) {
   const pathSecret = randomBytes(32).toString("base64url");
   const path = join(folder, "path-secrets");
@@ -58,7 +58,7 @@ async function writePathSecret(folder: string) {
   return { pathSecret, authentication: parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: path }) };
 }
 
-/** Who looks at the page proves it by another one. */
+/** Viewers of the page prove themselves by another secret. */
 async function writePageSecret(folder: string) {
   const secret = randomBytes(32).toString("base64url");
   const path = join(folder, "page-secrets");
@@ -113,7 +113,9 @@ async function openStage(folder: string, images: readonly string[]): Promise<Sta
   return { client, local, kubeconfig, isPullable, page: `${url}${pagePath}`, address, reports, close };
 }
 
-/** What the demo needs is over: from now on as `sidecarset webhooks` registers them by default. */
+/**
+ * The demo no longer needs failurePolicy Fail: the webhooks are registered as `sidecarset webhooks` does by default.
+ */
 export async function mayBeUnavailable({ client }: Stage): Promise<void> {
   const key = { name: WEBHOOK_CONFIGURATION };
   const { webhooks } = await client.get<Registered>(MUTATING_WEBHOOK_CONFIGURATIONS, key);
@@ -134,7 +136,7 @@ export async function setStage(images: readonly string[] = []): Promise<Stage> {
   return openStage(await mkdtemp(join(tmpdir(), "sidecarset-demo-")), images);
 }
 
-/** Which images the demo's registry has: a rollout of any other fails. */
+/** Images in the demo's registry: a rollout of any other fails. */
 interface Image {
   readonly repository: string;
   /** the tag, with # for each number */
@@ -153,8 +155,8 @@ function tagForm(tag: string): string {
 }
 
 /**
- * Of a repository in the manifests, the tags that look like one there: 4.2.0 where 4.1.0 is used. Of any other, each
- * digest, and each tag that is "latest" or has a number.
+ * Knows tags that look like the tag in the manifests: 4.2.0 where 4.1.0 is used. For a repository outside of the
+ * manifests it knows each digest, and each tag that is "latest" or has a number.
  */
 export function isKnownImage(image: string, manifests: readonly string[]): boolean {
   if (image.includes("@")) return true;

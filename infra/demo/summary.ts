@@ -47,7 +47,7 @@ function isUpdated(pod: Pod, hashes: ReadonlyMap<string, string>): boolean {
   return names.length > 0 && names.every((name) => records[name]?.hash === hashes.get(name));
 }
 
-/** Where the pods stand now. A pod that no SidecarSet was injected into is counted in `pods` alone. */
+/** Numbers of pods by state. A pod without sidecars counts in `pods` alone. */
 export function countPods(pods: readonly Pod[], sidecarSets: readonly SidecarSet[]): PodCounts {
   const hashes = new Map(
     sidecarSets.map(({ metadata }) => [metadata?.name ?? "", metadata?.annotations?.[HASH_ANNOTATION] ?? ""]),

@@ -7,7 +7,7 @@ import { METRICS_PORT, METRICS_VALUES, metricsTemplate } from "./metrics-templat
 
 // What may be set of the Helm chart: its values, with what each means, and their schema.
 
-/** What a feature adds beside its rights, of the files that are applied by those who use it. */
+/** Files beside the rights of a feature that its users apply. */
 const BESIDE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   "container-recreate": ["infra/crd/containerrecreaterequests.yaml", "infra/webhooks/container-recreate.yaml"],
   "ordered-sets": ["infra/crd/statefulsets.yaml", "infra/webhooks/stateful-sets.yaml"],

@@ -1,4 +1,4 @@
-/** What the chart adds for Prometheus: a port on the pods, a PodMonitor, and alerts on the numbers of shared/metrics. */
+/** The chart's parts for Prometheus: a port on the pods, a PodMonitor, and alerts on the numbers of shared/metrics. */
 import { writeYaml } from "../../shared/kube/yaml.ts";
 
 export const METRICS_PORT = 9090;

@@ -80,7 +80,7 @@ async function packNpm(): Promise<void> {
   await run("npm", ["pack", "--ignore-scripts", "--pack-destination", join(process.cwd(), OUT)], { cwd: stage });
 }
 
-/** npm calls the root by the name of its folder, whatever package.json says. */
+/** npm takes the root's name from its folder and not from package.json. */
 async function writeSbom(): Promise<void> {
   const stage = join(STAGE, name);
   for (const file of ["package.json", "package-lock.json"]) await cp(file, join(stage, file));
@@ -183,7 +183,7 @@ async function writeProvenance(): Promise<void> {
   await writeFile(join(OUT, "provenance.dsse.json"), JSON.stringify(envelope));
 }
 
-/** What is signed. Source: DSSE, protocol. */
+/** The bytes that are signed. Source: DSSE, protocol. */
 function preAuthentication(payload: string): Buffer {
   return Buffer.from(`DSSEv1 ${IN_TOTO.length} ${IN_TOTO} ${Buffer.byteLength(payload)} ${payload}`);
 }

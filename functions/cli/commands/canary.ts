@@ -1,4 +1,4 @@
-/** `canary`: new images for a share of the pods, of those that run and of those that are created. */
+/** `canary`: new images for a share of the running pods and of the new pods. */
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
@@ -55,7 +55,7 @@ function shareOf(text: string): number {
   throw new CliError(`--share ${text}: write a share from 1% to 99%`);
 }
 
-/** What new pods get now. A pass has to have recorded it. */
+/** The revision that new pods get now. A pass must have recorded it. */
 function presentRevision({ metadata, spec, status }: SidecarSet): string {
   const name = metadata?.name ?? "";
   const pinned = spec.injectionStrategy?.revision;

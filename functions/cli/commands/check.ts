@@ -70,7 +70,7 @@ function withoutPathSecrets(report: CheckReport): CheckReport {
   return JSON.parse(text) as CheckReport;
 }
 
-/** What a cluster would be with a manifest applied, and whether its API server would accept it: nothing is stored. */
+/** Computes the cluster with a manifest applied, and asks its API server in a dry run; nothing is stored. */
 const TRIES_AT_ONCE = 8;
 
 /** `file`: what `install` printed; - for stdin. @throws KubeError when the cluster is not reached at all */
@@ -114,7 +114,7 @@ async function readBeforeInstall(
   return { facts, tried };
 }
 
-/** What only an installation has that is there. */
+/** Facts that only a running installation has; before it they are empty. */
 const UNUSED = {
   sidecarSets: { value: [] },
   pods: { value: [] },
@@ -139,7 +139,7 @@ function isConfiguration({ kind }: KubernetesObject): boolean {
   return kind === "MutatingWebhookConfiguration" || kind === "ValidatingWebhookConfiguration";
 }
 
-/** What is registered, and the definition, once the manifest is applied. */
+/** The registrations and the definition after the manifest is applied. */
 function asApplied(
   { mutating, validating, definition }: Pick<Facts, "mutating" | "validating" | "definition">,
   objects: readonly KubernetesObject[],

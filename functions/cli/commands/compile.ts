@@ -25,7 +25,7 @@ function failurePolicyOf(given: string): "Ignore" | "Fail" {
   throw new CliError(`--failure-policy ${given}: write Ignore (the default) or Fail`);
 }
 
-/** Of a SidecarSet that says which revision new pods get. */
+/** Revisions of a SidecarSet whose injection strategy names one for new pods. */
 async function revisionsOf(
   cluster: Cluster,
   { metadata, spec }: SidecarSet,

@@ -9,7 +9,7 @@ import { containersOf } from "./set-image.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** Each asks the program itself for the words, so names in the cluster are completed too. */
+/** The scripts ask the program itself for words, so names in the cluster are completed too. */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `_sidecarset() {
   local IFS=$'\\n'
@@ -81,7 +81,7 @@ async function wordsFor(
   return [...new Set(candidates)].filter((word) => word.startsWith(last));
 }
 
-/** Of `set image` first `set`, then `image`. */
+/** Next words of commands with several: for `set image` first `set`, then `image`. */
 function nextNames(commands: readonly Command[], before: readonly string[]): readonly string[] {
   return commands.flatMap(({ name }) => {
     const words = name.split(" ");
@@ -124,7 +124,7 @@ async function containersFor(cluster: Cluster, sidecarSet: string): Promise<read
   return containersOf(await readSet(cluster, sidecarSet)).map(({ name }) => `${name}=`);
 }
 
-/** Who may not list them, or has none, gets no words. */
+/** A caller who may not list them gets no words. */
 async function statefulSetsOf(session: Session, cluster: Cluster): Promise<readonly string[]> {
   const listing = listStatefulSets(cluster, await session.namespace());
   const sets = await listing.catch(() => []);

@@ -94,7 +94,7 @@ export async function meaningOf(session: Session, cluster: Cluster, given: Given
   return diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });
 }
 
-/** That one of the files, or all of them. @throws CliError */
+/** Returns the SidecarSet with the wanted name, or all of them. @throws CliError */
 export async function givenSets({ screen }: Session, files: readonly string[], wanted: string | undefined) {
   if (wanted === undefined) return readGivenSets(screen, files);
   return [await readGivenSet(screen, files, wanted)].filter((given) => given !== undefined);
@@ -177,7 +177,7 @@ export function pulledFirstText({ nodes, atOnce }: NonNullable<SidecarSetDiff["p
   return `Images are pulled on ${counted(nodes, "node")} before the pods there, at most ${atOnce} at once, so in ${turns} of ten minutes at most; how long they take is not known.`;
 }
 
-/** What happens to pods before they are updated in place, and how long that takes. */
+/** Sentences about drains and pulls before a pod is updated in place, and how long they take. */
 function beforeRestarts({ drain, prePull }: SidecarSetDiff): readonly string[] {
   return [...(drain ? [drainText(drain)] : []), ...(prePull ? [pulledFirstText(prePull)] : [])];
 }
@@ -224,7 +224,7 @@ export interface Review {
   readonly change: string;
   readonly pods: string;
   readonly rollout?: string;
-  /** of its own section; none: the row says all */
+  /** blocks of the row's own section; empty: the row says all */
   readonly blocks: readonly string[];
   /** the exit code */
   readonly code: number;

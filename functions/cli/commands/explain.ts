@@ -59,7 +59,7 @@ export const EXPLAIN: Command = {
 type Subject = Target | WorkloadTarget | { readonly kind: "pod"; readonly name: string; readonly namespace?: string };
 
 const POD = /^(pods?|po)$/;
-/** Of apps/v1, or ordered. */
+/** A StatefulSet of apps/v1, or an Advanced StatefulSet. */
 const EITHER = /^(statefulsets?|sts)$/i;
 
 function subjectOf(text: string): Subject {

@@ -345,7 +345,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   return failed.length > 0 ? 1 : 0;
 }
 
-/** Where there is nothing to go back to, it is the same next time. */
+/** A cluster with nothing to go back to has nothing the next time either, so it gets no advice to repeat. */
 function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }

@@ -154,12 +154,12 @@ const CONFIRMATION = textOption(`what plan gave out for exactly this action, at 
 
 /** Arguments that stand behind `--`, so that none of them is an option. */
 const POSITIONAL = ["name", "subject", "pods"] as const;
-/** What the server looks at itself. */
+/** Arguments that the server reads itself and passes to no command. */
 const OWN: ReadonlySet<string> = new Set([...POSITIONAL, "images", "manifest", "action", "confirmation"]);
 
 /** The arguments of the command line. `file`: that holds the manifest. */
 function argumentsOf(words: readonly string[], given: Given, file: string | undefined): readonly string[] {
-  // Whatever the order in which an agent names them: a confirmation is for this text.
+  // Sorted, because an agent may name the options in any order and the confirmation is for this text.
   const options = Object.entries(given)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, value]) => {
@@ -244,13 +244,13 @@ class Tools {
     this.#confirmations?.use(String(confirmation), intended);
     if (!(await this.mayWrite(`${intended.action}: ${intended.text}`, signal)))
       throw new CliError(`the person was asked, and did not allow ${intended.action}`);
-    // The person may answer after the client has told its agent that nothing came of it.
+    // The person may answer after the client has given the call up and has told its agent so.
     if (signal.aborted) throw new CliError(`${intended.action} was given up, and is not done`);
     const { generation } = intended.before.metadata ?? {};
     return this.#answer(await this.#run(WRITE[action]?.words ?? [], options, generation), action);
   }
 
-  /** What the action would do, as the API server and the webhooks judge it; a text: nothing, and why. */
+  /** The effect of the action, as the API server and the webhooks judge it; a text says why it has none. */
   async #intended(action: string, options: Given): Promise<Intent | string> {
     const tool = WRITE[action];
     if (tool === undefined) throw new CliError(`${action}: no such action`);
@@ -273,7 +273,7 @@ class Tools {
     return { action: shown.join(" "), before, after: object, text: change, notes };
   }
 
-  /** A manifest is in a folder of its own while the command runs, and answers do not name it. */
+  /** The manifest has a folder of its own while the command runs, and answers do not name that folder. */
   async #run(words: readonly string[], given: Given, generation?: number): Promise<Outcome> {
     const { manifest: content } = given;
     if (content === undefined) return this.#runCommand(argumentsOf(words, given, undefined), generation);

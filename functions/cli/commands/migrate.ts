@@ -169,7 +169,7 @@ function urlOf(url: string | undefined): string {
   throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
 }
 
-/** SidecarSets that our webhook would refuse or hash in another way: neither comes of an installation in order. */
+/** SidecarSets that the webhook would refuse, or hash in another way. A healthy installation has neither. */
 function problemsOf({ sidecarSets, neighbours }: ReadMigrationFacts): readonly string[] {
   return sidecarSets.flatMap((one) => {
     const place = `SidecarSet ${one.metadata?.name}`;

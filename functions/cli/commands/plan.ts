@@ -138,7 +138,7 @@ function planBlocks(plan: RolloutPlan): readonly string[] {
   ];
 }
 
-/** Each change of an image, and how many pods make it. */
+/** One row for each change of an image, with the number of pods that make it. */
 function restartRows(pods: readonly PlannedPod[]): readonly (readonly string[])[] {
   const rows = pods.flatMap(({ images, isReplaced }) =>
     isReplaced
@@ -210,13 +210,13 @@ function resultText(plan: RolloutPlan): string {
   return `${taken === "" ? "" : `${taken}. `}${plan.isCutShort ? "There are more steps than are shown. " : ""}${end}`;
 }
 
-/** What holds the rollout now; the plan assumes that this ends. */
+/** The hold of the rollout now; the plan assumes that it ends. */
 function heldNow({ steps, before }: RolloutPlan): string {
   const clause = BOOK[before.hold].clause(before);
   return steps.length === 0 || before.selected > 0 || clause === "" ? "" : `; ${clause}`;
 }
 
-/** OpenKruise counts pods with the new release: those that were down before are updated for nothing, and are down all the same. */
+/** OpenKruise counts pods with the new release: it updates pods that were already down, and they stay down. */
 function downText({ steps, before, downBefore }: RolloutPlan): string {
   const most = Math.max(unavailableOf(before), ...steps.map(({ down }) => down));
   const limit = Math.max(...steps.map(({ maxUnavailable }) => maxUnavailable));
@@ -251,7 +251,7 @@ function showSteps(plan: RolloutPlan, { screen, hasPods }: Form): void {
   }
 }
 
-/** What the plan takes for granted, and what takes time in it. */
+/** Assumptions of the plan, and the waits that it counts. */
 function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly string[] {
   return [
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
@@ -267,7 +267,7 @@ function changeText({ images, isReplaced }: PlannedPod): string {
   return images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
 }
 
-/** The times of a plan are those of a rollout that nothing holds. */
+/** Times in a plan are those of a rollout that nothing holds. */
 function checksText(
   { names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>,
   { rules: { waves } }: RolloutPlan["before"],

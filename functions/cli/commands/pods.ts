@@ -59,7 +59,10 @@ export const PODS_COMMAND: Command = {
   },
 };
 
-/** By namespace and name; undefined: all. @throws KubeError, for labels that cannot be read too */
+/**
+ * Pods by namespace and name; undefined: all pods.
+ * @throws KubeError, also for labels that cannot be read
+ */
 async function chosenPods(
   cluster: Cluster,
   labelSelector: string | undefined,

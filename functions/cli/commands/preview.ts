@@ -229,7 +229,7 @@ function show(preview: Shown, index: number, session: Session): void {
   else if (output !== "json") screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);
 }
 
-/** What the API server would answer beside the pod, and why sidecars do not come. */
+/** Warnings of the API server, and reasons why sidecars are missing. */
 function remarksOn({ admission, asked, refusals, paused, injected }: Shown): readonly string[] {
   if (admission.kind === "denied") return [`the webhook would refuse the pod: ${admission.message}`];
   const warnings = admission.warnings ?? [];

@@ -47,7 +47,10 @@ function showLater(rows: readonly Row[], before: readonly Row[] | undefined): (s
   };
 }
 
-/** What the last pass wrote, where these rights do not let pods be read. @throws `error` when it is about something else */
+/**
+ * Shows what the last pass wrote when these rights do not allow reading pods.
+ * @throws `error` when it is about something else
+ */
 export async function showStored(session: Session, cluster: Cluster, name: string, error: unknown): Promise<void> {
   if (!isKubeError(error, 403)) throw error;
   session.screen.warn(

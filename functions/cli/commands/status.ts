@@ -29,7 +29,7 @@ const NOT_READ = 5;
 
 /** For each answer of an API server, where --request-timeout does not say. */
 const REQUEST_MS = 10_000;
-/** For all that is asked of one cluster: the others are not kept waiting for it any longer. */
+/** The time for all questions to one cluster; then the others wait for it no longer. */
 const CLUSTER_MS = 15_000;
 
 interface ClusterRows {

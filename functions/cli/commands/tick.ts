@@ -95,7 +95,7 @@ interface On {
   readonly tickMs: number;
 }
 
-/** By somebody who need not answer webhooks, and so may do what they may not. */
+/** Runs passes until a signal. It answers no webhooks, so it may have rights that webhooks must not have. */
 async function tickOn(input: Input, on: On): Promise<number> {
   const odd = ["sidecarset", "statefulset", "deadline"].find((option) => input.text(option) !== undefined);
   if (odd !== undefined || input.isSet("dry-run"))

@@ -53,7 +53,9 @@ export function registrationOf(input: Input, session: Session): WebhooksOptions 
   };
 }
 
-/** Webhooks and passes share their gates, and a Lease tells those of the passes; what is set here may not be there yet. */
+/**
+ * Webhooks and passes share their gates, and a Lease names the gates of passes. A setting here may not be there yet.
+ */
 async function askCluster(session: Session) {
   const cluster = await session.cluster();
   const { KruisePodReadinessGate: isOfPasses } = await session.passSettings(cluster);

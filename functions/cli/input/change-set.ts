@@ -49,7 +49,7 @@ export async function changeSet(input: Input, session: Session, cluster: Cluster
     read,
     store,
     doubts: async (stored) => {
-      // The change is stored by then, whatever cannot be read.
+      // The change is stored already, so a failed read only costs a warning.
       const configurations = await readConfigurations(cluster).catch((error: Error) => {
         const unread = { why: error.message };
         return { mutating: unread, validating: unread };

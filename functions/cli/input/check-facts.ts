@@ -137,7 +137,7 @@ export function all<T extends KubernetesObject>(
   return readOrWhy(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
 }
 
-/** What is registered, and the definition. */
+/** The registrations of the webhooks, and the definition of SidecarSets. */
 export async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating" | "definition">> {
   const [configurations, definition] = await Promise.all([
     readConfigurations(cluster),
@@ -166,7 +166,7 @@ async function readDefinition(cluster: Cluster): Promise<Definition | undefined>
 
 type Stored = Pick<Facts, "sidecarSets" | "namespaces" | "pods" | "revisions" | "configMaps" | "lastPass" | "managers">;
 
-/** What passes need to know only with these gates. */
+/** Facts that passes need only with these gates. */
 async function readInPlace(
   cluster: Cluster,
   settings: RolloutSettings,
@@ -203,7 +203,7 @@ async function readLastPass(cluster: Cluster, namespace: string): Promise<string
   return stored?.spec?.renewTime;
 }
 
-/** By the role that serves them. A definition that is not there has none. */
+/** Numbers of objects by the role that serves them. A kind without a definition counts none. */
 async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, number>>> {
   const [recreate, sets] = await Promise.all(
     [CONTAINER_RECREATE_REQUESTS, STATEFUL_SETS].map((resource) =>
@@ -255,7 +255,7 @@ const TRIAL = {
   },
 };
 
-/** Where no registration for pods can be read, files of API servers may have one: what becomes of a pod tells. */
+/** A dry run of a pod shows whether a file of the API servers registers the webhook, where no readable object does. */
 async function tryPod(
   cluster: Cluster,
   registered: Pick<Facts, "mutating" | "validating">,
@@ -266,7 +266,7 @@ async function tryPod(
   return pod && tryOut(cluster, PODS, pod);
 }
 
-/** What is created in a dry run: API servers ask the webhooks, and store nothing. */
+/** Creates the object in a dry run: the API server asks the webhooks, and stores nothing. */
 async function tryOut(cluster: Cluster, resource: Resource, object: KubernetesObject): Promise<Trial> {
   try {
     const { metadata } = await cluster.create<KubernetesObject>(resource, object, { dryRun: true });
@@ -371,7 +371,7 @@ function question(account: string, attributes: Attributes, role: string): Questi
   return { account, role, attributes, what: `${verb} ${object}${namespace === undefined ? "" : ` in ${namespace}`}` };
 }
 
-/** What no role of ours grants, whatever features are in use. */
+/** Rights that no role of the product grants, with any feature in use. */
 function excess(): readonly Question[] {
   const nobody: readonly Attributes[] = [
     { verb: "get", group: "", resource: "secrets" },

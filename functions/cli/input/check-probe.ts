@@ -7,7 +7,7 @@ import type { Answer, Handshake, Probe } from "../../../shared/core/inspect/chec
 import type { Address } from "../../../shared/core/inspect/check/probe.ts";
 
 const PATIENCE_MS = 5_000;
-/** Of a path, as it is registered. */
+/** The secret part of a path, as it is registered. */
 const PATH_SECRET = /\/s\/[^/]+(?=\/)/;
 
 /** Never rejects: what goes wrong is what is looked for. */
@@ -47,7 +47,7 @@ function shakeHands(origin: string, ca: string | undefined): Promise<Handshake> 
       port: Number(port || 443),
       ...(isIP(host) ? {} : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
-      // It is looked at, whatever it is.
+      // The probe reads the certificate itself, so an invalid one must get through.
       rejectUnauthorized: false,
     });
     socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));

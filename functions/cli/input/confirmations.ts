@@ -8,7 +8,7 @@ export const VALID_MINUTES = 5;
 /** Older ones are forgotten, so that a client in a loop takes no memory. */
 const MOST = 100;
 
-/** What a plan showed, and what the write does if nothing has changed. */
+/** The change that a plan showed; the write makes exactly this one if nothing has changed. */
 export interface Intended {
   /** such as `undo log-agent --to-revision=3` */
   readonly action: string;
@@ -42,7 +42,7 @@ export class Confirmations {
     return token;
   }
 
-  /** A token that was shown here is used up, whatever comes of it. @throws CliError for one that does not allow this */
+  /** Uses a token up, with any result. @throws CliError for a token that does not allow this change */
   use(token: string, intended: Intended): void {
     const given = this.#given.get(token);
     this.#given.delete(token);

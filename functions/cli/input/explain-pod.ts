@@ -30,7 +30,7 @@ import type { Session } from "../session.ts";
 import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
 import { listSets, readFacts, readFactsWithin } from "./read-set.ts";
 
-/** Which SidecarSets are explained: the ones meant for the pod, unless its options say otherwise. */
+/** The SidecarSets to explain: the ones meant for the pod, unless options say otherwise. */
 export interface Choice {
   readonly only: string | undefined;
   readonly isAll: boolean;
@@ -41,7 +41,7 @@ interface Wanted extends Choice {
   readonly name: string;
 }
 
-/** What rules are read from, whichever SidecarSet they are of. */
+/** Facts that the rules of every SidecarSet read. */
 export interface Surroundings {
   readonly sidecarSets: readonly SidecarSet[];
   readonly namespace: Namespace | undefined;
@@ -128,7 +128,7 @@ export function meantFor(
   throw new CliError(`there is no SidecarSet ${only}; sidecarset status lists those that there are`);
 }
 
-/** It is meant for the pod, or has been. */
+/** True if the SidecarSet is meant for the pod, or has injected it. */
 function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): boolean {
   const subject = { namespace, podLabels: pod.metadata?.labels };
   return isInjected(pod, sidecarSet.metadata?.name ?? "") || matches(sidecarSet, subject) !== false;
@@ -172,7 +172,7 @@ async function findPod(cluster: Cluster, { namespace, name }: Wanted): Promise<P
   }
 }
 
-/** One that an Advanced StatefulSet is to have, or could have. @throws CliError for any other */
+/** Explains a missing pod that an Advanced StatefulSet will have or could have. @throws CliError for any other pod */
 async function printMissing(session: Session, cluster: Cluster, { namespace, name }: Wanted): Promise<void> {
   const own = await traceMissingPod(session, cluster, { namespace, name });
   if (own === undefined)

@@ -1,4 +1,4 @@
-/** `explain` of a workload: what its new pods get, and why those that run are as they are. */
+/** `explain` of a workload: the sidecars of its new pods, and why its running pods are as they are. */
 
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import { selectorText } from "../../../shared/controller/loop/pages.ts";
@@ -23,7 +23,7 @@ export interface WorkloadTarget {
   /** as `workloadOf` has it: `deployment/web` */
   readonly workload: string;
   readonly name: string;
-  /** absent: that of -n, or of the context */
+  /** absent: the namespace of -n, or of the context */
   readonly namespace?: string;
 }
 
@@ -55,7 +55,7 @@ interface Trace {
   readonly sidecarSet: string;
   /** what its next pods meet */
   readonly newPods: readonly Step[];
-  /** of those that run */
+  /** steps of the running pods */
   readonly pods: readonly Step[];
 }
 

@@ -63,7 +63,7 @@ export interface MemberStanding {
 
 /** For each answer of an API server, where --request-timeout does not say. */
 const REQUEST = "10s";
-/** For all that is asked of one cluster before anything is written. */
+/** The time for all reads of one cluster before anything is written. */
 const MEMBER_SECONDS = 15;
 const AT_ONCE = 10;
 
@@ -86,7 +86,7 @@ export async function namedMembers(input: Input, session: Session): Promise<read
   });
 }
 
-/** What passes, commands and kubectl write there. */
+/** Annotations that passes, commands and kubectl write in a cluster, and that releases do not carry. */
 const OF_A_CLUSTER: ReadonlySet<string> = new Set([
   FLEET_ANNOTATION,
   UNDONE_ANNOTATION,
@@ -149,7 +149,7 @@ async function clusterIdentity(member: FleetMember): Promise<string | undefined>
   return one?.metadata?.uid;
 }
 
-/** What a cluster is known by, whichever context leads there. @throws KubeError */
+/** The identities of a cluster, whichever context leads to it. @throws KubeError */
 export async function identitiesOf({ member, stored }: MemberStanding): Promise<readonly string[]> {
   return [await clusterIdentity(member), stored?.metadata?.uid].filter((uid) => uid !== undefined);
 }
@@ -220,8 +220,8 @@ function writtenKeys(kind: (typeof KEYED)[number], stored: SidecarSet, { sidecar
 }
 
 /**
- * What has to change before the cluster has the release; empty: it has all of it.
- * @throws CliError where a write would undo what somebody else did
+ * The changes that the cluster needs for the release; empty: it has all of it.
+ * @throws CliError where a write would undo somebody else's change
  */
 export function planMember({ member, stored, record }: MemberStanding, release: Release): readonly string[] {
   if (stored === undefined) return ["new"];

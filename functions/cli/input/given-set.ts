@@ -54,7 +54,7 @@ export interface Neighbours {
   readonly settings?: RolloutSettings;
 }
 
-/** What the webhook reads beside it. @throws KubeError */
+/** The other objects that the webhook reads for it. @throws KubeError */
 export async function readNeighbours(session: Session, cluster: Cluster, { metadata, spec }: SidecarSet) {
   const { kruiseNamespace: namespace } = session;
   const [sidecarSets, revisions, whitelist, settings] = await Promise.all([
@@ -140,7 +140,7 @@ export async function readGivenSets(screen: Screen, files: readonly string[]): P
   return found.map((one) => ({ sidecarSet: storedForm(one), place: one.place }));
 }
 
-/** What `lint` warns of, and what kubectl takes in another way than it looks. */
+/** Prints the warnings of `lint`, and the fields that kubectl reads differently from how they look. */
 export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   for (const finding of lint({ objects: read.map(({ object }) => object) }))
     if (finding.severity === "warning" && !finding.needsCluster)
@@ -194,7 +194,10 @@ export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promis
   }
 }
 
-/** Which pods it selects and how they get its sidecars. @throws CliError for what the webhook would refuse */
+/**
+ * The pods that it selects, and how they get its sidecars. @throws CliError for a SidecarSet that the webhook would
+ * refuse
+ */
 export async function readNewSet(session: Session, cluster: Cluster, given: Given): Promise<NewSetEffect> {
   const { sidecarSet, place } = given;
   requireValid(sidecarSet, undefined, place, await readNeighbours(session, cluster, sidecarSet));

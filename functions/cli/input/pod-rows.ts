@@ -1,4 +1,4 @@
-/** Which revision each pod of a SidecarSet runs, and how it stands there. */
+/** The revision that each pod of a SidecarSet runs, and the pod's state. */
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { failureOf, failureText } from "../../../shared/core/pod/container-failure.ts";
@@ -24,7 +24,7 @@ export interface PodRow {
   readonly images: Readonly<Record<string, string>>;
 }
 
-/** Of the pods that take part in rollouts, by namespace and name. */
+/** One row for each pod that takes part in rollouts, by namespace and name. */
 export function podRows({ sidecarSet, facts }: ReadSet): readonly PodRow[] {
   const names = new Map(
     facts.revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", nameOf(one)]),

@@ -49,7 +49,7 @@ export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
   const { summary, undo, failing } = asLastAnswered(observation, decide(observation, facts), facts.now);
   const { waitsForPods, isEnd } = EFFECTS[summary.hold];
-  // While something else goes on by itself, more may come of it than these pods.
+  // While something else still moves, more pods than these may change.
   const isLeftToPods = waitsForPods || (failing.length > 0 && severityOf(summary) !== "wait");
   const isLost = isLeftToPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
   const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;

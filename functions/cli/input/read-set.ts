@@ -69,8 +69,8 @@ export async function readFacts(
 }
 
 /**
- * What of it may be read in one namespace, with a warning that names the rest, where the whole may not be read.
- * @throws `error` when it is none of missing rights, or no namespace is named
+ * Reads the pods of one namespace where not all may be read, with a warning that names the rest.
+ * @throws `error` when it is not about missing rights, or no namespace is named
  */
 export async function readFactsWithin(
   session: Session,
@@ -97,7 +97,10 @@ function named(error: unknown, name: string): unknown {
   return new Error(`SidecarSet ${name}: ${error.message}`, { cause: error });
 }
 
-/** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. `name`: of the Lease; absent: that of rollouts. */
+/**
+ * The time when a pass last renewed its Lease, RFC3339; undefined: no Lease, or no right to read it.
+ * `name`: the Lease; absent: the one of rollouts.
+ */
 export async function readLastPass(cluster: Cluster, namespace: string, name?: string): Promise<string | undefined> {
   try {
     const site = { cluster, clock: systemClock, namespace, over: new Set<string>(), ...(name ? { name } : {}) };

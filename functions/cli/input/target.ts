@@ -1,18 +1,18 @@
-/** What a command is about: a SidecarSet by its name, or an Advanced StatefulSet as KIND/NAME. */
+/** The target of a command: a SidecarSet by its name, or an Advanced StatefulSet as KIND/NAME. */
 import { CliError } from "../../terminal/error.ts";
 
 /** An Advanced StatefulSet. */
 export interface SetTarget {
   readonly kind: "statefulset";
   readonly name: string;
-  /** absent: that of -n, or of the context */
+  /** absent: the namespace of -n, or of the context */
   readonly namespace?: string;
 }
 
 export type Target = { readonly kind: "sidecarset"; readonly name: string } | SetTarget;
 
 export const SET_KIND = "statefulset.apps.kruise.io";
-/** Of the argument that takes both. */
+/** The argument that takes both kinds of targets. */
 export const TARGET_ARGUMENT = {
   name: "<NAME>",
   about: `of the SidecarSet, or ${SET_KIND}/NAME`,
@@ -25,7 +25,10 @@ const AMBIGUOUS = /^(statefulsets?|sts)$/i;
 const SIDECARSETS = /^sidecarsets?(\.apps\.kruise\.io)?$/i;
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
-/** What stands alone is the name of a SidecarSet. @throws CliError for another kind, and for one that may be two */
+/**
+ * Text without a kind is the name of a SidecarSet.
+ * @throws CliError for another kind, and for a text that names two
+ */
 export function targetOf(text: string): Target {
   const [kind = "", ...rest] = text.split("/");
   if (rest.length === 0) return { kind: "sidecarset", name: text };

@@ -108,7 +108,7 @@ function notUpdateNotes({ spec }: SidecarSet): readonly string[] {
     : [];
 }
 
-/** What speaks against a revision: that it was taken back before, or that no pod is seen to be ready with it. */
+/** Reasons against a revision: it was taken back before, or no ready pod runs it. */
 function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[] {
   const { sidecarSet, facts } = read;
   const name = sidecarSet.metadata?.name ?? "";

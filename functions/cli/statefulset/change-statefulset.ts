@@ -70,7 +70,7 @@ export async function undoStatefulSet(input: Input, session: Session, target: Se
   return 0;
 }
 
-/** What keeps pods from going back by themselves. */
+/** Settings that keep pods from going back by themselves. */
 function notesOf({ set, seen }: AdvancedStatefulSet, { metadata }: ControllerRevision): readonly string[] {
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   const partition = rollingUpdate?.partition ?? 0;
@@ -136,7 +136,7 @@ function newestFirst({ set, snapshot }: AdvancedStatefulSet): readonly Controlle
   return snapshot.revisions.filter((one) => isOwn(one, set)).toSorted((a, b) => compareRevisions(b, a));
 }
 
-/** It records the pod template of now. */
+/** True if the revision records the present pod template. */
 function isCurrent({ set }: AdvancedStatefulSet, revision: ControllerRevision): boolean {
   return isSameRevision(revision, newSetRevision(set, revision.revision, set.status?.collisionCount ?? 0));
 }

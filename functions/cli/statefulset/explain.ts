@@ -31,7 +31,7 @@ export interface SetPodTrace {
   readonly steps: readonly SetStep[];
 }
 
-/** Of the Advanced StatefulSet that the pod belongs to. undefined: there is none, or the caller may not read it. */
+/** Traces the Advanced StatefulSet that owns the pod. undefined: there is none, or the caller may not read it. */
 export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod): Promise<SetPodTrace | undefined> {
   const { namespace = "", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -39,7 +39,7 @@ export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod):
   return isOfSet ? await trace(session, cluster, { namespace, name: owner.name }, name) : undefined;
 }
 
-/** Of a pod that is not there, if it is named like one of an Advanced StatefulSet. */
+/** Traces a missing pod whose name is one of an Advanced StatefulSet. */
 export async function traceMissingPod(
   session: Session,
   cluster: Cluster,

@@ -59,7 +59,7 @@ async function missing(cluster: Cluster, { namespace, name }: SetKey): Promise<C
   return new CliError(`${what}, ${others}; choose another namespace with -n`);
 }
 
-/** Who may not ask is told no more. */
+/** A caller without the right to ask counts as outside. */
 async function isBuiltIn(cluster: Cluster, key: SetKey): Promise<boolean> {
   try {
     await cluster.get<KubernetesObject>(BUILT_IN, key);

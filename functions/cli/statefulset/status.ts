@@ -86,7 +86,7 @@ function codeOf({ standing, isSeen, isStuck }: SetProgress): number | undefined 
   return standing.hold === "none" || standing.hold === "partition" ? 0 : NOT_DONE;
 }
 
-/** What the pod template of a revision says, in a line. */
+/** A revision's pod template in one line. */
 const NOTHING: StatefulSet = { spec: {} };
 
 /** `db=postgres:18, agent=agent:2` */

@@ -5,7 +5,9 @@ import type { AwsSettings } from "../settings.ts";
 
 export const ALIAS = "live";
 
-/** Whose callers wait for an answer. Passes need no alias: each decides on what it sees, whichever version made the one before. */
+/**
+ * Functions whose callers wait for an answer. Passes need no alias: a pass decides by what it sees, after any version.
+ */
 export const WEBHOOKS = DEPLOYED.filter(({ isCalledFor }) => isCalledFor !== undefined);
 
 /** Whom the door of a webhook calls. */

@@ -1,6 +1,6 @@
 /**
- * New versions of the webhooks take over by CodeDeploy: once the checker has found that they decide, a tenth of the
- * requests goes to them for five minutes, then all, unless an alarm brings them back.
+ * CodeDeploy moves requests to new versions of the webhooks. First the checker must find that they decide. Then a tenth
+ * of the requests goes to them for five minutes, then all. An alarm takes the requests back.
  */
 import { stoppingAlarms } from "../alarms.ts";
 import { BEHIND_DOOR } from "../deployed.ts";
@@ -139,13 +139,13 @@ function checkerRole(settings: AwsSettings): object {
 
 // The function that CodeDeploy asks before a new version gets any request.
 
-/** It has to be known to the webhooks: a version that refuses every caller is not to be taken. */
+/** The webhooks must know the checker: a version that refuses every caller must not be taken. */
 function checkerSecrets({ authentication, pathSecrets, bearerTokens }: AwsSettings): readonly Arn[] {
   if (authentication === "insecure") return [];
   return [pathSecrets, ...(authentication === "bearer-token" && bearerTokens !== undefined ? [bearerTokens] : [])];
 }
 
-/** What serverless.yml would say, had it conditions; nothing without a canary. */
+/** The checker, which serverless.yml cannot make conditional; without a canary nothing. */
 export function checkerFunction(settings: AwsSettings): Readonly<Record<string, object>> {
   const { canary, authentication, pathSecrets, bearerTokens, clientNames, canaryLabels } = settings;
   if (canary === undefined) return {};

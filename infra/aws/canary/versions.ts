@@ -71,7 +71,7 @@ function knowing(checker: Resource | undefined, VERSIONS: object): Resource {
   return { Type: "AWS::Lambda::Function", ...checker, Properties: { ...checker?.Properties, Environment } };
 }
 
-/** By a policy of each deployment: the numbers of versions are not known before. */
+/** A policy for each deployment, because the numbers of versions are not known before. */
 function calling(role: Resource | undefined, versions: readonly object[]): Resource {
   const Statement = [{ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: versions }];
   const policy = { PolicyName: "versions", PolicyDocument: { Version: "2012-10-17", Statement } };
@@ -79,7 +79,7 @@ function calling(role: Resource | undefined, versions: readonly object[]): Resou
   return { Type: "AWS::IAM::Role", ...role, Properties: { ...role?.Properties, Policies } };
 }
 
-/** The address that is given out for a webhook is that of its alias. */
+/** Outputs that give the address of a webhook's alias. */
 function urlOutputs({ Resources, Outputs }: CompiledTemplate): CompiledTemplate["Outputs"] {
   return Object.fromEntries(
     WEBHOOKS.flatMap(({ name }) => {

@@ -21,7 +21,7 @@ export interface Stack {
   readonly outputs: ReadonlyMap<string, string>;
 }
 
-/** Each method is one call, that of the same name. What is not there is undefined. */
+/** Calls of AWS, one for each method, with AWS' names. Absent things are undefined. */
 export interface Aws {
   readonly getCallerIdentity: () => Promise<{ readonly account: string; readonly arn: string }>;
   readonly describeCluster: (name: string) => Promise<EksCluster | undefined>;

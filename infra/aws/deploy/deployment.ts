@@ -1,4 +1,4 @@
-/** What the steps of a deployment have in common. Each looks first, and changes what is not yet as it should be. */
+/** The base of the steps of a deployment. A step looks first, and then changes only what differs. */
 import type { Screen } from "../../../functions/terminal/screen.ts";
 import type { WebhookAddress } from "../../../shared/install/webhooks/address.ts";
 import type { AwsSettings } from "../settings.ts";
@@ -38,7 +38,7 @@ export function nameOfDeployment({ options, stackName }: Pick<Deployment, "optio
   return `${options.region}/${stackName}`;
 }
 
-/** Where the webhooks answer, with the secret of their paths. */
+/** The webhooks' address, with the secret of its paths. */
 export type SecretAddress = WebhookAddress & { readonly pathSecret: string };
 
 /** Makes changes, or says in a dry run what they would be. */

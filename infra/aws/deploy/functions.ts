@@ -46,7 +46,7 @@ export async function deployFunctions(deployment: Deployment, secrets: readonly 
   return changes.isDryRun ? deployment.stack : await aws.describeStack(stackName);
 }
 
-/** Whether the code differs, osls sees when it runs. */
+/** Reports changed parameters. A changed code shows only when osls runs. */
 async function sayWhatIsGiven({ changes, settings }: Deployment, stack: Stack): Promise<Stack> {
   const changed = changesOfGiven(stack, settings);
   for (const line of changed) await changes.make(`npm run deploy: ${line}`, async () => {});
@@ -88,7 +88,7 @@ function groupsByRole({ settings }: Deployment): ReadonlyMap<string, readonly st
   );
 }
 
-/** Each role in its groups; others that it is in, it stays in. */
+/** Adds each role to its groups, and removes none from others. */
 export async function letIn(deployment: Deployment, stack: Stack | undefined): Promise<void> {
   const { changes } = deployment;
   for (const [key, groups] of groupsByRole(deployment)) {

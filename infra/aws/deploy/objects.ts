@@ -1,4 +1,7 @@
-/** What the cluster gets: the definition, the rights and, once the functions answer, the webhooks. Applied as kubectl does. */
+/**
+ * Objects for the cluster: the definition, the rights and, once the functions answer, the webhooks. Applied as kubectl
+ * does.
+ */
 import { readFile } from "node:fs/promises";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { DEPLOYED_BY_ANNOTATION, NEEDS_WEBHOOK_CONDITION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
@@ -22,7 +25,7 @@ const MOST_CHARACTERS = 200;
 /** The address of a deployment that does not exist yet. The name .invalid never resolves. */
 const UNKNOWN = "https://sidecarset-webhooks.invalid";
 
-/** Each path at the function that answers it. */
+/** The address of the function that answers each path. */
 export async function addressOf(
   deployment: Deployment,
   stack: Stack | undefined,

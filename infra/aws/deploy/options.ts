@@ -1,4 +1,4 @@
-/** What `npm run deploy:all` is called with. */
+/** Options of `npm run deploy:all`. */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { FOUND_OUT } from "../given-parameters.ts";
@@ -33,7 +33,7 @@ export const USAGE = `npm run deploy:all -- --region REGION --cluster NAME [opti
   --dry-run                says what would be done, and does none of it
 `;
 
-/** What takes steps that this command does not know. */
+/** Parameters that need steps by hand. */
 export const BY_HAND = [
   "namespace",
   "clusters",

@@ -9,7 +9,7 @@ import { type AwsSettings, readSettings } from "../settings.ts";
 import { readTags } from "../sizing.ts";
 import { template } from "../template.ts";
 
-/** What serverless.yml reads itself, with its defaults. */
+/** Parameters that serverless.yml reads itself, with its defaults. */
 const COMMON = {
   POD_NAMESPACE: ["namespace", "kruise-system"],
   FEATURE_GATES: ["feature-gates", ""],
@@ -18,7 +18,11 @@ const COMMON = {
 
 export const SERVICE = "sidecarset";
 
-/** `parameters`: all of them, with those that the deployment finds out; `last`: names of the last deployment, which a newer release may have made. @throws ConfigError for the first that cannot be used */
+/**
+ * `parameters`: all of them, with the ones that the deployment finds out. `last`: names of the last deployment, which
+ * may be of a newer release.
+ * @throws ConfigError for the first that cannot be used
+ */
 export async function checkParameters(
   parameters: ReadonlyMap<string, string>,
   { stage, region }: { readonly stage: string; readonly region: string },

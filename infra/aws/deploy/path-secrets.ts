@@ -27,7 +27,10 @@ export function parseSecrets(where: string, text: string): readonly string[] {
   );
 }
 
-/** By which the functions know callers; of made-up secrets where there are none yet, which are as long. */
+/**
+ * Digests by which the functions know callers. Before there are secrets, secrets of the same length stand in their
+ * place.
+ */
 export function digestsOf(secrets: readonly string[]): string {
   const paths = [...DEPLOYED.flatMap(({ paths: own = [] }) => own), ANNOUNCE_SIDECARSET_PATH, READY_PATH];
   return printPathDigests(pathDigestsOf(secrets.length === 0 ? [made()] : secrets, [...new Set(paths)].toSorted()));

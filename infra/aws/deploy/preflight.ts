@@ -23,7 +23,7 @@ import { checkParameters } from "./parameters.ts";
 import { digestsOf, parseSecrets, secretName } from "./path-secrets.ts";
 import { type Kubectl, sentenceOf } from "./programs.ts";
 
-/** That AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
+/** The concurrency that AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;
 /** In which a stack can neither be updated nor created again. */
 const STUCK =
@@ -132,7 +132,7 @@ async function storedSecrets({ aws, options }: Tools): Promise<readonly string[]
   return text === undefined ? [] : parseSecrets(`the parameter ${name} in SSM`, text);
 }
 
-/** What the stack has reserved before is given back to it. */
+/** Counts the stack's present reservations as free. */
 export async function checkConcurrency(
   aws: Pick<Aws, "getUnreservedConcurrency">,
   settings: Pick<AwsSettings, "reserved">,

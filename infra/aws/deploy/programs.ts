@@ -17,11 +17,11 @@ export interface ProgramOptions {
   readonly stdin?: string;
   /** gets what it prints, as it comes */
   readonly onOutput?: (text: string) => void;
-  /** absent: that of this process */
+  /** absent: this process' environment */
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Programs that run now. Each leads a group of its own, so that what it has started ends with it. */
+/** Running programs. A program leads its own process group, so that its children end with it. */
 const running = new Set<number>();
 
 /** Ends every program that runs, with all that it has started. */
@@ -74,7 +74,7 @@ export function openKubectl(context: string | undefined): Kubectl {
   return (args, stdin = "") => runProgram("kubectl", [...args, ...where], { stdin, env });
 }
 
-/** What a program printed, in one line and without secrets. */
+/** A program's output in one line, without secrets. */
 export function sentenceOf({ stdout, stderr }: Ended): string {
   const text = stderr.trim() === "" ? stdout : stderr;
   return withoutSecrets(text.trim().replaceAll(/\s*\n\s*/g, " ")).slice(0, MOST_CHARACTERS);

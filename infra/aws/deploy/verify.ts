@@ -1,4 +1,4 @@
-/** Whether it works: `sidecarset check`, and a pod that is created in a dry run and comes back with its sidecars. */
+/** Checks that the deployment works: `sidecarset check`, and a dry run of a pod, which must get its sidecars. */
 
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +20,7 @@ const CLI = fileURLToPath(new URL("../../../functions/cli.mjs", import.meta.url)
 /** The schedule calls once a minute. */
 const PATIENCE_MS = 150_000;
 const POLL_MS = 3_000;
-/** What the first pass, and API servers that have just been told, make good. */
+/** Findings that end with the first pass, or once API servers know the new objects. */
 const SOON: ReadonlySet<FindingId> = new Set<FindingId>([
   "TickNeverRan",
   "TickNotRunning",
@@ -75,7 +75,7 @@ interface Asked {
   readonly containers: readonly string[];
 }
 
-/** By a SidecarSet of the cluster; where there is none, by one that is there for as long as it takes. */
+/** Injects by a SidecarSet of the cluster, or by a temporary one where there is none. */
 export async function injectFirstPod(deployment: Deployment): Promise<void> {
   const { changes } = deployment;
   const stored = await sidecarSetsOf(deployment);

@@ -78,7 +78,7 @@ async function outcomeOf(api: Api, webhook: JsonObject, request: AdmissionReques
   }
 }
 
-/** What the webhook answered; undefined when it failed and may be ignored. */
+/** The webhook's answer; undefined when it failed and may be ignored. */
 async function consult(api: Api, webhook: Typed, request: AdmissionRequest): Promise<Verdict | undefined> {
   const name = asText(webhook["name"]);
   const target = webhookTarget(api, webhook, request);

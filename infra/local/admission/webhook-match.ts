@@ -1,4 +1,4 @@
-/** Whether an admission webhook is to be called for a request: rules, scope, selectors, equivalent versions. */
+/** Matches admission webhooks with requests: rules, scope, selectors, equivalent versions. */
 
 import { evaluate } from "@marcbachmann/cel-js";
 import { matchesLabels } from "../http/selector.ts";
@@ -81,7 +81,7 @@ export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionR
 
 // Whether the matchConditions of a webhook hold: CEL over the request and its objects.
 
-/** What a condition may look at. */
+/** The values that a condition can read. */
 interface Subject {
   readonly call: Call;
   readonly operation: string;

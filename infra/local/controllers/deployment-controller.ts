@@ -208,7 +208,7 @@ function deploymentStatus(
 
 const REPLICA_SET_CALLER = component("replicaset-controller");
 
-/** Which pods go first: those that lack a node, then those not ready, then the youngest. */
+/** Pods without a node go first, then those not ready, then the youngest. */
 function inDeletionOrder(pods: readonly ApiObject[]): readonly ApiObject[] {
   const rank = (pod: ApiObject): number => {
     if (textAt(pod, "spec", "nodeName") === "") return 0;

@@ -1,4 +1,4 @@
-/** Who owns whom, by uid, kept up to date with the store. */
+/** An index of owners by uid, kept up to date with the store. */
 import { type ApiObject, controllerOf, keyOf, storageKey } from "../storage/object.ts";
 import type { Change, Store } from "../storage/store.ts";
 
@@ -10,7 +10,7 @@ export interface Located {
 export interface Ownership {
   /** Objects that name this uid in their ownerReferences. */
   dependents(uid: string): readonly Located[];
-  /** Whether an object of this uid is stored. */
+  /** True while an object with this uid is stored. */
   exists(uid: string): boolean;
 }
 

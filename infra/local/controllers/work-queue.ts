@@ -8,7 +8,7 @@ export interface Controller {
 }
 
 export interface ControllerParts {
-  /** Which keys a change makes worth a look. */
+  /** Keys to look at after a change. */
   keysOf(change: Change): readonly string[];
   /** Brings one thing closer to what is wanted. May be called at any time, for things long gone too. */
   reconcile(key: string): Promise<void>;
@@ -62,7 +62,7 @@ class WorkQueue implements Controller {
       await this.#parts.reconcile(key);
       this.#failures.delete(key);
     } catch {
-      // Whatever it was, a webhook that is down or a conflict, it is tried again, ever more slowly.
+      // Every failure, such as a webhook that is down or a conflict, is retried, ever more slowly.
       const failures = (this.#failures.get(key) ?? 0) + 1;
       this.#failures.set(key, failures);
       this.#api.clock.after(Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS), () => this.#add(key));

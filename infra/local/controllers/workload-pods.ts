@@ -1,4 +1,4 @@
-/** What the workload controllers share: pods from a template, and who counts as ready. */
+/** Shared by the workload controllers: pods from a template, and the rule of readiness. */
 
 import { POD } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";

@@ -11,7 +11,7 @@ import { badRequest } from "../storage/status-error.ts";
 interface Reading {
   /** Raw JSON, kept whole. */
   readonly rawFields: ReadonlySet<string>;
-  /** Whether empty lists are left out, as `omitempty` does for all lists but the containers. */
+  /** True: drops empty lists, as `omitempty` does for all lists but the containers. */
   readonly dropsEmptyLists: boolean;
 }
 
@@ -20,7 +20,7 @@ function isDropped(key: string, field: unknown, reading: Reading): boolean {
   return reading.dropsEmptyLists && key !== "containers" && Array.isArray(field) && field.length === 0;
 }
 
-/** What decoding into Go's structs and encoding again leaves: no null, for one. */
+/** Drops what Go's structs do not keep when they decode and encode, such as null. */
 function asStructs(value: unknown, reading: Reading): unknown {
   if (Array.isArray(value)) return value.map((item) => asStructs(item, reading));
   if (!isObject(value)) return value;
@@ -143,7 +143,7 @@ function containersProblem(spec: unknown): string | undefined {
   return undefined;
 }
 
-/** What Go's decoder would say about a built-in object; undefined when it would take it. */
+/** The error of Go's decoder about a built-in object; undefined when it would take it. */
 export function goProblem(kind: string, body: JsonObject): string | undefined {
   const ofPod =
     kind === "Pod" ? containersProblem(body["spec"]) : containersProblem(at(body, "spec", "template", "spec"));

@@ -67,7 +67,7 @@ export function parsedBody(request: ApiRequest): unknown {
   return parsedText(request.body.toString("utf8"), type === "application/yaml");
 }
 
-/** The body of a patch, whatever its media type. */
+/** The body of a patch, of any media type. */
 export function parsedPatch(request: ApiRequest): unknown {
   try {
     return JSON.parse(request.body.toString("utf8"));
@@ -84,7 +84,7 @@ function parsedText(text: string, isYaml: boolean): unknown {
   }
 }
 
-/** What a client gets for anything that was thrown. */
+/** A client's answer after an exception. */
 export function errorAnswer(error: unknown): ObjectAnswer {
   if (error instanceof StatusError) return { code: error.code, body: { ...error.body } };
   const message = `Internal error occurred: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;

@@ -147,7 +147,7 @@ export function kubeconfigText(access: Access): string {
   });
 }
 
-// A certificate authority of its own for every cluster, and a server certificate for 127.0.0.1.
+// Every cluster has its own certificate authority, and a server certificate for 127.0.0.1.
 
 interface Certificates {
   /** PEM */

@@ -48,7 +48,7 @@ async function readOne(api: Api, call: Call, request: ApiRequest): Promise<Answe
   return objectAnswer(api, call, request, await getObject(api, call));
 }
 
-/** Items of built-in lists carry no apiVersion and kind, those of custom resources do. */
+/** Adds apiVersion and kind to items of custom resources; items of built-in lists have neither. */
 function listedItem(call: Call, object: ApiObject): JsonObject {
   if (call.kind.custom !== undefined) return object;
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;

@@ -29,12 +29,12 @@ export interface Kind {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** Whether spec and status are written apart. */
+  /** True: spec and status are written apart. */
   readonly hasStatus: boolean;
   readonly hasScale: boolean;
-  /** Whether metadata.generation counts changes of the spec. */
+  /** True: metadata.generation counts changes of the spec. */
   readonly hasGeneration: boolean;
-  /** Where its objects are stored, "group/plural"; the same for all versions. */
+  /** The storage place, "group/plural"; the same for all versions. */
   readonly collection: string;
   /** apiVersion in which its objects are stored */
   readonly storedAs: string;

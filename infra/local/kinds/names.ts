@@ -39,7 +39,7 @@ function qualifiedKeyErrors(key: string, field: string): readonly FieldError[] {
   return isWhole(QUALIFIED, name) && name.length <= 63 ? prefixErrors : [invalid(field, key, QUALIFIED_TEXT)];
 }
 
-/** Of metadata.labels, and of labels elsewhere. */
+/** Errors of labels, in metadata.labels and elsewhere. */
 function labelErrors(labels: unknown, field: string): readonly FieldError[] {
   return Object.entries(textMap(labels)).flatMap(([key, value]) => {
     const isGood = isWhole(VALUE, value) && value.length <= 63;

@@ -100,7 +100,7 @@ function withResources(before: JsonObject, wanted: JsonObject): JsonObject {
   return spec;
 }
 
-/** Of what is written to pods/resize. */
+/** Errors of a write to pods/resize. */
 export function resizeErrors(next: JsonObject, previous: JsonObject): readonly FieldError[] {
   const others = LISTS.flatMap((list) => otherContainers(next, previous, list));
   if (others.length > 0) return others;
@@ -145,7 +145,7 @@ function fixedError(list: string, index: number): FieldError {
       );
 }
 
-/** What of a container's resources, and how it is resized, cannot be changed. */
+/** The part of a container's resources and resize policy that cannot be changed. */
 function fixedPart({ resources, resizePolicy }: JsonObject): unknown {
   const others = BOUNDS.map((bound) => {
     const { cpu: _cpu, memory: _memory, ...rest } = asObject(asObject(resources)[bound]);

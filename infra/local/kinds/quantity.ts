@@ -90,7 +90,7 @@ function scaled(value: bigint, exponent: number): bigint {
   return value < 0n ? quotient - 1n : quotient + 1n;
 }
 
-/** What is left of it, which is not 0, and how often `factor` divides it. */
+/** How often `factor` divides the value, which is not 0, and the rest. */
 function divided(value: bigint, factor: bigint): readonly [bigint, number] {
   let [rest, times] = [value, 0];
   while (rest % factor === 0n) {

@@ -1,4 +1,4 @@
-/** Which kinds are served right now: the built-in ones, and those of the CustomResourceDefinitions in the store. */
+/** The kinds that are served now: built-in ones, and kinds of the CustomResourceDefinitions in the store. */
 
 import { asList, asObject, asText, at, type JsonObject, objectsIn, textAt, textsIn } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
@@ -110,7 +110,7 @@ export function kindsOf(crd: ApiObject): readonly (Kind & { readonly isServed: b
   }));
 }
 
-/** Whether the API server serves what this CRD defines. */
+/** True once the API server serves the kind of this CRD. */
 function isEstablished(crd: ApiObject): boolean {
   return asList(at(crd, "status", "conditions")).some(
     (condition) => at(condition, "type") === "Established" && at(condition, "status") === "True",

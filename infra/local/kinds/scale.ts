@@ -12,7 +12,7 @@ import { changeObject } from "../storage/update.ts";
 import { jsonPath } from "../table/table.ts";
 import type { Kind } from "./kind.ts";
 
-/** Paths of replicas are those of all workloads; where the selector stands is up to a definition. */
+/** Replicas have the same path in all workloads; a definition says where its selector stands. */
 function selectorOf(kind: Kind, object: ApiObject): string {
   if (kind.custom !== undefined) return asText(jsonPath(object, kind.custom.scaleSelector));
   const labels = Object.entries(textMap(at(object, "spec", "selector", "matchLabels")));

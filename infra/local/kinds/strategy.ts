@@ -1,4 +1,4 @@
-/** What differs from kind to kind when an object is written. */
+/** The differences between kinds when an object is written. */
 
 import { matchesLabels } from "../http/selector.ts";
 import {
@@ -118,7 +118,7 @@ function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   );
 }
 
-/** The names are those of the API server's own type. */
+/** Names as in the API server's own type. */
 function conversionErrors(crd: ApiObject): readonly FieldError[] {
   const conversion = asObject(at(crd, "spec", "conversion"));
   const webhook = asObject(conversion["webhook"]);
@@ -313,7 +313,7 @@ export interface Strategy {
   prepareUpdate(object: ApiObject): void;
   validate(object: ApiObject): readonly FieldError[];
   validateUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[];
-  /** Of what is written to /status. */
+  /** Errors of a write to /status. */
   validateStatus(next: ApiObject, previous: ApiObject): readonly FieldError[];
 }
 

@@ -5,7 +5,7 @@ import { asObject, asText, at, isEqual, type JsonObject, objectsIn } from "../st
 import { timestamp } from "../storage/object.ts";
 import { fullName, type ImageBehaviour, imageId, type KubeletSettings } from "./kubelet-settings.ts";
 
-/** What a node makes of other resources for a container that runs: it has 64 cores, and others use half of them. */
+/** A node's refusal of new resources for a running container: it has 64 cores, and others use half of them. */
 interface ResizeProblem {
   readonly reason: "Infeasible" | "Deferred";
   readonly message: string;
@@ -50,7 +50,7 @@ export interface RunSurroundings {
   hangs(): void;
 }
 
-/** What becomes of a container that runs: an init container ends by itself. */
+/** The ways in which a container can end: only an init container ends by itself. */
 export type Role = "container" | "sidecar" | "init" | "ephemeral";
 
 export class ContainerRun {
@@ -81,7 +81,7 @@ export class ContainerRun {
     this.#around = around;
   }
 
-  /** Whether the next init container, or the pod's containers, may start. */
+  /** True when the next init container, or the pod's containers, may start. */
   get isPassed(): boolean {
     return this.role === "init" ? this.#state.type === "terminated" : this.#state.type === "running";
   }
@@ -127,7 +127,7 @@ export class ContainerRun {
     this.#cancelResize();
   }
 
-  /** It runs with other resources than it should. */
+  /** True while the container runs with other resources than its spec has. */
   get isToBeResized(): boolean {
     return this.#state.type === "running" && !isEqual(asObject(this.#container["resources"]), this.#resources);
   }
@@ -271,7 +271,10 @@ export class ContainerRun {
     this.#set({ type: "terminated", terminated: this.#ended(startedAt, 0) });
   }
 
-  /** By SIGTERM, for another image. It is never shown as ended: the API server keeps what has ended so, where nothing restarts it. */
+  /**
+   * Ends the container by SIGTERM, for another image. The status never shows it as ended: without a restart, the API
+   * server would keep that.
+   */
   #kill(startedAt: string): void {
     this.#lastTerminated = this.#ended(startedAt, 143);
     this.#set({ type: "waiting", reason: "ContainerCreating" });

@@ -39,7 +39,10 @@ export function imageId(image: string): string {
   return `docker-pullable://${repository}@${digest ?? `sha256:${createHash("sha256").update(image).digest("hex")}`}`;
 }
 
-/** As containerd writes it into a status. A function of its own: the stand-in must not share the mistakes of what it tests. */
+/**
+ * The name that containerd writes into a status. Not shared with the product: the stand-in must not have the mistakes
+ * of what it tests.
+ */
 export function fullName(image: string): string {
   const [first = "", ...rest] = image.split("/");
   const hasRegistry = rest.length > 0 && /[.:]|^localhost$/.test(first);

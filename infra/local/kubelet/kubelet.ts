@@ -11,7 +11,7 @@ import { changeObject } from "../storage/update.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { type PodApi, PodWorker } from "./pod-worker.ts";
 
-/** What a kubelet asks of the API server, answered by this process's own store. */
+/** A kubelet's calls of the API server, answered by this process's own store. */
 function kubeletOf(pod: ApiObject): Caller {
   const username = `system:node:${textAt(pod, "spec", "nodeName")}`;
   return { userAgent: "kubelet", user: { username, groups: ["system:nodes", "system:authenticated"] } };
@@ -43,10 +43,10 @@ function storedPods(api: Api): PodApi {
   };
 }
 
-/** Whether the environment of a container can be made: the ConfigMaps and Secrets it names must be there. */
+/** Checks that a container's environment can be made: the ConfigMaps and Secrets that it names must be there. */
 type Source = "configmap" | "secret";
 
-/** What is stored under namespace/name. */
+/** Reads the object namespace/name. */
 type ReadSource = (source: Source, key: string) => JsonObject | undefined;
 
 /** `key` undefined: the whole object is meant. */

@@ -126,7 +126,7 @@ function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObject {
   };
 }
 
-/** The API server as a kubelet uses it. Whatever it rejects with, it is asked again soon. */
+/** The API server as a kubelet uses it. A kubelet retries soon after every rejection. */
 export interface PodApi {
   /** Gives the pod the status that `next` makes of it as it is now; nothing when it is gone. */
   writeStatus(pod: ApiObject, next: (current: ApiObject) => JsonObject): Promise<void>;
@@ -234,7 +234,7 @@ export class PodWorker {
     });
   }
 
-  /** Whoever wrote the phase: a kubelet stops what runs in a pod whose phase is final. */
+  /** A kubelet stops the containers of a pod whose phase is final, no matter who wrote the phase. */
   #finish(): void {
     if (this.#isFinished) return;
     this.#isFinished = true;

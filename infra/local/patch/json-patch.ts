@@ -66,7 +66,7 @@ function remove(document: unknown, path: readonly string[]): unknown {
   return document;
 }
 
-/** Of an object also a key that is not there yet: the API server's library is lenient here, and only here. */
+/** In an object it also adds a missing key: the API server's library is lenient here, and only here. */
 function replace(document: unknown, path: readonly string[], value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) return value;

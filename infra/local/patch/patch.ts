@@ -130,7 +130,7 @@ export function applyStrategicPatch(document: JsonObject, patch: JsonObject, sch
   return mergeObject(document, patch, schema);
 }
 
-/** Which lists of built-in kinds merge, by which key: the patchMergeKey and patchStrategy tags of k8s.io/api. */
+/** Merge keys of lists in built-in kinds: the patchMergeKey and patchStrategy tags of k8s.io/api. */
 
 /** The merge key of each list, by the name of its field. Names are unambiguous in the kinds served here, except `ports` of a Service. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** What every verb works on, and what a call carries. */
+/** The state that every verb works on, and the contents of a call. */
 
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";

@@ -1,4 +1,4 @@
-/** What happened: every write, every admission, and how often each caller called. */
+/** A history: every write, every admission, and how often each caller called. */
 import type { ApiObject } from "./object.ts";
 
 export type WriteVerb = "create" | "update" | "patch" | "delete";
@@ -18,7 +18,7 @@ export interface RecordedWrite {
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
-  /** Whether the object is gone after this write. */
+  /** True when this write removed the object. */
   readonly isRemoved: boolean;
   /** In storage version. */
   readonly object: ApiObject;

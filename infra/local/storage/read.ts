@@ -13,7 +13,7 @@ export interface ListPage {
 }
 
 interface Position {
-  /** -1: whatever is there now */
+  /** -1: the present state */
   readonly resourceVersion: number;
   /** storage key of the last item sent */
   readonly after: string;

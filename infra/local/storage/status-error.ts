@@ -57,7 +57,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What an error is about: the plural for most, the kind for validation errors. */
+/** The subject of an error: the plural for most, the kind for validation errors. */
 export interface Subject {
   readonly group: string;
   readonly plural: string;

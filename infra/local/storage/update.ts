@@ -22,7 +22,7 @@ export interface Change {
 }
 
 const ATTEMPTS = 5;
-/** Of patches too. */
+/** Options of updates and of patches. */
 const UPDATE_OPTIONS = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" };
 
 function specOf(object: ApiObject): JsonObject {
@@ -30,7 +30,7 @@ function specOf(object: ApiObject): JsonObject {
   return spec;
 }
 
-/** System fields are the API server's, whatever was sent. */
+/** Keeps the API server's own fields as they were. */
 function keepSystemFields(metadata: Metadata, old: Metadata): void {
   metadata.resourceVersion = old.resourceVersion ?? "";
   metadata.uid ??= old.uid ?? "";

@@ -22,7 +22,7 @@ export interface WatchSession {
 const LONGEST_WATCH_SECONDS = 1800;
 const BOOKMARK_BEFORE_END_SECONDS = 2;
 
-/** What a change is to a watcher that sees only some of the objects. */
+/** The change as a watcher sees it that selects only some of the objects. */
 function visible(
   change: Change,
   matches: WatchQuery["matches"],

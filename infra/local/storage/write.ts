@@ -37,7 +37,7 @@ export async function admitted(api: Api, request: AdmissionRequest, object: ApiO
   return stored ?? object;
 }
 
-/** Whether a write would change nothing: then the API server writes nothing. */
+/** True if a write would change nothing: then the API server writes nothing. */
 export function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
   return isEqual(withoutVersion(next), withoutVersion(previous));
 }
