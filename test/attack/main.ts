@@ -1,7 +1,7 @@
 /**
- * `npm run attack`: every attack that we know of, table by table; exits 1 where one got through, or nothing was tried.
- * `-- --times 10` makes up ten times as many, `-- --part here` is one part of it (here, control plane, page), and
- * `-- --counted` tries nothing: it sums what the tests of this run have left in reports/.
+ * `npm run attack`: every known attack, table by table; exits 1 where one got through, or nothing was tried. `--
+ * --times 10` makes up ten times as many, `-- --part here` runs one part (here, control plane, page). `-- --counted`
+ * tries nothing: it sums the reports that this run's tests left in reports/.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
@@ -35,7 +35,7 @@ function filesOf(part: Part): readonly string[] {
   return [...new Set(all)];
 }
 
-/** What stands in a file that is not there yet is nothing. */
+/** A missing file counts as empty. */
 function readReports(names: readonly string[]): readonly Report[] {
   return names.flatMap((name) => {
     try {
@@ -69,7 +69,7 @@ function run(part: Part): boolean {
   return ends.every(Boolean);
 }
 
-/** Those of .ci/run; what had to be run once more comes last. */
+/** Reports of .ci/run; repeated runs come last. */
 const COUNTED = ["vitest", "e2e-tests", "simulation", "page", "again-vitest", "again-e2e-tests", "again-page"];
 
 const beganMs = performance.now();

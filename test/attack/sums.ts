@@ -1,4 +1,4 @@
-/** What reports of Vitest's say about the attacks of each table: how many were tried, and how many held. */
+/** Counts of attacks by table in Vitest's reports: how many were tried, and how many held. */
 import { relative } from "node:path";
 import type { Table } from "./tables.ts";
 
@@ -8,7 +8,7 @@ interface Assertion {
   readonly meta?: { readonly attacks?: { readonly tried: number; readonly held: number } };
 }
 
-/** Of Vitest's JSON reporter, or of `npm run fuzz`, as far as they are looked at. */
+/** A report of Vitest's JSON reporter, or of `npm run fuzz`, with the fields that are read. */
 export interface Report {
   readonly testResults?: readonly { readonly name: string; readonly assertionResults: readonly Assertion[] }[];
   readonly fuzz?: { readonly bodies: number; readonly problems: number };
@@ -22,7 +22,7 @@ export interface Sum {
 
 type Count = Omit<Sum, "title">;
 
-/** Of what is in several reports the last one counts: what failed may have been run once more. */
+/** The last of several reports counts for a file: failed files may have been run once more. */
 export function sumTables(reports: readonly Report[], root: string, tables: readonly Table[]): readonly Sum[] {
   const files = new Map<string, readonly Assertion[]>();
   for (const { testResults = [] } of reports)

@@ -1,6 +1,6 @@
 /** Every table of attacks: what is tried, and which tests try it. */
 
-/** Where its tests run: in this process, on a real control plane, in a browser. */
+/** The place of a table's tests: in this process, on a real control plane, in a browser. */
 export type Part = "here" | "control plane" | "page";
 
 export interface Table {
@@ -12,7 +12,7 @@ export interface Table {
 
 const ALL = /^/;
 
-/** By what a stranger has: the doors, then a pod, then a leaked or narrow credential. */
+/** Tables by a stranger's means: the doors, then a pod, then a leaked or narrow credential. */
 export const TABLES: readonly Table[] = [
   {
     title: "methods and targets, on every port and answerer",

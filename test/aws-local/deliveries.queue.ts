@@ -1,4 +1,4 @@
-/** What a FIFO queue is trusted with, one by one: order, what is sent twice, killed functions, late ones, refused messages. */
+/** Promises of a FIFO queue, one by one: order, what is sent twice, killed functions, late ones, refused messages. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

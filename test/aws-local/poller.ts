@@ -26,7 +26,7 @@ export interface PollOptions {
   readonly isOver: (deliveries: readonly Delivery[]) => boolean;
 }
 
-/** What was handed over, in the order in which it ended. */
+/** The handed over messages, in the order in which they ended. */
 export async function poll(options: PollOptions): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = [];
   const work = async () => {
@@ -40,7 +40,7 @@ export async function poll(options: PollOptions): Promise<readonly Delivery[]> {
   return deliveries.toSorted((one, other) => one.endedAt - other.endedAt);
 }
 
-/** One of those that may be served now; nobody else is given it for a while. */
+/** Receives a message that may be served now; nobody else gets it for a while. */
 export async function receive({ sqs, queueUrl }: Pick<PollOptions, "sqs" | "queueUrl">): Promise<Received | undefined> {
   const { Messages = [] } = await sqs.call<{ readonly Messages?: readonly Received[] }>("ReceiveMessage", {
     QueueUrl: queueUrl,

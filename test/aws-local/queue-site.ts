@@ -1,4 +1,4 @@
-/** What every test of the queue needs: ElasticMQ, an embedded cluster, and its kubeconfig in a file. */
+/** The base of the queue's tests: ElasticMQ, an embedded cluster, and its kubeconfig in a file. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -17,11 +17,11 @@ export interface Program {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Where it listens, by all that it has printed; undefined: it has not said so yet. */
+  /** The address in the output so far; undefined: not printed yet. */
   readonly endpointOf: (said: string) => string | undefined;
 }
 
-/** It takes any. */
+/** The server takes any credentials. */
 export const CREDENTIALS = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "not-a-secret-of-anybody" };
 export const REGION = "eu-central-1";
 

@@ -7,7 +7,7 @@ import { type FunctionProcess, startFunction } from "../lambda/runtime-process.t
 import { openShare } from "../support/processor-share.ts";
 import { prepareSubjects, type Subject } from "./lambda-subjects.ts";
 
-/** Of milliseconds. */
+/** A spread in milliseconds. */
 export interface Spread {
   readonly min: number;
   readonly median: number;
@@ -91,7 +91,7 @@ export interface ColdTimes {
   readonly cpu: number[];
 }
 
-/** By name, `processes` of each in turn. */
+/** Results by name; `processes` of each subject in turn. */
 export async function measureCold(
   subjects: readonly Subject[],
   processes: number,

@@ -1,4 +1,4 @@
-/** What one admission costs beyond reading and writing its JSON, and how that and a rollout's plan grow. */
+/** The work of one admission beyond reading and writing its JSON, and how this work and a rollout's plan grow. */
 
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -72,7 +72,7 @@ function admission(body: string, all: readonly SidecarSet[], calls = 300): Subje
   return { name: `admission, ${all.length} SidecarSets`, run, calls };
 }
 
-/** What the webhook does between the body's text and the answer's. */
+/** The webhook's work between the body's text and the answer's. */
 export function wholeRequest(body: string, all: readonly SidecarSet[]): Subject {
   const view = viewOf(all);
   const run = () => {

@@ -1,4 +1,4 @@
-/** What a month costs on AWS, from measured milliseconds, bytes and counts. */
+/** The price of a month on AWS, from measured milliseconds, bytes and counts. */
 import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/work.ts";
 import {
   ALARM_METRIC_MONTH,

@@ -12,7 +12,7 @@ export interface MeasuredCode {
   readonly trees: Readonly<Record<string, string>>;
 }
 
-/** What the functions of Lambda run, for the times of docs/deploy-costs.md. */
+/** Code that Lambda's functions run, for the times of docs/deploy-costs.md. */
 const OF_LAMBDA = ["functions/lambda", "shared/webhook", "shared/core/injection", "shared/controller", "shared/kube"];
 
 const git = (...args: readonly string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();

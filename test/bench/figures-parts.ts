@@ -114,7 +114,7 @@ function run(script: string, ...args: readonly string[]): string {
   throw new Error(`npm run ${script} -- ${args.join(" ")} failed:\n${stdout}`);
 }
 
-/** It leaves its figures in reports/, where they are taken from. */
+/** The benchmark leaves its figures in reports/, and they are taken from there. */
 function benchmark(...args: readonly string[]): () => Promise<object> {
   return async () => {
     process.stderr.write(run("bench", ...args));
@@ -127,7 +127,7 @@ async function vectors(): Promise<object> {
   return { vectors: { measuredAt: today(), passed: Number(passed), failed: Number(failed) } };
 }
 
-/** By the names that `npm run figures -- NAME` takes. */
+/** Parts by the names that `npm run figures -- NAME` takes. */
 export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   /** what `lambda` measures too, and needs no quiet machine */
   sizes: async () => ({ sizes: await measureSizes() }),

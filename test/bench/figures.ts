@@ -1,6 +1,6 @@
 /**
- * `npm run figures`: measures everything in docs/benchmarks.md and docs/deploy-*.md, part by part, takes in what tests and
- * simulation have left in reports/ and test/soak/soak.json, prints all, and writes figures.json and the tables of both.
+ * `npm run figures`: measures everything in docs/benchmarks.md and docs/deploy-*.md, part by part. It adds figures that
+ * tests and simulation left in reports/ and test/soak/soak.json, prints all, and writes figures.json and the tables.
  * `npm run figures -- rollout webhook` measures these parts again and keeps the others; `-- reports` measures nothing.
  */
 import { readFile, writeFile } from "node:fs/promises";

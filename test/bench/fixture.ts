@@ -1,4 +1,7 @@
-/** What benchmarks work on: a pod of about 6 KB in a review of 12, SidecarSets of which one matches it, pods of a rollout. */
+/**
+ * Objects for benchmarks: a pod of about 6 KB in a review of 12, SidecarSets of which one matches it, pods of a
+ * rollout.
+ */
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -30,7 +33,7 @@ const container = (name: string) => ({
   imagePullPolicy: "IfNotPresent",
 });
 
-/** What identifies the items of a pod's lists that are merged item by item. */
+/** Keys of the items in a pod's lists that are merged item by item. */
 const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   containers: ["name"],
   env: ["name"],
@@ -42,7 +45,7 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Each field that somebody set, as metadata.managedFields lists them. */
+/** The fields that somebody set, as metadata.managedFields lists them. */
 function fieldsOf(value: unknown, name = ""): object {
   const keys = LIST_KEYS[name];
   if (Array.isArray(value) && keys) {

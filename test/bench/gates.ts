@@ -50,7 +50,7 @@ export function passesGates({ p99OfNone: { behind, beside } }: PassesFigures): r
   return [{ what, is: behind / beside, atMost: 0.6 }];
 }
 
-/** Of every row that is of that kind. @throws Error when there is none */
+/** The worst value among rows of that kind. @throws Error when there is none */
 function worst(
   { rows }: RolloutFigures,
   kinds: readonly string[],

@@ -1,4 +1,4 @@
-/** What figures of rollouts are picked from their rows. */
+/** The figures of rollouts, picked from their rows. */
 import { numberAt, type Part, type Row, rowsOf } from "./wanted-figure.ts";
 
 const known = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
@@ -25,7 +25,7 @@ export const leastOfBareLoop = (part: Part): number | undefined => {
 
 export const mostOfIdeal = (part: Part): number | undefined => largest(ratios(part, "ofIdeal"));
 
-/** Of ours, not of the bare loops, which have `atOnce` of their own. */
+/** Rows of the product, and not of the bare loops, which have an `atOnce` too. */
 export const mostRefusals = (part: Part): number | undefined =>
   largest(
     rowsOf(part)

@@ -138,7 +138,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     from: "planted",
     pick: at("bySimulation"),
     of: at("reachable"),
-    // 60 % of those that it can reach of the last batch, 29
+    // 60 % of the 29 ways that it can reach
     atLeast: 18,
   },
   {

@@ -3,7 +3,7 @@ import { REAL_ROLLOUT_FIGURES } from "./real-rollout-figures.ts";
 import { leastOfBareLoop, rolled } from "./rollout-figures.ts";
 import { at, numberAt, type Part, rowsOf, type WantedFigure } from "./wanted-figure.ts";
 
-/** Of our webhook with ten SidecarSets. */
+/** Figures of the product's webhook with ten SidecarSets. */
 const review = (callers: number, path: string) => (part: Part) =>
   numberAt(
     rowsOf(part).find((row) => row["subject"] === "ours" && row["sidecarSets"] === 10 && row["callers"] === callers),

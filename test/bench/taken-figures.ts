@@ -1,4 +1,4 @@
-/** What other runs have measured, from the reports that they leave behind. */
+/** Figures from the reports of other runs. */
 import { globSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { ON_NODE } from "../e2e/node/on-node.ts";
@@ -46,12 +46,12 @@ function withoutChunks(soak: Json): Json {
   );
 }
 
-/** Which bug was found by what stays in its own file. */
+/** Drops the list of bugs, which stays in its own file. */
 function withoutBugs({ bugs: _, ...planted }: Json): Json {
   return planted;
 }
 
-/** By their names in figures.json; what was not measured is not among them, so that older figures stay. */
+/** Figures by their names in figures.json. Absent ones were not measured, so older figures stay. */
 export async function takenFigures(): Promise<Json> {
   const [bench, simulation, soak, planted] = await Promise.all(
     ["reports/bench.json", "reports/simulation.json", "test/soak/soak.json", "test/planted/planted.json"].map(reportAt),

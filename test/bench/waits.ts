@@ -7,7 +7,7 @@ import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 import { prepareSubjects } from "./lambda-subjects.ts";
 
-/** Each answer of the API server comes so much later: far more than a busy machine is late. */
+/** The delay of each answer of the API server: far more than a busy machine adds. */
 const DELAY_MS = 100;
 const CALLS = 8;
 const TIMEOUT_MS = 60_000;

@@ -104,7 +104,7 @@ const WRITTEN: readonly (readonly [string, string])[] = [
   ["metadata.namespace", written(`  containers: [${CONTAINER}]`, "name: a, namespace: default")],
 ];
 
-/** What diff prints of what was just applied; undefined: the API server refuses it. */
+/** The output of diff for a manifest right after its apply; undefined: the API server refuses it. */
 async function diffOfApplied(text: string): Promise<string | undefined> {
   const [document] = readYaml(text);
   const given = document?.value as KubernetesObject;

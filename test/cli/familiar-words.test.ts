@@ -4,7 +4,7 @@ import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { familiarWords } from "../../functions/cli/program.ts";
 import { runHere } from "./run-cli.ts";
 
-/** What is typed, and the command that the answer names. */
+/** Typed words, and the command that the answer names. */
 const TYPED: readonly (readonly [typed: string, command: string])[] = [
   ["rollout status web", "status"],
   ["rollout history web", "history"],

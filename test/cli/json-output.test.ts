@@ -1,4 +1,4 @@
-/** What a program that asks for `-o json` has to parse. */
+/** The JSON that programs parse behind `-o json`. */
 import { readFile, writeFile } from "node:fs/promises";
 import { beforeAll, expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await writeFile(file("nowhere"), kubeconfig.replace(/https:\S+/, "https://127.0.0.1:1"));
 });
 
-/** What stands behind a command; `@` begins the name of a file. */
+/** Arguments of each command; `@` begins the name of a file. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   lint: ["@set.yaml", "@bad.yaml", "@pod.yaml", "@nope.yaml"],
   preview: ["-f @pod.yaml", "-f @pod.yaml -f @set.yaml", "-f @two.yaml -f @set.yaml", "-f @bad.yaml", "-f @set.yaml"],
@@ -79,7 +79,7 @@ const ROWS = Object.entries(WORDS).flatMap(([name, all]) => all.map((words) => [
 const argumentsOf = (line: string) =>
   line.split(" ").map((word) => (word.startsWith("@") ? file(word.slice(1)) : word));
 
-/** Each line by itself where there are several, as behind `-w`. */
+/** Parses each line alone where there are several, as behind `-w`. */
 function parsed(stdout: string): unknown {
   try {
     return JSON.parse(stdout);

@@ -153,7 +153,7 @@ it("warnings and rows that are long leave room in a comment, and what is left ou
   expect(markdownOf(["### title", table, warning], []).length).toBeLessThan(65_536);
 });
 
-/** What somebody may write into a name, a value or a comment of a file. */
+/** Text that somebody may write into a name, a value or a comment of a file. */
 const HOSTILE = [
   ..."`|\\*_~<>[]()!#@:/&;$^={}\"'-+.\n\r\t\u202e 19aZ",
   ..."```,~~~,</details>,<script>,<!--,-->,@team,https://evil.example,www.evil.example,a@evil.example,![x](http://e),#1,GH-1,&lt;,&#64;,\\|,| --- |,> [!NOTE],:tada:,$`x`$,a#1,o/r#1".split(

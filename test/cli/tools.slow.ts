@@ -300,7 +300,7 @@ it("a write that the client has given up is not done, also where the person acce
   };
   await expect(set("4", giveUp.signal)).rejects.toThrow("aborted");
   isOver.resolve();
-  // It takes as long as what would come of the first one.
+  // It takes as long as the first one would.
   expect(await set("5")).not.toMatchObject({ isError: true });
   expect(await generation()).toBe(before + 1);
   await asking.close();

@@ -1,4 +1,4 @@
-/** What commands say while the webhooks are not registered, cannot be called, or do not answer. */
+/** The commands' warnings while the webhooks are not registered, cannot be called, or do not answer. */
 import { beforeAll, expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { DRY_RUN } from "../../functions/cli/input/change-set.ts";

@@ -14,7 +14,7 @@ interface Capabilities {
   readonly compact?: () => Promise<void>;
   /** Something schedules and runs pods. */
   readonly runsPods: boolean;
-  /** Its nodes report each state; a real kubelet skips a state that is over before its next sync. */
+  /** Nodes report each state here; a real kubelet skips a state that is over before its next sync. */
   readonly showsEveryState: boolean;
   /** Something deletes objects without owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;

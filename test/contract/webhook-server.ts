@@ -35,11 +35,11 @@ export interface WebhookServer {
   url(path: string): string;
   /** base64 of the PEM that signs the server's certificate */
   readonly caBundle: string;
-  /** What `path` was asked so far. */
+  /** Requests to `path` so far. */
   requests(path: string): readonly SentRequest[];
-  /** Who asked `path` so far. */
+  /** Callers of `path` so far. */
   callers(path: string): readonly Caller[];
-  /** What `path` answers from now on; before: everything is allowed. */
+  /** Sets the answers at `path` from now on; before, everything is allowed. */
   answer(path: string, react: (request: SentRequest) => Reaction): void;
   close(): Promise<void>;
 }

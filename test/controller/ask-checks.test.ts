@@ -50,7 +50,7 @@ async function setQuery(query: string): Promise<void> {
   await test.cluster.patch(SIDECARSETS, { name: "checked" }, { type: "merge", body });
 }
 
-/** What came of the check before a batch; the server answers 1 after so long, if there is one. */
+/** The result of the check before a batch; the server answers 1 after that time, if there is a server. */
 async function check(answersAfterMs: number | undefined, mayAsk = true) {
   let nowMs = 0;
   const measure = async (_query: string, timeoutMs: number) => {

@@ -62,7 +62,7 @@ test.each<Row>([
   },
 );
 
-/** What a gate is asked, and what comes of it. */
+/** Requests to a gate, and the decision after them. */
 async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = {}) {
   const sidecarSet = gatedSet();
   const strategy = { maxUnavailable: "100%" };

@@ -33,7 +33,7 @@ export interface BareCluster {
   readonly breakWatches: (error: Error) => void;
 }
 
-/** How a call is answered instead; `nth`: of those of its kind, from 1. */
+/** An error in place of the answer; `nth` counts calls of the same kind from 1. */
 export type Refuse = (call: string, nth: number) => KubeError | undefined;
 
 export const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });

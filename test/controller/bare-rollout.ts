@@ -10,7 +10,7 @@ import { bareCluster, type Refuse } from "./bare-cluster.ts";
 import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
-/** Its containers run the images of its spec, and it is ready or not. */
+/** The pod with running containers of its spec's images, ready or not. */
 export function running(pod: Pod, isReady = true): Pod {
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
     const imageID = `${image.split(":")[0]}@sha256:${image.split(":")[1]}`;
@@ -21,7 +21,7 @@ export function running(pod: Pod, isReady = true): Pod {
   return { ...pod, status: { phase: "Running", conditions, containerStatuses } };
 }
 
-/** Of a pass that lasts as long as it wants. */
+/** The context of a pass without an end. */
 export function contextOn(cluster: Cluster, clock: Clock): Context {
   return {
     cluster,
@@ -41,7 +41,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
   const readSet = () => server.peek<SidecarSet>(SIDECARSETS, { name }) as SidecarSet;
   const keyOf = (index: number) => ({ namespace: NAMESPACE, name: `${name}-${index}` });
   const readPod = (index: number) => server.peek<Pod>(PODS, keyOf(index)) as Pod;
-  /** Of that version, in the next generation. */
+  /** Stores that version as the next generation. */
   const release = (version: number, updateStrategy: UpdateStrategy = {}) => {
     const { metadata, ...set } = sidecarSet(name, version, updateStrategy);
     const { uid = `uid-${name}`, generation = 0 } = server.peek(SIDECARSETS, { name })?.metadata ?? {};
@@ -58,7 +58,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
       server.put("test", PODS, running({ ...pod, metadata: { ...metadata, uid: `uid-${keyOf(index).name}` } }));
     }
   };
-  /** Its kubelet has caught up with its spec. */
+  /** The kubelet reports the pod's present spec. */
   const settle = (index: number, isReady = true) => server.put("kubelet", PODS, running(readPod(index), isReady));
   const versions = () =>
     server

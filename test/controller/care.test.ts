@@ -1,4 +1,4 @@
-/** What a pass does by itself where annotations ask for it: taking a release back, and waiting for a gate's yes. */
+/** Actions of a pass that annotations ask for: taking a release back, and waiting for a gate's yes. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GATE_ANNOTATION, HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";

@@ -89,7 +89,7 @@ test("the remaining pods of a batch get a newer image that is released in the mi
   const [report] = (await pass(slow, "newer")).sidecarSets;
   expect(report?.why).toBe(`${PODS} of ${PODS} pods updated, ${PODS} of them ready`);
   expect(await countOf("newer", "3")).toBe(PODS);
-  // Each pod once, and twice those that had the older image before anybody looked.
+  // Every pod once, and twice the pods that had the older image before anybody looked.
   expect(seen.patched).toBeGreaterThan(PODS);
   expect(seen.patched).toBeLessThan(2 * PODS - 100);
 });

@@ -117,7 +117,7 @@ it("mapWithin stops at the first error and begins no further item", async () => 
   const failing = within(items, newLimit(), async (item) => {
     begun++;
     await turn();
-    // Of those that came to the work later, too.
+    // Later workers stop too.
     if (item >= 100) throw new Error("no answer");
     return undefined;
   });

@@ -54,7 +54,7 @@ async function deployed(name: string, count: number, drain: string): Promise<voi
 
 const trafficOf = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata?.labels?.[TRAFFIC_LABEL]);
 
-/** What passes wrote to a pod, one after the other: its traffic, and the version of its sidecar. */
+/** The passes' writes to a pod, in order: its traffic, and the version of its sidecar. */
 function writesTo(name: string): readonly string[] {
   const states = running.history().flatMap(({ resource, object }) => {
     const pod = object as unknown as Pod;

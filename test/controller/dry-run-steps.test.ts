@@ -1,4 +1,4 @@
-/** The pods that a dry run says it would write: only those that fit into the reservations. */
+/** The pods that a dry run would write to: only as many as fit into the reservations. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -13,7 +13,7 @@ const GATE = { [GATE_ANNOTATION]: "https://gate.example.com/batch" };
 /** More than images has changed: pods only get there by an eviction. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 
-/** By a ReplicaSet. */
+/** A pod of a ReplicaSet. */
 function ownedPod(name: string): Pod {
   const { metadata, ...pod } = podOf(name);
   return { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } };

@@ -13,7 +13,7 @@ function event(resourceVersion: string): WatchEvent<Pod> {
   return { type: "MODIFIED", object: { metadata: { name: "a", resourceVersion }, spec: { containers: [] } } };
 }
 
-/** Each watch does the next of `courses`: yields events, then ends or throws; the last course again and again. */
+/** A watch runs the next of `courses`: it yields events, then ends or throws. The last course repeats. */
 function watched(courses: readonly (readonly (WatchEvent<Pod> | Error)[])[], keep?: (pod: Pod) => Pod) {
   const from: string[] = [];
   const watch = async function* ({ resourceVersion }: WatchOptions) {

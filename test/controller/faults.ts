@@ -21,7 +21,7 @@ export interface FaultyCluster extends Cluster {
   /** resolves when the fault strikes for the first time */
   readonly struck: Promise<void>;
   readonly thaw: () => void;
-  /** carries out what was held up; resolves when it is through, whatever came of it */
+  /** carries out the delayed call; resolves when it ended, also with an error */
   readonly releaseLate: () => Promise<void>;
 }
 

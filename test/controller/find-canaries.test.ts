@@ -13,7 +13,7 @@ const CANARY = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sid
 const { metadata, spec } = sidecarSet("base", 1, {});
 const BASE: SidecarSet = { metadata: { ...metadata, creationTimestamp: "2026-11-01T00:00:00Z" }, spec };
 
-/** Of a pod that says so many names beside that of the canary: it has not missed anything. Which calls that took. */
+/** Calls for a pod whose annotation has so many names beside the canary's: it has not missed anything. */
 async function callsFor(others: number): Promise<readonly string[]> {
   const stepped = steppedClock();
   const { cluster, server, calls } = bareCluster(stepped);

@@ -56,7 +56,7 @@ export function sidecarSet(name: string, version: number, updateStrategy: Update
   };
 }
 
-/** What a user's apply leaves behind, after the webhook: image and hash move together. */
+/** The result of a user's apply, after the webhook: image and hash move together. */
 export async function release(
   cluster: Cluster,
   name: string,

@@ -1,4 +1,4 @@
-/** What passes may never do, looked for in everything that was written to the cluster. */
+/** Forbidden writes of passes, searched in the whole history of the cluster. */
 import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -12,8 +12,8 @@ import {
 import { isReady, isRunning } from "./fixture.ts";
 
 /**
- * What the rules of the ledger forbid: a pod written to without a reservation for the state that it was in, and a
- * generation shown as observed while the ledger names another one or holds reservations under another.
+ * Violations of the ledger's rules. A pod is written to without a reservation for its state. A generation is shown as
+ * observed while the ledger names another one, or holds reservations under another.
  */
 export function ledgerViolations(history: readonly RecordedWrite[], set: string): readonly string[] {
   let ledger: Ledger = EMPTY_LEDGER;

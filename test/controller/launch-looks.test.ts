@@ -14,7 +14,7 @@ import { steppedClock } from "./stepped-clock.ts";
 const NAMESPACE = "shop";
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** Its containers c0 and c10, of these priorities, wait: as the pod webhook leaves it, on a node. */
+/** A pod on a node as the webhook leaves it: containers c0 and c10 of these priorities wait. */
 function orderedPod(name: string, more: object = { nodeName: "node" }): Pod {
   const containers = [0, 10].map((priority) => ({
     name: `c${priority}`,
@@ -31,7 +31,7 @@ function stage(refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
   const service = serviceOf(cluster, { clock: stepped.clock });
-  /** What its kubelet says of it: which containers are ready. */
+  /** The kubelet's report with these ready containers. */
   const report = (name: string, ready: readonly string[], phase = "Pending") => {
     const containerStatuses = [0, 10].map((priority): ContainerStatus => {
       const isReady = ready.includes(`c${priority}`);

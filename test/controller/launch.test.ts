@@ -52,7 +52,7 @@ const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE,
 const readBarrier = (name: string) =>
   cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: NAMESPACE, name: `${name}-barrier` });
 
-/** Containers in the order in which they were first seen to run, those of one moment together. */
+/** Containers in the order in which they first ran, together if at the same moment. */
 function startsOf(name: string): readonly (readonly string[])[] {
   const started = new Set<string>();
   return test.history().flatMap(({ resource, name: written, object }) => {
@@ -64,7 +64,7 @@ function startsOf(name: string): readonly (readonly string[])[] {
   });
 }
 
-/** Which containers ran before every container of a higher priority was ready. */
+/** Containers that ran before all containers of a higher priority were ready. */
 function outOfOrder(name: string, priorities: readonly number[]): readonly string[] {
   return test.history().flatMap(({ resource, name: written, object }) => {
     if (resource !== "pods" || written !== name) return [];

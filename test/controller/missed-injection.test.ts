@@ -68,7 +68,7 @@ function barePod(set: string, name: string, metadata: object = {}): Pod {
   return listedPod({ ...rest, ...metadata }, { containers: spec.containers.slice(0, 1) });
 }
 
-/** Which came first is not known within a second. */
+/** Waits, because the order within a second is unknown. */
 async function aSecondAfter(name: string): Promise<void> {
   const { metadata } = await readSet(cluster, name);
   await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000));

@@ -1,4 +1,4 @@
-/** What becomes news while a notification is being sent. */
+/** News that come up while a notification is being sent. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -20,7 +20,7 @@ const podOf = (name: string, image = "agent:1"): Pod =>
     { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
   );
 
-/** Each pod as it comes out of one table. */
+/** Returns each pod as one table gives it back. */
 function recording(): (pod: Pod) => Pod | undefined {
   const table = new PodTable();
   return (pod) => table.at(table.add(pod));
@@ -170,7 +170,7 @@ function take(table: PodTable, [pod, step]: Step): void {
   else if (row !== undefined) step === "drop" ? table.drop(row) : table.replace(row, pod);
 }
 
-/** What the table should hold, by uid. */
+/** The expected contents of the table, by uid. */
 function takenByMap(steps: readonly Step[]): ReadonlyMap<string, Pod> {
   const wanted = new Map<string, Pod>();
   for (const [pod, step] of steps) {

@@ -204,7 +204,7 @@ it("the detail of a SidecarSet leaves out what the caller may not read", async (
 
 type Announced = "without a Lease" | "that say nothing" | "with it off" | "with it on";
 
-/** What passes say of a feature gate counts, and else what the reader was started with. */
+/** The Lease's word about a feature gate counts, and without it the reader's own. */
 const SETTINGS: readonly (readonly [Announced, boolean, boolean])[] = [
   ["without a Lease", false, false],
   ["without a Lease", true, true],

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** Time that goes by only when somebody says so. */
+/** A clock that moves only when the test says so. */
 function manualClock() {
   let nowMs = 0;
   const waiting = new Set<{ readonly untilMs: number; readonly wake: () => void }>();
@@ -58,7 +58,7 @@ function manualClock() {
   };
 }
 
-/** Pages of two pods; those of a label that `isSlow` take `pageMs` each on `clock`. They are asked for in `pages`. */
+/** Pages of two pods. Pages for labels that are `isSlow` take `pageMs` each on `clock`. `pages` records the calls. */
 function slowCluster(pageMs: number, isSlow: (labels: string) => boolean) {
   const pages: string[] = [];
   const time = manualClock();
@@ -81,7 +81,7 @@ const options = (memory: PassMemory, more: Partial<PassOptions> = {}): PassOptio
   ...more,
 });
 
-/** Lines of Lambda's log that a metric filter of ours counts. */
+/** Lines of Lambda's log that this metric filter counts. */
 async function countedBy(filter: string, report: PassReport): Promise<number> {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   logReport(createLog("warn"), report);

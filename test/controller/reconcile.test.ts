@@ -26,7 +26,7 @@ function stage(refuse?: Refuse) {
 }
 
 describe("unread pods:", () => {
-  /** By a pass of a minute that begins with it so late. */
+  /** A pass of one minute that begins with it so late. */
   async function late(beganAtMs: number) {
     const on = stage();
     await on.clock.sleep(beganAtMs);

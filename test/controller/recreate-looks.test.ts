@@ -58,7 +58,7 @@ function stage(refuse?: Refuse) {
     server.put("test", CONTAINER_RECREATE_REQUESTS, requestFor(pod, name, stepped.clock.epochMs(), change));
   const deploy = (name: string) => server.put("test", PODS, runningPod(name));
   const lists = () => calls.filter(([, call]) => call.startsWith("LIST")).map(([atMs]) => atMs);
-  /** Its report, and when it ended. */
+  /** The report, and the time when it ended. */
   const recreate = async (more: Partial<Service> = {}) => {
     const report = await recreateContainers({ ...service, ...more });
     return [report, stepped.clock.now()];

@@ -37,7 +37,7 @@ const contextOf = (through: Cluster): Context => ({
   endsAtMs: Number.POSITIVE_INFINITY,
 });
 
-/** Decides until its revision has a name. */
+/** Repeats the decision until the revision has a name. */
 const decideNamed = (context: Context, snapshot: Snapshot) =>
   decideUntilKnown(() => decideOn(context, snapshot, []), [nameRevision(context, snapshot)]);
 

@@ -66,7 +66,7 @@ async function release(name: string, image: string, resources: ResourceRequireme
 
 const memoryOf = ({ spec }: Pod) => spec.containers[1]?.resources?.requests?.["memory"];
 
-/** Which image we ever wrote with how much memory, in the order of the writes, each once. */
+/** Written pairs of image and memory, in the order of the writes, each once. */
 function shapesOf(name: string, since: number): readonly string[] {
   const shapes = test
     .history()

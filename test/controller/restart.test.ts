@@ -67,7 +67,7 @@ interface Workload extends KubernetesObject {
   readonly spec: { readonly template: KubernetesObject; readonly [field: string]: unknown };
 }
 
-/** Its pods are made as of version 2, and then said to be of a version that nothing in place brings to it. */
+/** Makes pods of version 2 whose record then names a version that nothing in place brings about. */
 async function begin(set: string, workloads: readonly string[], more: object = {}, resource: Resource = DEPLOYMENTS) {
   const { metadata = {}, spec } = injectedPod(set, "", 2);
   const { name: _, namespace: _own, ...template } = metadata;

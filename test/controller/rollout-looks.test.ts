@@ -232,7 +232,7 @@ describe("ledger conflicts:", () => {
   });
 });
 
-/** What followRollout makes of a last round that said so, where in truth nothing is left to do. */
+/** followRollout after a last round with this result, where nothing is left to do. */
 function roundThatSaid(
   result: Partial<RoundResult>,
   summary: Partial<Summary>,

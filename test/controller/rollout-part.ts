@@ -41,7 +41,7 @@ export interface Asked extends UpdateStrategy {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Of generation 2, by a write after all pods were made, and no status has been written for that. */
+/** A SidecarSet of generation 2, written after all pods were made, without a status for it. */
 export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {}): SidecarSet {
   const { metadata, ...set } = sidecarSet(SET, version, updateStrategy);
   const managedFields = [{ time: SET_WRITTEN, fieldsV1: { "f:spec": {} } }];

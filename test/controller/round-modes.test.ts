@@ -36,7 +36,7 @@ async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse;
   await round(on.context, await look(), "act");
   on.release(2, { maxUnavailable: 1 });
   annotate(annotations);
-  /** What is asked for meanwhile. */
+  /** The calls during the work. */
   const during = async <T>(work: () => Promise<T>): Promise<readonly [T, readonly string[]]> => {
     const before = on.calls.length;
     const result = await work();
@@ -131,7 +131,7 @@ describe("the status:", () => {
     { name: "first", namespaceSelector: { matchLabels: { stage: "first" } } },
     { name: "second", namespaceSelector: { matchLabels: { stage: "second" } } },
   ]);
-  /** What a round made of it a moment after it was written; its first pod is back. */
+  /** A round a moment after the write; its first pod is back. */
   async function again(mode: "act" | "record", annotations: Annotations = {}, afterMs = 0) {
     const { context, server, look, settle, clock, during } = await stage(1, { annotations });
     server.put("test", NAMESPACES, { metadata: { name: NAMESPACE, uid: NAMESPACE, labels: { stage: "first" } } });

@@ -43,7 +43,7 @@ const once = (call: string, error: KubeError, times = 1): Refuse => {
   return (asked, nth) => (asked === call && nth <= times ? error : undefined);
 };
 const unanswered = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
-/** Also those that were refused. */
+/** Counts refused calls too. */
 const of = (calls: readonly string[], wanted: string) =>
   calls.filter((call) => call.replace(" refused", "") === wanted);
 

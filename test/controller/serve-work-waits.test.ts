@@ -45,7 +45,7 @@ async function waitFor(on: ReturnType<typeof cluster>, { generation, hash = "" }
   return on.looks();
 }
 
-/** Each quarter of a second, from 0 to 5,000 ms. */
+/** Looks every quarter of a second, from 0 to 5,000 ms. */
 const ALL_LOOKS = Array.from({ length: 21 }, (_, index) => 250 * index);
 
 it.each<[string, Stored | undefined, Stored]>([

@@ -8,7 +8,7 @@ import { steeringDigest } from "../../shared/core/pod/steering/steered.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 
-/** Of one pod of version 1, where that status is stored. */
+/** One pod of version 1, with that stored status. */
 async function stage(status: Partial<SidecarSetStatus> | undefined, asked: Asked = {}) {
   const on = rolloutPart();
   on.put({ ...setOf(asked), ...(status ? { status: status as SidecarSetStatus } : {}) }, podOf("a"));

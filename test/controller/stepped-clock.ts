@@ -11,11 +11,11 @@ interface Plan {
 
 export interface SteppedClock {
   readonly clock: Clock;
-  /** What happens at that moment, once something sleeps over it. */
+  /** Runs this at that moment, once something sleeps over it. */
   readonly plan: (atMs: number, run: Plan["run"]) => void;
   /** how long was slept each time, as asked for */
   readonly slept: readonly number[];
-  /** What its beginning is called, in milliseconds since the epoch; until then when the test called it. */
+  /** Sets the time of the beginning, in milliseconds since the epoch; otherwise the test's own start. */
   readonly beginAt: (epochMs: number) => void;
 }
 
@@ -88,7 +88,7 @@ export function sharedClock(): Pick<SteppedClock, "clock" | "plan"> {
   return { clock, plan };
 }
 
-/** What waits for nothing but other promises has come to its end. */
+/** Waits until promises that need no timer have settled. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await setImmediate();
 }

@@ -193,7 +193,7 @@ it("a namespace in which twenty writes are refused waits for the next look, and 
   const on = stage((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined));
   for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);
   await on.terminate();
-  // Those of the first sixteen side by side are under way when the twentieth is refused.
+  // Sixteen run side by side, so some of the first are under way when the twentieth is refused.
   const tries = on.writes().length;
   expect(tries).toBeGreaterThanOrEqual(20);
   expect(tries).toBeLessThan(40);

@@ -72,7 +72,7 @@ async function verdictOf(name: string): Promise<readonly (string | undefined)[]>
   return [status?.phase, ...conditions.filter((type) => type === "SidecarTerminated")];
 }
 
-/** What the events of sidecars of this pod say. */
+/** The texts of events about this pod's sidecars. */
 async function toldOf(name: string): Promise<readonly (string | undefined)[]> {
   const { items } = await cluster.list<
     KubernetesObject & { readonly involvedObject?: object; readonly reason?: string; readonly message?: string }
@@ -85,7 +85,7 @@ async function toldOf(name: string): Promise<readonly (string | undefined)[]> {
     .map(({ message }) => message);
 }
 
-/** Whether the pod ever had a final phase while one of its containers ran. */
+/** True if the pod ever had a final phase while one of its containers ran. */
 function wasFinalWhileRunning(pod: string): boolean {
   const states = test.history().filter(({ resource, name }) => resource === "pods" && name === pod);
   return states.some(({ object }) => {

@@ -1,4 +1,4 @@
-/** Whose turn it is in the loop of a pass: namespaces have fair shares of places, in one pass and from pass to pass. */
+/** Turns in the loop of a pass: namespaces have fair shares of places, in one pass and from pass to pass. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import {

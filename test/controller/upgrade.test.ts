@@ -23,7 +23,7 @@ const DEFINITIONS: Resource = {
   plural: "customresourcedefinitions",
   namespaced: false,
 };
-/** What version 0.2.0 added to the status. */
+/** Fields that version 0.2.0 added to the status. */
 const ADDED = ["ledgerNamespace", "observedAnnotations"];
 
 let old: TestCluster;

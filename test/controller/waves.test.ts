@@ -84,8 +84,8 @@ async function updatedIn(name: string, version = 2): Promise<readonly string[]> 
 const DONE = STAGES.flatMap((stage) => [stage, stage]).toSorted();
 
 /**
- * From all writes in their order: a pod of a stage gets its new image only when every pod of the stages before has it,
- * and is ready with it, and the status says that the waves before are passed. Returns how many were judged.
+ * Judges all writes in their order. A pod of a stage gets its new image only after every pod of earlier stages is ready
+ * with it, and after the status says that the earlier waves are passed. Returns the number of judged writes.
  */
 function judge(name: string, version = 2): number {
   const pods = new Map<string, Pod>();

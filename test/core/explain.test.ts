@@ -128,7 +128,7 @@ function late(of: Pod): Pod {
   return { ...of, metadata: { ...of.metadata, annotations }, status: { ...of.status, containerStatuses } };
 }
 
-/** Its record of an update in place is none. */
+/** The pod with a forged record of an update in place. */
 function forged(of: Pod): Pod {
   const annotations = { ...of.metadata?.annotations, "kruise.io/sidecarset-inplace-update-state": "4" };
   return { ...of, metadata: { ...of.metadata, annotations } };

@@ -35,7 +35,7 @@ function stuckPod(name: string, hash: string): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-/** Each row: the plan's subject, the SidecarSet, its pods, and the expected steps, hold and duration. */
+/** Rows of a plan's subject, the SidecarSet, its pods, and the expected steps, hold and duration. */
 const STEPLESS: Pod = podOf({
   isReady: false,
   phase: "Pending",

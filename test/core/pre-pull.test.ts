@@ -56,7 +56,7 @@ const PULLING = of({ state: { waiting: { reason: "ContainerCreating" } } });
 const REFUSED = of({ state: { waiting: { reason: "ErrImagePull", message: "not found" } } });
 const NO_ROOM: PodStatus = { phase: "Failed", reason: "OutOfpods", message: "too many pods" };
 
-/** What the next pass sees after these pods were created. */
+/** The facts of the next pass, after these pods were created. */
 function seenAfter(decision: ReturnType<typeof decided>, statuses: Readonly<Record<string, PodStatus>>): PullFacts {
   const pods = decision.created.flatMap((pod) => {
     const status = statuses[pod.spec.nodeName ?? ""];

@@ -39,7 +39,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     const { stdout } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch((error) => error);
     return stdout.trim();
   }
-  /** What a person sees, errors included. */
+  /** The output that a person sees, errors included. */
   async function said(...args: readonly string[]): Promise<string> {
     const { stdout, stderr } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch(
       (error) => error,

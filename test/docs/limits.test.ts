@@ -1,4 +1,4 @@
-/** Each row of docs/limits.md has a row in test/docs/pins.md that names constants with their values as in the code. */
+/** Every row of docs/limits.md has a row in test/docs/pins.md that names constants with their values as in the code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

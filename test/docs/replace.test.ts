@@ -1,4 +1,4 @@
-/** The figures of docs/replace.md are those of the last long run. */
+/** The last long run gave the figures of docs/replace.md. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 

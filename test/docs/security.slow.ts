@@ -23,7 +23,7 @@ function titlesIn(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<str
   return new Map([...byFile].map(([path, all]) => [path, new Set(all.flatMap(({ name }) => name.split(" > ")))]));
 }
 
-/** Whether the file has this title in quotes, or a template such as "the account %s" that gives it. */
+/** True if the file has this title in quotes, or a template such as "the account %s" that gives it. */
 function isWritten(title: string, path: string): boolean {
   const quoted = [...readFileSync(path, "utf8").matchAll(/"([^"\n]{8,})"/g)].map(([, text = ""]) => text);
   const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");

@@ -1,6 +1,6 @@
 /**
- * Whether a real API server takes what we inject: each generated pod is tried twice, with our webhook and without, and
- * none is refused with it that would have been accepted.
+ * Checks that a real API server takes injected pods: each generated pod is tried with the webhook and without. None may
+ * be refused only with it.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";

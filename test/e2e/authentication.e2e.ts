@@ -125,7 +125,7 @@ function call({ path = MUTATE_POD_PATH, client, authorization }: Call): Promise<
 
 const OTHER: Readonly<Record<Credential, Credential>> = { certificate: "token", token: "certificate" };
 
-/** Of a caller that is known, and of those that are not. */
+/** Calls of a known caller, and of unknown ones. */
 function callsBy(credential: Credential): readonly [Call, Readonly<Record<string, Call>>] {
   const { client, otherClient, token } = controlPlane().webhookCredentials;
   const known = { certificate: { client }, token: { authorization: `Bearer ${token}` } };

@@ -1,4 +1,4 @@
-/** What passes do by themselves where annotations ask for it, on a real control plane: undo, gates, budgets of owners. */
+/** Actions of passes that annotations ask for, on a real control plane: undo, gates, budgets of owners. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -169,7 +169,7 @@ describe.concurrent("where an annotation asks for it", () => {
     const record = await scene.record(since);
     expect(record).toMatchObject({ maxUnavailableObserved: atMost(2), appContainerRestarts: 0, podPatches: 6 });
 
-    // One that stays down holds those of its owner, and nobody else's.
+    // A pod that stays down holds the pods of its owner, and no others.
     await scene.patchSet(setImage("agent:does-not-exist"));
     const why =
       /4 wait for others of their owners: StatefulSet \S+\/(cache|db): 1 of at most 1 down or on their way \(/;

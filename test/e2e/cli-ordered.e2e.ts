@@ -89,7 +89,7 @@ afterAll(async () => {
 const cli = (...args: readonly string[]): Promise<Outcome> =>
   runCli([...args, "-n", NAMESPACE], { KUBECONFIG: kubeconfig });
 
-/** Its stdout, where nothing went wrong. */
+/** Stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);

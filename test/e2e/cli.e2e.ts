@@ -45,7 +45,7 @@ function cli(...args: readonly string[]): Promise<Outcome> {
   return runHere(["--kubeconfig", kubeconfig, ...args]);
 }
 
-/** Its stdout, where nothing went wrong. */
+/** Stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);

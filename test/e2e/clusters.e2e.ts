@@ -95,7 +95,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** By the function that is deployed for the last part of the path, as a front door hands it over. */
+/** The answer of the function that the last part of the path names, called as a front door does. */
 async function answered(url: string, body: string) {
   const [path = "", query = ""] = url.split("?");
   const name = FUNCTIONS[path.slice(path.lastIndexOf("/"))] ?? "";

@@ -1,6 +1,6 @@
 /**
- * Whether a compiled policy injects what the webhook injects: each generated pod is created in a namespace where the
- * webhook speaks, in one where only the policy does, and in one where both do.
+ * Checks that a compiled policy injects what the webhook injects. Each generated pod is created in three namespaces:
+ * with the webhook, with the policy, and with both.
  */
 import { join } from "node:path";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** What the demo and the README show, with the demo's own manifests, on a real control plane. */
+/** The session of the demo and of the README, with the demo's own manifests, on a real control plane. */
 
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";

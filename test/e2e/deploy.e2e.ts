@@ -57,7 +57,7 @@ const registered = () =>
 const changeRegistration = (operations: readonly JsonPatchOperation[]) =>
   clusterOf(controlPlane()).patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
 
-/** Of one that is created in a dry run, comma between them. */
+/** Names of a new pod's containers in a dry run, with commas. */
 async function containersOfNewPod(): Promise<string> {
   const pod = {
     metadata: { name: "rotated", labels: { app: "rotated" } },
@@ -77,7 +77,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** What it has asked kubectl to do that writes. */
+/** The deployment's calls of kubectl that write. */
 const kubectlWrites = () =>
   scene.commands().filter((line) => /^kubectl (apply|delete|create)/.test(line) && !line.includes("--dry-run=server"));
 

@@ -1,4 +1,4 @@
-/** What all pages have people type in blocks marked `sh` is typed here, on a cluster that was set up by docs/first-steps.md. */
+/** Types the `sh` blocks of all pages, on a cluster that was set up by docs/first-steps.md. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
@@ -14,12 +14,12 @@ import { type Newcomer, newcomer } from "./support/newcomer.ts";
 import { removeAtEnd } from "./support/processes.ts";
 import { until } from "./support/until.ts";
 
-/** They change what others ask about, in the order of the pages. */
+/** Pages change objects that other pages show, so they run in this order. */
 const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
 
 const TAKES_AWAY = "what other pages use; test/e2e/first-steps.e2e.ts takes it away at its end";
 
-/** Each has to be met, and to say where it is run instead. */
+/** Commands that run elsewhere. Every row has to match one, and says where it runs. */
 const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci( && npm (run demo|test))?$/, "steps of CI"],
   [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
@@ -35,7 +35,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^kubectl delete (--ignore-not-found -f infra\/rbac\/optional|crd sidecarsets|sidecarsets --all)/, TAKES_AWAY],
 ];
 
-/** What stands in a page for something that its reader has. */
+/** Values in place of words that the reader replaces. */
 const MEANT: readonly (readonly [RegExp, string])[] = [
   [/\bsidecarset NAME\b/g, "sidecarset log-agent"],
   [/\bsidecarset\/NAME\b/g, "sidecarset/log-agent"],
@@ -53,7 +53,7 @@ function removeFrom(field: string): string {
   return `kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/${field}"}]'`;
 }
 
-/** What has to be there before a command, or to be undone after it. */
+/** Commands that run before a page's command, or after it to undo it. */
 const AROUND: readonly { readonly command: RegExp; readonly before?: string; readonly after?: string }[] = [
   // Another deployment's secret, in a file of the same name.
   { command: /put-parameter .*path-secrets; \}\)$/, before: "cp path-secrets kept", after: "mv kept path-secrets" },
@@ -96,7 +96,7 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
   },
 ];
 
-/** Of commands that have found something. */
+/** Exit codes of commands that have found something. */
 const ENDS_WITH: readonly (readonly [RegExp, number])[] = [[/check --pre/, 4]];
 
 interface Block {
@@ -171,7 +171,7 @@ beforeAll(async () => {
   await user.typeAll(deploy.map((command) => command.replace("200", "20")));
 });
 
-/** What the pages have people create beside what docs/first-steps.md takes away again. */
+/** Objects that pages create and docs/first-steps.md does not delete. */
 const LEFT = [
   "-f infra/rbac/optional -f infra/crd/containerrecreaterequests.yaml -f infra/crd/statefulsets.yaml",
   "clusterrolebinding sidecarset-viewers-of-sre sidecarsets-read-of-shop",
@@ -194,7 +194,7 @@ function meant(command: string): string {
   return MEANT.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), command);
 }
 
-/** A reader looks at what came of a change before typing on; where nothing comes of it the next block says so. */
+/** A reader waits for the result of a change before typing on; without a result the next block says so. */
 async function untilRecorded(): Promise<void> {
   const cluster = clusterOf(controlPlane());
   const areRecorded = async () => {
@@ -217,7 +217,7 @@ async function typeOne(page: string, command: string): Promise<string> {
   return printed;
 }
 
-/** Whether something was there before says nothing about the page. */
+/** Drops what only says whether an object existed before. */
 const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
 

@@ -1,4 +1,4 @@
-/** What the policies around the reconciler refuse on a real API server, although its roles would let it do anything. */
+/** The policies around the reconciler on a real API server: they refuse calls that its roles would allow. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
@@ -51,7 +51,7 @@ function send(target: RawTarget, { method, path, body, type }: Write, isTried: b
   });
 }
 
-/** By a policy, which says why: not by a role. */
+/** True if a policy refused it, with its reason, and not a role. */
 const isFenced = ({ code, text }: RawAnswer) =>
   code === 403 &&
   /ValidatingAdmissionPolicy 'sidecarset-reconciler-[a-z]+' with .* denied request: the reconciler|of /.test(text);
@@ -129,7 +129,7 @@ describe("with every optional role at once", () => {
     try {
       const tried = create("", inNamespace("kube-public", "configmaps"), { metadata: { name: "tried" } });
       await until("the roles are in force", async () => isFenced(await send(reconciler, tried, true)));
-      // Those of other tests come and go meanwhile.
+      // Namespaces of other tests come and go meanwhile.
       const lasting = ["default", "fence-shop", "kruise-system", "kube-node-lease", "kube-public", "kube-system"];
       const namespaces = (await namesOf("/api/v1/namespaces")).filter((name) => lasting.includes(name));
       expect(namespaces.toSorted()).toEqual(lasting);

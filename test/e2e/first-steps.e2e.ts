@@ -1,4 +1,6 @@
-/** What docs/first-steps.md has a new user type, from nothing to what a change will do to 200 pods, and then that it does that. */
+/**
+ * The steps of docs/first-steps.md for a new user, from nothing to the plan for 200 pods, and then the change itself.
+ */
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** What docs/gitops.md promises of server-side apply: no difference by defaults, and what Git leaves out is left alone. */
+/**
+ * The promises of docs/gitops.md about server-side apply: defaults make no difference, and fields outside of Git are
+ * left alone.
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** `--kubeconfig`: the tests on a cluster that somebody else started, and those that they keep away from. */
+/** `--kubeconfig`: the tests on a cluster that somebody else started, and the objects that they leave alone. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,7 +49,7 @@ const KINDS: readonly KubernetesObject[] = [
   { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" },
 ];
 
-/** Names of all objects that belong to no namespace, but for those that are on their way out. */
+/** Names of all objects outside of namespaces, without the ones being deleted. */
 async function everything(): Promise<readonly string[]> {
   const lists = KINDS.map(async (kind) => {
     const { items } = await cluster.list<KubernetesObject>(resourceOf(kind), {});

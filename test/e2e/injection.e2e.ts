@@ -1,4 +1,4 @@
-/** What a pod gets when it is created, and that a real API server takes it. */
+/** The sidecars of a created pod, and that a real API server takes the pod. */
 import { describe, expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { runsPods } from "./support/access.ts";

@@ -1,4 +1,4 @@
-/** What a rollout changes in a pod beside an image, and what it leaves alone. */
+/** The fields of a pod that a rollout changes beside an image, and the ones that it leaves alone. */
 import { expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { scenes } from "./support/open-scene.ts";

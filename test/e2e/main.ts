@@ -21,7 +21,7 @@ const PREPARE = "--prepare";
 const NO_NODE = 77;
 const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
-/** Each in a process of its own, one after another. */
+/** Runs a process for each version, one after another. */
 function runOnAll(others: readonly string[]): void {
   const outcomes = allVersions().map((version) => {
     const args = [import.meta.filename, "--kubernetes", version, ...others];

@@ -275,7 +275,7 @@ it.concurrent.for(SCENARIOS)("$title", async ({ title, spec, acts, first = atRes
   await sets.until(first);
   for (const act of acts) await act(sets);
   const [theirs, ours] = await Promise.all([sets.sequence("theirs"), sets.sequence("ours")]);
-  // Where all is done at once, in which order is nobody's promise.
+  // Where all is done at once, no order is promised.
   const isOrdered = spec.podManagementPolicy !== "Parallel";
   const sorted = (lines: readonly string[]) => (isOrdered ? lines : lines.toSorted());
   expect(sorted(ours)).toEqual(sorted(theirs));

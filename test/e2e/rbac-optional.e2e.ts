@@ -1,4 +1,4 @@
-/** What each role beside the base ones permits when it is applied, alone: that and nothing more. */
+/** The rights of each optional role when it is applied alone: exactly its own. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -53,7 +53,7 @@ const RECREATE_REQUEST = {
   spec: { podName: "kept", containers: [{ name: "main" }] },
 };
 
-/** Of no pods. */
+/** A SidecarSet of no pods. */
 const UNDONE: SidecarSet = {
   apiVersion: "apps.kruise.io/v1beta1",
   kind: "SidecarSet",

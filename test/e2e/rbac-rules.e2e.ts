@@ -1,4 +1,4 @@
-/** That the roles we ship suffice, and that none of their rules can be done without. */
+/** Tests that the shipped roles suffice, and that every rule of theirs is needed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => functions?.close());
 
-/** What our functions were refused so far. */
+/** Calls of the functions that were refused so far. */
 function refusals(): readonly string[] {
   return readAudit(controlPlane().auditLog)
     .filter(({ responseStatus, userAgent }) => responseStatus?.code === 403 && userAgent === "sidecarset-serverless")
@@ -98,7 +98,7 @@ it.each(RULES)("$kind $role needs its rule for $resources: $verbs", async ({ kin
     const touring = tour(scene).catch(() => undefined);
     await until("a refusal", async () => refusals().length > before, 90_000);
     await setRules(rules);
-    // Those that came without sidecars meanwhile hold up the tour.
+    // Pods that came without sidecars meanwhile hold up the tour.
     for (const { metadata } of await scene.pods())
       await cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" });
     await touring;

@@ -1,4 +1,4 @@
-/** What the service accounts that we ship may not do. */
+/** The limits of the shipped service accounts. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { apiServer } from "./support/access.ts";
@@ -52,7 +52,7 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`/apis/coordination.k8s.io/v1${IN_DEFAULT}/leases`]: ["get", "create", "patch"],
 };
 
-/** What the reconciler may, and the webhooks may not. */
+/** Rights of the reconciler that the webhooks do not have. */
 const FOR_WEBHOOKS: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/pods`]: ["get", "list", "patch"],
   [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["list"],

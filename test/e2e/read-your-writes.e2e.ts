@@ -1,6 +1,6 @@
 /**
- * What an API server has answered before a pod's creation began is what the pod is admitted with: SidecarSets that are
- * created, changed and deleted, and labels of Namespaces, while other pods are admitted.
+ * Answers of an API server before a pod's creation began must show in its admission: created, changed and deleted
+ * SidecarSets, and labels of Namespaces, while other pods are admitted.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -33,9 +33,9 @@ import {
   serveProcesses,
 } from "./support/webhook-front.ts";
 
-/** Each writes SidecarSets of its own, one after the other. */
+/** A lane writes its own SidecarSets, one after the other. */
 const LANES = 10;
-/** Of each lane: four writes, each with a pod right after it. */
+/** Rounds of a lane: four writes, with a pod right after each. */
 const ROUNDS = size({ ci: 5, soak: 250 });
 const PODS_PER_ROUND = 4;
 /** Others' pods, a second. */

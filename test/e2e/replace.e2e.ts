@@ -93,7 +93,7 @@ function isAsChanged({ spec }: Pod): boolean {
   return agent?.env?.[0]?.value === "debug" && spec.containers.some(({ name }) => name === "second") && !hasCache;
 }
 
-/** What people do without: the Deployment's own rolling update, at the same share. */
+/** The alternative without the product: the Deployment's own rolling update, at the same share. */
 async function secondsOfRestart({ cluster, name }: Scene): Promise<number> {
   const rollingUpdate = { maxUnavailable: "10%", maxSurge: 0 };
   const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": new Date().toISOString() } } };

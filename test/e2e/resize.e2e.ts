@@ -47,7 +47,7 @@ interface Shape {
   readonly memory: unknown;
 }
 
-/** Which image was ever to run with how much memory. Ended by the function that tells. */
+/** Records which image ever ran with how much memory. The returned function ends it. */
 function recordShapes({ cluster, name }: Scene): () => Promise<readonly Shape[]> {
   const history = recordPods(cluster, name);
   onTestFinished(() => history.close());

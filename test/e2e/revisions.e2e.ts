@@ -1,4 +1,4 @@
-/** What is kept of each version of a SidecarSet, and new pods that get another one than the newest. */
+/** The history of a SidecarSet's versions, and new pods that get another one than the newest. */
 import { expect, it, onTestFinished } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";

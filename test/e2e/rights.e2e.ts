@@ -1,4 +1,4 @@
-/** What docs/rights.md promises: what a viewer and an operator may do, each with its roles alone. */
+/** The promises of docs/rights.md about a viewer and an operator, each with its roles alone. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

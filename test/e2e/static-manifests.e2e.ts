@@ -22,7 +22,7 @@ import { Scene } from "./support/scene.ts";
 import { size } from "./support/size.ts";
 import { until } from "./support/until.ts";
 
-/** Of the first moments of an API server. */
+/** Pods in the first moments of an API server. */
 const PODS_AT_START = size({ ci: 200, soak: 1_000 });
 const AT_ONCE = 16;
 const RETRY_MS = 5;

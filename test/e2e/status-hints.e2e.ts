@@ -1,4 +1,4 @@
-/** Which of a pod's status updates a real API server tells us of. */
+/** The pod status updates that a real API server sends to the webhook. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -103,7 +103,7 @@ function setStatus(name: string, status: object, dryRun = false): Promise<Pod> {
   return cluster.patch<Pod>(PODS, key, { type: "merge", body: { status } }, { subresource: "status", dryRun });
 }
 
-/** What we are told at each of these, one after the other; "": we are not called. An API server may repeat a call. */
+/** The hints after each step; "": the webhook is not called. An API server may repeat a call. */
 async function toldAt(name: string, steps: readonly object[]): Promise<readonly string[]> {
   const heard: string[] = [];
   for (const step of steps) {

@@ -15,7 +15,7 @@ function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
-/** Their ids: a container that was restarted has another one. */
+/** Ids of containers: a restarted container has another one. */
 async function containerIds(scene: Scene, ...names: readonly string[]) {
   const pods = (await scene.pods()).toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
   return pods.map((pod) => names.map((name) => [statusOf(pod, name)?.containerID, statusOf(pod, name)?.ready]));

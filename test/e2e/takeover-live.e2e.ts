@@ -47,7 +47,7 @@ const CASES = ["reconcile", "hot-upgrade"]
     return [...new Set(points)].map((point) => [sequence.name, point, sequence] as const);
   });
 
-/** The image IDs that our nodes report, in place of those that the reference's test cluster did. */
+/** The image IDs that the tests' nodes report, in place of those in the reference's vectors. */
 function withOurImageIds<T>(value: T): T {
   const text = JSON.stringify(value).replaceAll(/cri:\/\/([^"@\\]+)@id/g, (_id, image: string) => imageId(image));
   return JSON.parse(text) as T;

@@ -1,6 +1,7 @@
 /**
- * What we leave behind wherever we are stopped is a state that OpenKruise leaves behind too when it is stopped: each
- * object is as before or as after its own reconcile, in the order of its writes, and from there it ends where its own does.
+ * A pass that is stopped anywhere leaves a state that OpenKruise leaves too when it is stopped. Each object is as
+ * before or as after OpenKruise's reconcile, in the order of its writes. From there the cluster ends where OpenKruise's
+ * does.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -61,7 +62,7 @@ function revisionsNamedBy(pod: Pod): readonly string[] {
   return Object.values(records).flatMap(({ controllerRevision }) => controllerRevision ?? []);
 }
 
-/** What differs of one pod from what the reference left. */
+/** Differences of one pod to the reference's pod. */
 function differencesOf(seen: ReconcileCluster, key: string, turn: Turn, expected: Reconciled): readonly string[] {
   const path = `$.pods[${JSON.stringify(key)}]`;
   const all = compareRound(seen, turn.sidecarSet, expected, "$");

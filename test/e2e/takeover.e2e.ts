@@ -19,7 +19,7 @@ beforeAll(async () => {
   await cluster.addNode("n1");
 });
 
-/** What was looked at. */
+/** Counts of the run. */
 const looked = { takeovers: 0, storedAsV1alpha1: 0, turns: 0, atRest: 0, podWrites: 0 };
 
 afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));

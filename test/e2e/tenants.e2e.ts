@@ -1,4 +1,4 @@
-/** What one tenant does with pods of its own, beside a real API server: the pods of others get what they would get alone. */
+/** One tenant's own pods beside a real API server: the pods of others get what they would get alone. */
 import { expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { PODS } from "../../shared/kube/port.ts";

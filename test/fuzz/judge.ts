@@ -1,4 +1,4 @@
-/** Whether a webhook's answer to a body, however broken, is one that an API server can take. */
+/** Judges whether an API server can take a webhook's answer to any body, also to a broken one. */
 import type { FuzzedBody } from "./bodies.ts";
 
 const LIMIT_MS = 1_000;

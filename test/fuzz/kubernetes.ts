@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz:kubernetes -- --parts 20000 [--from N]` builds Kubernetes 1.32's own validation and decoder by Go, and
- * compares ours with them over random containers and volumes. Exits 1 for a difference that compatibility.md does not name.
+ * compares the product's with them over random containers and volumes. Exits 1 for a difference that compatibility.md
+ * does not name.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

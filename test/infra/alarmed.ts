@@ -66,7 +66,7 @@ interface AlarmProperties extends Partial<Metric> {
 /** A point of each period, the newest first; undefined: no data. */
 type Series = readonly (number | undefined)[];
 
-/** Until a minute's values are there, both those of AWS and those of a log. */
+/** Minutes until a minute's values arrive, from AWS and from a log. */
 const LATE_MINUTES = 1;
 /** Healthy minutes before, so that an alarm has what it looks back on. */
 const BEFORE = 60;
@@ -102,7 +102,7 @@ export function rungBy(at: (minute: number) => Moved, minutes: number, settings:
   return all.toSorted((a, b) => a.minute - b.minute);
 }
 
-/** Each time that it goes on, and the minute in which that is over. */
+/** The times when it goes on, and the minutes in which that is over. */
 function callsOf(isOnAt: (now: number) => boolean, minutes: number): readonly Omit<Rung, "alarm">[] {
   const looked = Array.from({ length: minutes + 11 }, (_, index) => index - 10);
   const on = looked.filter(isOnAt);

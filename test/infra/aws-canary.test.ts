@@ -28,7 +28,7 @@ const settings = (parameters: Parameters) => readSettings("sidecarset", "test", 
 const made = async (parameters: Parameters) => template(await settings(parameters)) as CompiledTemplate;
 const CANARY = { canary: "true" };
 
-/** What osls makes of the functions, as far as it matters here. */
+/** The functions in osls' form, with the parts that matter here. */
 function compiled(own: CompiledTemplate, properties: object = {}): CompiledTemplate {
   const functions = [...WEBHOOKS.map(({ name }) => name), "rollout", CHECKER].map((name) => [
     functionId(name),

@@ -48,7 +48,7 @@ async function settings(table: object | string, parameters: Parameters = {}) {
   return readSettings("sidecarset", "test", async (name) => given[name] ?? "");
 }
 
-/** What would be packaged, each environment read by its function's own parsers. */
+/** The packaged environments, read by the functions' own parsers. */
 async function packaged(table: object | string, parameters: Parameters = {}) {
   const given = await settings(table, parameters);
   const environments = DEPLOYED.map((deployed) => {

@@ -115,7 +115,7 @@ interface Statement {
   readonly Resource: unknown;
 }
 
-/** Whether a role may do it with exactly this resource: a function's ARN does not cover that of its alias. */
+/** True if a role may do it with exactly this resource: a function's ARN does not cover its alias. */
 function may(all: Resources, role: unknown, action: string, resource: unknown): boolean {
   const [id = ""] = (role as { readonly "Fn::GetAtt": readonly string[] })["Fn::GetAtt"];
   const { Policies = [] } = (all[id]?.Properties ?? {}) as {

@@ -88,7 +88,7 @@ test.each([
   expect(() => stagesOf(text)).toThrow(sentence);
 });
 
-/** Runs the stages; those of `failing` cannot be looked at, or not be deployed. */
+/** Runs the stages; the ones in `failing` fail at the look or at the deployment. */
 async function run(failing: { readonly look?: string; readonly deploy?: string }) {
   const done: string[] = [];
   const warnings: string[] = [];

@@ -40,7 +40,7 @@ let subjects: readonly Subject[];
 let aws: Server;
 /** The answer of the fake AWS to every call. */
 let answerOfAws: readonly [status: number, body: object] = [500, {}];
-/** What the API server answers instead of what it would; undefined: as it would. */
+/** The API server's answer in place of its own; undefined: its own. */
 let trouble: ((...asked: Parameters<Front>) => ReturnType<Front> | undefined) | undefined;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-outages-"));

@@ -1,4 +1,6 @@
-/** What is packaged, under AWS' own interface emulator: the zip of each webhook answers reviews over its HTTP API. */
+/**
+ * The packaged functions under AWS' own interface emulator: the zip of each webhook answers reviews over its HTTP API.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What Argo CD and Flux make of a SidecarSet, by the interpreter and the library that they have. */
+/** A SidecarSet's health in Argo CD and Flux, by their own interpreter and library. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -98,7 +98,7 @@ interface Seen {
   readonly flux: string;
 }
 
-/** Of the page's Kustomization. */
+/** The expressions of the page's Kustomization. */
 async function expressions(): Promise<{ readonly failed: string; readonly current: string }> {
   const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
   const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, block = ""]) => parse(block));

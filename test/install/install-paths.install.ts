@@ -11,7 +11,7 @@ import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
 
-/** What an installation differs in. */
+/** The values in which installations differ. */
 interface Values {
   readonly url: string;
   readonly caBundle?: string;
@@ -76,7 +76,7 @@ function expectSame(objects: readonly KubernetesObject[], wanted: readonly Kuber
   expect(byName(objects)).toEqual(byName(wanted));
 }
 
-/** What `sidecarset path-secrets` prints: no shell gets to know the secret that is kept. */
+/** Secrets as `sidecarset path-secrets` prints them: no shell sees the secret that is kept. */
 function secretsOf({ pathSecret }: Values): Readonly<Record<string, string>> {
   if (pathSecret === undefined) return {};
   const all = [
@@ -133,7 +133,7 @@ function withoutKeep(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata: Object.keys(annotations).length > 0 ? { ...metadata, annotations } : metadata };
 }
 
-/** Applies a module that needs no provider: nothing but its outputs comes of it. */
+/** Applies a module without a provider, and returns its outputs. */
 async function terraformOutputs(module: string, variables: object): Promise<Readonly<Record<string, unknown>>> {
   const state = join(folder, "terraform.tfstate");
   await rm(state, { force: true });

@@ -20,7 +20,7 @@ export function stopTimeLimits(): void {
   onTestFinished(() => void vi.useRealTimers());
 }
 
-/** Its port. */
+/** Resolves with the port. */
 export function listen(server: net.Server): Promise<number> {
   closers.push(() => {
     if (server instanceof http.Server || server instanceof https.Server) server.closeAllConnections();
@@ -39,7 +39,7 @@ function withBody(handler: Handler): http.RequestListener {
   };
 }
 
-/** Its address. */
+/** Resolves with the address. */
 export async function serve(handler: Handler): Promise<string> {
   return `http://127.0.0.1:${await listen(http.createServer(withBody(handler)))}`;
 }

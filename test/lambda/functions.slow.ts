@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** What API Gateway's HTTP API and Function URLs send: payload version 2.0. */
+/** An event of API Gateway's HTTP API or a Function URL: payload version 2.0. */
 function event(path: string, body: string, more: Partial<APIGatewayProxyEventV2> = {}): APIGatewayProxyEventV2 {
   const headers = { "content-type": "application/json", host: "x.lambda-url.eu-central-1.on.aws" };
   const http = {

@@ -20,7 +20,7 @@ function call(method, path, body) {
   });
 }
 
-/** Which AWS' client also logs, as a line like this. */
+/** An error as AWS' client logs it, in a line like this. */
 function errorOf(error, requestId = "-") {
   const message = { errorType: error?.name, errorMessage: error?.message ?? String(error) };
   const line = { timestamp: new Date().toISOString(), level: "ERROR", requestId, message };

@@ -11,7 +11,7 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const AWS_CLIENT = pathOf("node_modules/aws-lambda-ric/index.mjs");
 const OWN_CLIENT = pathOf("runtime-client.mjs");
 
-/** Which runtime client runs the functions. */
+/** The runtime client that runs the functions. */
 export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rapid-client.node"))
   ? "aws-lambda-ric"
   : "test/lambda/runtime-client.mjs";
@@ -19,7 +19,7 @@ export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rap
 if (process.env["AWS_RUNTIME_CLIENT"] === "required" && RUNTIME_CLIENT !== "aws-lambda-ric")
   throw new Error("AWS' runtime client is required, and not installed: npm ci --prefix test/lambda");
 
-/** What a process of Node runs, for it to call that handler for what a Runtime API hands out. */
+/** Arguments for Node: the process calls that handler for events of a Runtime API. */
 export function clientArguments(handler: string): readonly string[] {
   return RUNTIME_CLIENT === "aws-lambda-ric" ? [AWS_CLIENT, handler] : [OWN_CLIENT];
 }

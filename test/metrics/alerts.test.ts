@@ -1,4 +1,4 @@
-/** Each alert of the chart reads metrics that `serve` and the passes really print in the alert's state. */
+/** Alerts of the chart read metrics that `serve` and the passes really print in the alert's state. */
 import { describe, expect, test } from "vitest";
 import { createMetrics, type Metrics } from "../../functions/server/metrics.ts";
 import { ALERTS } from "../../infra/helm/metrics-template.ts";
@@ -56,7 +56,7 @@ function found(text: string, [, name = "", matchers = ""]: RegExpMatchArray): nu
   return own.length === 0 ? undefined : own.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** What its first selector finds, less what its second does. */
+/** The value of the first selector less the second's. */
 function measured(text: string, expr: string): number {
   const [first, second] = [...expr.matchAll(SELECTOR)].map((selector) => found(text, selector) ?? 0);
   return (first ?? 0) - (second ?? 0);

@@ -58,7 +58,7 @@ describe("the metrics server of serve:", () => {
       });
       outgoing.on("error", reject).end();
     });
-    // The other server may be at work on the same SidecarSet: then a pass of ours ends before it has a state.
+    // The other server may be at work on the same SidecarSet: then a pass here ends before it has a state.
     const { code, type, body } = await vi.waitFor(async () => {
       const answer = await get("/metrics");
       expect(answer.body).toMatch(/^sidecarset_state\{.*"told"/m);

@@ -7,7 +7,7 @@ export type Durations = Readonly<Record<string, Readonly<Record<string, number>>
 /** In the environment: the path of the file that has them. */
 export const DURATIONS = "MUTATION_DURATIONS";
 
-/** Stryker runs a copy of the tests, whose paths end as those that were measured. */
+/** Stryker runs a copy of the tests, whose paths end like the measured ones. */
 export const fileOf = (path: string) => path.slice(path.lastIndexOf("/test/"));
 
 /** undefined: they have not been measured yet. */

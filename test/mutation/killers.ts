@@ -1,4 +1,7 @@
-/** What `npm run mutation -- --redundant` and `--survivors` write down in `reports/mutation`: the mutants, and which tests kill them. */
+/**
+ * The files of `npm run mutation -- --redundant` and `--survivors` in `reports/mutation`: the mutants, and which tests
+ * kill them.
+ */
 import { existsSync, readFileSync } from "node:fs";
 
 export interface Outcome {

@@ -15,7 +15,7 @@ const [first, ...others] = process.argv.slice(2);
 const [part, options] = isPart(first) ? [first, others] : ["core", process.argv.slice(2)];
 const durations = resolve(`reports/mutation/${part}-durations.json`);
 const named = { ...process.env, [VARIABLE]: part, [DURATIONS]: durations };
-/** What follows on a test that takes long fails without it, and is left out as well the next time, and so on. */
+/** A test that follows on a slow one fails without it, so it is left out the next time too, and so on. */
 const MOST_RUNS = 4;
 
 function run(name: string, script: string, argv: readonly string[], env: NodeJS.ProcessEnv): number {

@@ -6,7 +6,7 @@ export interface Part {
   readonly setup?: readonly string[];
 }
 
-/** By the name of a directory of `shared`. */
+/** Parts by the name of a directory of `shared`. */
 export const PARTS = {
   core: {
     tests: ["test/core/**/*.test.ts", "test/mutation/vectors.test.ts"],

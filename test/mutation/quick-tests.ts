@@ -1,4 +1,4 @@
-/** A mutant that nothing finds runs every test that reaches it: those that take long are left out. */
+/** A surviving mutant runs every test that reaches it, so slow tests are left out. */
 import { beforeEach } from "vitest";
 import { fileOf, NEVER_MS, readDurations } from "./durations.ts";
 import { MUTATED, PARTS, type Part } from "./parts.ts";

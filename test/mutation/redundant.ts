@@ -1,7 +1,7 @@
 /**
  * `npm run mutation -- --redundant core shared/core/injection test/core/inject`: the tests below the last folders that
- * find no mutant of the first ones alone, beside each other (and the vectors, if they are named too).
- * `--survivors core …`: the mutants that none of these tests finds.
+ * find no mutant of the first ones alone, beside each other (and the vectors, if they are named too). `--survivors core
+ * …`: the mutants that none of these tests finds.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -93,7 +93,7 @@ function sayRedundant(candidates: readonly Candidate[]): void {
   process.stdout.write(`\n${redundant.size} of ${candidates.length} tests find nothing alone of ${killed} mutants\n`);
 }
 
-/** What a module computes while it loads is no test's doing, so its mutants count as survivors here. */
+/** No test causes what a module computes while it loads, so such mutants count as survivors here. */
 function saySurvivors(): void {
   const killed = new Set([...readLines(PATHS.endless), ...readOutcomes().flatMap((outcome) => outcome.killed)]);
   const mutants = readMutants();

@@ -6,7 +6,7 @@ import { Outcomes, SoonestFirst } from "./soonest-first.ts";
 
 const { tests, setup = [] }: Part = PARTS[MUTATED];
 
-/** What Stryker runs against each mutant. */
+/** Stryker's tests against each mutant. */
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, "../.."),

@@ -45,7 +45,7 @@ const CREATED = "2026-02-01T08:00:00Z";
 
 const timeOf = (seconds: number) => new Date(RELEASED + seconds * 1000).toISOString().replace(".000Z", "Z");
 
-/** What one pass reads of such a rollout. */
+/** The reads of one pass in such a rollout. */
 export function rolloutOf(story: Story): ReportSubject {
   const sidecarSet = sidecarSetOf(story);
   const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** What the page shows, as text, read back from the document. */
+/** The page's text, read back from the document. */
 interface Shown {
   readonly heading: string;
   readonly verdict: string;

@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** What a host of static files with clean addresses does. */
+/** A host of static files with clean addresses. */
 function serveFiles(): Server {
   return createServer(async ({ url = "/" }, response) => {
     const path = normalize(decodeURIComponent(url.split(/[?#]/)[0] ?? "/"));

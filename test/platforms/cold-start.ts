@@ -1,6 +1,7 @@
 /**
- * `node test/platforms/cold-start.ts`: how long the first request waits where platforms take idle containers away, from
- * the start of the image's process, by PORT as they start it, to the first answer; and how large the image is.
+ * `node test/platforms/cold-start.ts`: the wait of the first request where platforms remove idle containers, and the
+ * size of the image. The wait runs from the start of the image's process, by PORT as platforms start it, to the first
+ * answer.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

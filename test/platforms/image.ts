@@ -54,7 +54,7 @@ export function buildImage(): Image {
 }
 
 const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
-/** Whether this process may mount, so that the image runs in its own root file system. */
+/** True if this process may mount, so that the image runs in its own root file system. */
 export const IS_ISOLATED = process.platform === "linux" && process.getuid?.() === 0;
 
 /** Only /tmp is writable; `$1` appears at /mnt, and `$2`, which is Node, at /mnt/node. */

@@ -30,7 +30,7 @@ export const mountsOf = (volumes: readonly string[]) =>
     ),
   );
 
-/** What the API server of a later version may have. */
+/** Fields that the API server of a later version may have. */
 const LATER = { laterField: { kept: [1, null, { deep: true }] } };
 
 const appContainer = (name: string) =>

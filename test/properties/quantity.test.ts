@@ -53,7 +53,7 @@ function exponentOf(suffix: string): number {
   return Number(Object.entries(DECIMAL).find(([, each]) => each === suffix)?.[0]);
 }
 
-/** Whether OpenKruise's parser keeps the text as canonical. */
+/** True if OpenKruise's parser keeps the text as canonical. */
 function isKept({ whole, fraction, suffix }: Written): boolean {
   const decimals = fraction.slice(1);
   const digits = (whole.replace(/^0+/, "") || "0") + decimals;

@@ -68,7 +68,7 @@ const VERSIONS = Object.fromEntries(
 
 const injections = new Map<SidecarSet, Pod>();
 
-/** Each version injects once; the pods differ in later changes. */
+/** Injects once for each version; the pods differ in later changes. */
 function injected(sidecarSet: SidecarSet): Pod {
   const known = injections.get(sidecarSet);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * Three inputs of our own for each class of input that users of SidecarSets tripped over. The record in front of each row is
- * what the first try of 29 November 2026 showed; the rest is what has to come of it.
+ * Three inputs for each class of input that users of SidecarSets tripped over. The record in front of each row is the
+ * result of the first try, of 29 November 2026; the rest is the expected result.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Public bug reports of this and of other systems that were tried here. Facts only: what was tried, what came of it the
- * first time, and what has to come of it now. The tests beside this table try each of them.
+ * Public bug reports of this and of other systems that were tried here. Facts only: the input, the first result, and
+ * the expected result now. The tests beside this table try each of them.
  */
 export interface PublicReport {
   readonly source: string;

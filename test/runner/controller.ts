@@ -1,4 +1,4 @@
-/** Which suite runs which file of the controller's vectors. */
+/** The suites of the controller's vectors, by file. */
 import type { SuiteTable } from "./suite.ts";
 import { containerRecreateRequestSuite } from "./suites/container-recreate-request.ts";
 import { daemonStatesSuite } from "./suites/container-recreate-request-daemon-states.ts";

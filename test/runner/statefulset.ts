@@ -1,4 +1,4 @@
-/** Which suite runs which file of the ordered set's vectors. */
+/** The suites of the ordered set's vectors, by file. */
 import type { SuiteTable } from "./suite.ts";
 import { setDefaultsSuite, setValidateSuite } from "./suites/set-admission.ts";
 import {

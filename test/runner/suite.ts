@@ -1,4 +1,4 @@
-/** What a suite is: it runs one vector and returns where our answer differs from the reference's. */
+/** A suite runs one vector, and returns the differences between the product's answer and the reference's. */
 import type { Difference } from "./compare.ts";
 
 export interface VectorCase {

@@ -1,4 +1,4 @@
-/** Which suite runs which file of the webhook's vectors. */
+/** The suites of the webhook's vectors, by file. */
 import type { SuiteTable } from "./suite.ts";
 import { controllerRevisionSuite } from "./suites/controllerrevision.ts";
 import { helpersSuite } from "./suites/helpers.ts";

@@ -13,7 +13,7 @@ import { type HostileBody, hostileBodies } from "./hostile-bodies.ts";
 
 const { featureGates, kruiseNamespace } = readConfig({});
 
-/** What the pods of the bodies meet: a plain sidecar, a share of the app's resources, patched annotations. */
+/** The SidecarSets for the bodies' pods: a plain sidecar, a share of the app's resources, patched annotations. */
 const sidecarSets = [
   { containers: [{ name: "agent", image: "agent:1", shareVolumePolicy: { type: "enabled" } }] },
   {
@@ -59,7 +59,7 @@ const answer = webhookApp({
   conversions: { "/convert": answerConversions(convertSidecarSets) },
 });
 
-/** What this process has worked; what others do meanwhile does not count. */
+/** The processor time of this process alone. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -75,7 +75,7 @@ async function take({ path, body }: HostileBody): Promise<{ readonly ms: number;
 
 const MEGABYTE = `[${"1,".repeat(500_000)}1]`;
 
-/** What this machine works now to read and write a megabyte of JSON. */
+/** This machine's time now to read and write a megabyte of JSON. */
 function megabyteMs(): number {
   const begin = cpuMs();
   JSON.stringify(JSON.parse(MEGABYTE));

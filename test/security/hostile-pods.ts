@@ -153,7 +153,7 @@ export interface HostilePod {
   readonly body: string;
 }
 
-/** Each pair of parts, and each part alone. */
+/** Every pair of parts, and every part alone. */
 export function hostilePods(): readonly HostilePod[] {
   const names = Object.keys(PARTS);
   return names.flatMap((one, at) =>

@@ -95,7 +95,7 @@ function send(port: Parameters<typeof open>[0], packet: string, until: () => Pro
   });
 }
 
-/** Whether a correct request is answered with 200. */
+/** True if a correct request is answered with 200. */
 async function isAnswered(): Promise<boolean> {
   const packet = `${GET}connection: close\r\n\r\n`;
   return (await send("webhooks", packet, () => sleep(PATIENT.timeout))).startsWith("HTTP/1.1 200");

@@ -19,7 +19,7 @@ const MODEST = "zzz";
 interface Greedy {
   readonly namespaces: readonly string[];
   readonly sets: number;
-  /** before a pod of theirs is created */
+  /** runs before their pods are created */
   readonly onCreate: (clock: Clock) => unknown;
 }
 

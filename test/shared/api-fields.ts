@@ -1,4 +1,4 @@
-/** The fields that our tables of Go types know, as paths, and those that newer versions of Kubernetes added. */
+/** The fields in the tables of Go types, as paths, and the fields that newer versions of Kubernetes added. */
 import { readFile } from "node:fs/promises";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newerFields } from "../../shared/core/sidecarset/validate/newer-fields.ts";
@@ -19,7 +19,7 @@ function fieldsOf(type: GoType, path: string, depth = 0): readonly string[] {
 
 const pathsOf = (text: string) => text.trim().split("\n");
 
-/** What `main.go` printed of a version of Kubernetes. */
+/** The output of `main.go` for a version of Kubernetes. */
 export const fieldsOfVersion = (version: string) =>
   readFile(new URL(`api-fields/${version}.txt`, import.meta.url), "utf8");
 

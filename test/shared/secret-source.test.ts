@@ -10,7 +10,7 @@ import { readText, secretSource } from "../../shared/settings/secret-source.ts";
 const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const MINUTE_MS = 60_000;
 
-/** What the store answers with; undefined: it refuses. */
+/** The store's answer; undefined: it refuses. */
 let stored: string | undefined;
 let requests: object[];
 let store: Server;

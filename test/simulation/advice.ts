@@ -27,9 +27,9 @@ const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespace
 const STREAM = 53;
 /** More passes than a rollout needs: one learns of the change, one of its end. */
 const MORE_PASSES = 4;
-/** Each round of restarts names three workloads. */
+/** A round of restarts names three workloads. */
 const MOST_ROUNDS = 10;
-/** These fields of a strategy let every pod through. */
+/** A strategy with these fields lets every pod through. */
 const OPEN: UpdateStrategy = { type: "RollingUpdate", paused: false, partition: 0, selector: {} };
 
 /** Judges one piece of advice about a SidecarSet. `pods`: how many pods can be updated in place. */

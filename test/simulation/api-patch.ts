@@ -14,7 +14,7 @@ import { badRequest, conflict, MODIFIED, notFound, unprocessable } from "../../i
 import { commit, commitRemoval, throwFieldErrors } from "../../infra/local/storage/write.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 
-/** What else of an object may not change. */
+/** Errors of fields of an object that may not change. */
 export type Refuse = (next: ApiObject, current: ApiObject) => readonly FieldError[];
 
 /** Answers the object as it is stored then. Throws StatusError. */

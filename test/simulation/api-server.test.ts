@@ -10,7 +10,7 @@ import { connectProcess } from "./network.ts";
 import { Process } from "./process.ts";
 import type { Timeline } from "./scheduler.ts";
 
-/** What needs kinds, admission or controllers that the world has none of. */
+/** Tests that need kinds, admission or controllers that the world does not have. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "running pods",
   "custom resource schemas",

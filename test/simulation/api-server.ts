@@ -55,7 +55,7 @@ export interface ApiServerOptions {
   readonly refuse?: Refuse;
 }
 
-/** What is sent to pods/eviction. */
+/** The body of a POST to pods/eviction. */
 export interface Eviction extends KubernetesObject {
   readonly deleteOptions?: { readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } };
 }

@@ -1,4 +1,4 @@
-/** Who has to allow each batch: says yes, no, nothing for long, or nothing at all. Looks at whether passes wait for it. */
+/** An approver of batches: it says yes or no, answers late, or never answers. It judges whether passes wait for it. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/approval/batch-gates.ts";
@@ -40,7 +40,7 @@ export interface ApproverOptions {
   readonly violated: (what: string) => void;
 }
 
-/** What a process was told. */
+/** An answer that a process got. */
 interface Told {
   readonly process: string;
   /** what the processes of one place share, one after the other */
@@ -135,7 +135,7 @@ export class Approver {
     if (!yes) this.#options.violated(`${userAgent} reserves ${names}, and nobody has allowed that`);
   }
 
-  /** Where the last word was no, the report says why nothing goes on: by that, unless the SidecarSet itself is gone. */
+  /** After a last answer of no, the report must give it as the reason, unless the SidecarSet itself is gone. */
   ends({ name: process, memory }: Process, { sidecarSets }: PassReport): void {
     for (const { name, stop, why, summary, generation } of sidecarSets) {
       if (stop === "gone" || summary?.hold !== "gate") continue;
@@ -147,7 +147,7 @@ export class Approver {
     }
   }
 
-  /** Where the pass wrote the status last, that says it too. */
+  /** The status must say it too if this pass wrote it last. */
   #judgeTold(process: string, name: string, reason: string): void {
     const { server, violated } = this.#options;
     const { status } = server.peek<SidecarSet>(SIDECARSETS, { name }) ?? {};

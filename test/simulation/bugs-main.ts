@@ -1,8 +1,8 @@
 /**
- * `npm run simulate:bugs` checks that each planted bug is found: by the seed that found.json beside it names, or, where a
- * change of the product or of a world made another world of it, by one of the first 200. At least 95 % of them have to be
- * found so; `--search` looks further, and writes the list. `--of views` is about the bugs of
- * one simulation, `--only NAME` about one bug. `--json FILE` keeps how many were planted and found.
+ * `npm run simulate:bugs` checks that each planted bug is found. The seed in found.json must find it; or, after a
+ * change of the product or of a world, one of the first 200. At least 95 % of the bugs have to be found so. `--search`
+ * looks further, and writes the list. `--of views` is about the bugs of one simulation, `--only NAME` about one bug.
+ * `--json FILE` keeps how many were planted and found.
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";

@@ -69,7 +69,7 @@ export class Bystanders {
     }
   }
 
-  /** What has not happened so far happens now. */
+  /** Does now what has not happened so far. */
   calm(): void {
     for (const [index, plan] of this.#options.plans.entries()) this.#act(`${plan.kind}-${index}`, plan);
     // Pods that came back under the same names later have their gates again.

@@ -1,12 +1,13 @@
 /**
- * Many seeds in a row: what was found, and how much was looked at. With `--json` each part leaves its figures in
- * reports/simulation.json, a key for each: `seeds`, `kill-points`, `schedules`, `edits`, `protocol` hold
- *   {date, count, kinds, seconds, runs, findings, faults: {kind: times}, worlds: {kind: times}, calls, writes, upgrades, fences, flips}
- * where `count` is what was asked for (seeds, scenarios, shares, sequences, small worlds), `runs` the worlds that came
- * of it (states of the protocol), `kinds` how many kinds of fault there are, and `findings` the worlds in which a promise
- * was broken; `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date, bodies, problems, reviews, slowestMs}.
+ * Many seeds in a row: their findings, and how much was looked at.
+ * With `--json` each part leaves its figures in reports/simulation.json under its own key. `seeds`, `kill-points`,
+ * `schedules`, `edits`, `protocol` hold {date, count, kinds, seconds, runs, findings, faults: {kind: times}, worlds:
+ * {kind: times}, calls, writes, upgrades, fences, flips}. `count` is the wanted number (seeds, scenarios, shares,
+ * sequences, small worlds), `runs` the number of worlds (states of the protocol), `kinds` the number of kinds of
+ * faults, and `findings` the worlds that broke a promise. `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date,
+ * bodies, problems, reviews, slowestMs}.
  * test/soak/soak.json has the same under `simulation` and `fuzz`, the former with the last commit and with `chunks`:
- *   {date, commit, from, to, findings: [seed], seconds}
+ * {date, commit, from, to, findings: [seed], seconds}
  */
 import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
@@ -52,11 +53,11 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
   return campaign;
 }
 
-/** Of each kind of fault, and of each kind of world, in a run of this many seeds or more. */
+/** The least number of each kind of fault, and of each kind of world, in a run of this many seeds or more. */
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
-/** What judges have to have looked at in a run of so many seeds, by how its name begins. */
+/** The least number of looks by judges in a run of so many seeds, by how a look's name begins. */
 const LOOKS: Readonly<Record<string, number>> = {
   "holds: ": 400,
   "advice: resume": 400,
@@ -125,7 +126,7 @@ function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {
   return countsOf(NUMBERS, (key) => from[key]);
 }
 
-/** Of everything that happened, in order. */
+/** A digest of all events, in order. */
 export function digestOf({ trace }: WorldResult): string {
   return createHash("sha256").update(trace.join("\n")).digest("hex");
 }

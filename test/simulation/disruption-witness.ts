@@ -1,6 +1,6 @@
 /**
- * Looks at what passes write to disruption budgets, and to pods that those are about: no pod that is ready is restarted
- * unless each of them counts it, and each one that they count has used up one that was allowed.
+ * Judges passes' writes to disruption budgets and to the pods under them. No ready pod is restarted unless each of its
+ * budgets counts it. Each counted pod has used up one allowed disruption.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DISRUPTION_BUDGETS, PODS } from "../../shared/kube/port.ts";
@@ -57,7 +57,7 @@ export class DisruptionWitness {
     for (const name of removed) this.#seeForgotten(write, name);
   }
 
-  /** It has to be up, or gone: else nobody counts it. */
+  /** A budget may forget a pod that is up or gone, and no other. */
   #seeForgotten(write: Write, name: string): void {
     const { namespace = "" } = write.object.metadata;
     const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });

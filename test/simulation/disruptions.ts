@@ -80,7 +80,7 @@ export class Disruptions {
     return true;
   }
 
-  /** Each allows one at least, once all are up. */
+  /** Every budget allows at least one disruption once all pods are up. */
   calm(): void {
     for (const budget of this.#options.server.all<Budget>(DISRUPTION_BUDGETS))
       this.#demand(budget, Math.max(1, budget.spec.maxUnavailable));

@@ -50,7 +50,7 @@ export class DrainWitness {
     else this.#judgeRestart(before, after);
   }
 
-  /** Its sidecars get another image, in a pod that is drained for long enough, or takes no traffic. */
+  /** A pod whose sidecars get another image must be drained for long enough, or take no traffic. */
   #judgeUpdate(before: Pod, after: Pod): void {
     if (trafficOf(before) === undefined || !this.#isUpdate(before, after)) return;
     const since = this.#since.get(after.metadata?.uid ?? "") ?? 0;
@@ -63,7 +63,7 @@ export class DrainWitness {
       this.#violated(after, "was not drained for long enough");
   }
 
-  /** Its kubelet ends a sidecar, because of its image. */
+  /** A kubelet ends a sidecar because its image changed. */
   #judgeRestart(before: Pod, after: Pod): void {
     const { sets } = this.#options;
     const stopped = (before.status?.containerStatuses ?? []).filter(({ name, ready, image }) => {

@@ -95,7 +95,7 @@ function outcomeOf(world: World): string {
   return JSON.stringify(world.scenario.sets.map(({ name }) => outcomeOfSet(world, name)));
 }
 
-/** Which pods got the last release may differ where a partition keeps some: how many may not. */
+/** A partition may keep any pods at the older release; only their number must agree. */
 function outcomeOfSet({ server, witness }: World, name: string) {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   const pods = server.all<Pod>(PODS);

@@ -1,4 +1,4 @@
-/** What is still missing from the state that a SidecarSet asks for, once nothing goes wrong any more. */
+/** The parts of a SidecarSet's wanted state that are still missing once all faults are over. */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

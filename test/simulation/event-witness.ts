@@ -50,7 +50,7 @@ export class EventWitness {
     }
   }
 
-  /** A sentence when the event tells of something else than what is. */
+  /** A sentence when the event contradicts the cluster. */
   problemOf({ object, userAgent, verb }: Write): string | undefined {
     const { reason = "", message, involvedObject } = object as unknown as Event;
     if (reason === "SidecarUpdated") return this.#imageProblem(involvedObject?.uid ?? "", message ?? "");

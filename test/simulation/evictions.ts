@@ -1,4 +1,7 @@
-/** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
+/**
+ * The pods that a SidecarSet, in one of its generations, may have evicted. The rules are written again here, apart from
+ * the core.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -50,7 +53,7 @@ export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: nu
   return isRestartingMissed(sidecarSet) && isBare && isLate && pod.metadata?.annotations?.[INJECT_KEY] !== "false";
 }
 
-/** At rest: those that should have been evicted. */
+/** The pods that should have been evicted, once nothing moves any more. */
 export function leftBehind(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
   const since = sidecarSet.status?.selection?.since ?? "";
   return pods.filter(

@@ -1,4 +1,4 @@
-/** What the client makes of each fault on the way: by the same functions that it calls when they really happen. */
+/** The client's errors for each fault on the way, made by the functions that it calls in real trouble. */
 
 import type { KubeError } from "../../shared/kube/error.ts";
 import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";

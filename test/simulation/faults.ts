@@ -1,4 +1,4 @@
-/** What goes wrong in the world, by name, and how often it did. */
+/** The faults of the world by name, and how often each happened. */
 
 /** On the way to the API server and back. */
 export const NETWORK_FAULTS = [
@@ -18,7 +18,7 @@ export const NETWORK_FAULTS = [
   "403 in one namespace",
 ] as const;
 
-/** Of the API server's lists and watches. */
+/** Faults of the API server's lists and watches. */
 const READ_FAULTS = [
   "expired continue token",
   "stale list",
@@ -28,7 +28,7 @@ const READ_FAULTS = [
   "broken watch",
 ] as const;
 
-/** Of pods and those who run them. */
+/** Events of pods and of their nodes. */
 export const POD_FAULTS = [
   "pod created",
   "pod deleted",
@@ -42,7 +42,7 @@ export const POD_FAULTS = [
   "status touched",
 ] as const;
 
-/** By users, while passes are at work. */
+/** Changes by users while passes are at work. */
 export const USER_FAULTS = [
   "spec changed",
   "spec rolled back",
@@ -54,7 +54,7 @@ export const USER_FAULTS = [
   "SidecarSet deleted and recreated",
 ] as const;
 
-/** By whomever, in worlds of some kinds. */
+/** Events that only worlds of some kinds have. */
 const KIND_FAULTS = [
   "shares changed",
   "selection changed",
@@ -96,7 +96,7 @@ const KIND_FAULTS = [
   "node has no room",
 ] as const;
 
-/** Of the processes that run passes. */
+/** Faults of the processes that run passes. */
 const PROCESS_FAULTS = [
   "pass killed",
   "pass frozen for 15 minutes",
@@ -105,7 +105,7 @@ const PROCESS_FAULTS = [
   "overlapping passes",
 ] as const;
 
-/** What comes of others, as the API server answers it. */
+/** Answers of the API server after other writers' changes. */
 const ANSWERED_FAULTS = ["409 conflict", "422 on a test"] as const;
 
 export const FAULTS = [

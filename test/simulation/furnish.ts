@@ -1,4 +1,4 @@
-/** What is in the world before anything happens: namespaces, SidecarSets, and pods that run. */
+/** The world before anything happens: namespaces, SidecarSets, and running pods. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -36,7 +36,7 @@ function furnishPod({ server, users, scenario, startMs }: Site, index: number): 
   server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, startMs) } as Pod);
 }
 
-/** Where there are several workloads, each namespace has the same ones. */
+/** With several workloads, all namespaces have the same names. */
 function nameOf({ workloads }: Scenario, index: number, namespaces: number): string {
   if (!workloads) return `web-${index}`;
   const ordinal = Math.floor(index / namespaces);

@@ -70,7 +70,7 @@ async function namelessText(world: World, name: string, gated: readonly Pod[]): 
   return gated.some(isNamed) ? [] : [`explain says of none of ${gated.map(placeOf)} what it waits for: ${text}`];
 }
 
-/** What the scheduler, or the kubelet, writes into the conditions of such a pod. */
+/** The reason that the scheduler, or the kubelet, writes into the conditions of such a pod. */
 function reasonOf({ spec }: Pod): string {
   return spec.schedulingGates === undefined ? "ReadinessGatesNotReady" : "SchedulingGated";
 }

@@ -1,4 +1,4 @@
-/** Who stands between passes and what they want to write, in worlds of some kinds: policies, a busy API server, a proxy. */
+/** Obstacles to the writes of passes, in worlds of some kinds: policies, a busy API server, a proxy. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { KubeError } from "../../shared/kube/error.ts";
 import type { Chance } from "./chance.ts";

@@ -7,7 +7,7 @@ import { hashOfPod, isInjected } from "./objects.ts";
 import { isRestartingMissed } from "./replacements.ts";
 import { podsWithout } from "./set-conditions.ts";
 
-/** What came so soon after the change may have been given what was there before it. */
+/** Calls so soon after a change may still have got the state before it. */
 const SETTLED_MS = 15_000;
 
 /** `matched`: with its sidecars; `pods`: all there are. Two namespaces are all of them. */

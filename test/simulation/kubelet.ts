@@ -1,4 +1,4 @@
-/** Those who run the pods: they restart what got another image, sometimes wrongly, sometimes not at all. */
+/** The kubelets: they restart containers with a new image, sometimes wrongly, sometimes not at all. */
 import type { ContainerStatus, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
@@ -78,7 +78,7 @@ export class Kubelet {
     this.#lost.add(metadata?.uid ?? "");
   }
 
-  /** Its node is back. */
+  /** The pod's node is back. */
   find(pod: Pod): void {
     this.#lost.delete(pod.metadata?.uid ?? "");
     const now = this.#current(pod.metadata);
@@ -99,7 +99,7 @@ export class Kubelet {
     scheduler.after(chance.between(1, noticeMs), () => this.#notice(pod));
   }
 
-  /** What is stale stops; what can run runs a little later. */
+  /** Stops stale containers, and starts the ones that can run a little later. */
   #notice({ metadata }: Pod): void {
     const { scheduler, chance, readyMs, tell } = this.#options;
     const pod = this.#current(metadata);
@@ -135,7 +135,7 @@ export class Kubelet {
     if (after && !this.#isHopeless(after)) this.#plan(after);
   }
 
-  /** What a container that reads values starts with. */
+  /** The values that a container reads at its start. */
   #started(
     pod: Pod,
     container: string,
@@ -220,7 +220,7 @@ export class Kubelet {
     return isRun && !pod?.metadata?.deletionTimestamp ? pod : undefined;
   }
 
-  /** `next` is asked of containers that are not ready, or not what they should be. */
+  /** `next` gets containers that are not ready, or do not run their image. */
   #write(pod: Pod, next: (status: ContainerStatus, image: string) => ContainerStatus): void {
     const before = pod.status?.containerStatuses ?? [];
     const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
@@ -252,7 +252,7 @@ function unprovenReady(condition: PodCondition): PodCondition {
   return { ...condition, reason: "ReadinessGatesNotReady", message };
 }
 
-/** It runs what it should, and its probe has not succeeded yet. */
+/** True while the container runs its image and its probe has not succeeded yet. */
 function isLate({ state, image: runs }: ContainerStatus, image: string): boolean {
   return state?.running !== undefined && runs === image;
 }

@@ -1,4 +1,4 @@
-/** Whether labels are what a selector asks for. Told apart from the core on purpose. */
+/** Matches labels with a selector. The rules are written again here, apart from the core, on purpose. */
 import type { LabelSelector, LabelSelectorRequirement, Labels } from "../../shared/api/kubernetes.ts";
 
 export function hasLabels(labels: Labels = {}, { matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {

@@ -27,7 +27,7 @@ export class LeaseWitness {
     this.#nowMs = nowMs;
   }
 
-  /** Of a write to the Lease; a sentence when it may not be. */
+  /** Judges a write to the Lease; a sentence when it is wrong. */
   problemOf({ object, userAgent, isRemoved }: Write): string | undefined {
     const last = this.#last;
     const now = isRemoved ? undefined : this.#held(object as unknown as KubernetesObject, userAgent);
@@ -39,7 +39,7 @@ export class LeaseWitness {
     return isKept ? `takes the Lease that ${last.writer} renewed ${Math.round(ageMs)} ms ago` : undefined;
   }
 
-  /** Of a write to a pod, by a pass that nothing hinders. */
+  /** Judges a write to a pod by a pass that nothing hinders. */
   neglectOf(writer: string): string | undefined {
     if (this.#last?.writer !== writer) return undefined;
     const ageMs = this.#nowMs() - this.#last.atMs;

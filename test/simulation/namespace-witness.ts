@@ -2,7 +2,7 @@
 import type { LabelSelector, Labels, Pod } from "../../shared/api/kubernetes.ts";
 import { hasLabels } from "./label-match.ts";
 
-/** The pod's namespace is one of those that the selector selects. */
+/** True if the selector selects the pod's namespace. */
 export type IsInNamespace = (pod: Pod, selector: LabelSelector) => boolean;
 
 interface Spell {

@@ -53,7 +53,7 @@ export interface Sending {
   readonly call: string;
 }
 
-/** What becomes of the process at a call. "late": it dies, and the call arrives all the same, `lateMs` later. */
+/** The fate of the process at a call. "late": it dies, and the call still arrives `lateMs` later. */
 export type Blow =
   | { readonly kind: "killBefore" | "killAfter" }
   | { readonly kind: "killLate"; readonly lateMs: number }
@@ -83,7 +83,7 @@ interface Outgoing {
   readonly rehearse?: () => Promise<unknown>;
 }
 
-/** What befalls calls that no other waits for. */
+/** The random stream for calls that no other call waits for. */
 const TELLING_STREAM = 61;
 
 export function connectProcess(site: NetworkSite, process: Process): Cluster {
@@ -227,7 +227,7 @@ class Network {
     return { resourceVersion: server.versionAt(ms), resourceVersionMatch: "Exact" };
   }
 
-  /** What a list says was so when it was made; how it is when it arrives is another matter. */
+  /** Counts items of a list that were true when the list was made, and are not when it arrives. */
   #countStale({ metadata, items }: ObjectList<KubernetesObject>): void {
     const { server, counts } = this.#site;
     const newer = server.all(PODS).filter((pod) => isLater(pod.metadata?.resourceVersion, metadata.resourceVersion));

@@ -15,7 +15,7 @@ const LEAST_BETWEEN_MS = 30_000;
 const idsOf = (object: unknown) =>
   ((object as SidecarSet | undefined)?.status?.notifications ?? []).map(({ id }) => id);
 
-/** Takes some notifications and answers later, if at all. Judges what becomes of those that were written down. */
+/** Takes some notifications, and answers late or never. Judges the delivery of written-down notifications. */
 class Receiver {
   readonly violations: string[] = [];
   readonly recorded = new Set<string>();

@@ -41,7 +41,7 @@ export const EMPTY_IMAGE = "registry.example/empty:1";
 /** SidecarSets of a world; most have the first alone. */
 export const SET_NAMES = ["mesh", "agent", "vault"] as const;
 
-/** What never changes of a SidecarSet. */
+/** The part of a SidecarSet that never changes. */
 export interface SetPlan {
   readonly name: string;
   readonly isHot: boolean;
@@ -57,7 +57,7 @@ export interface SetPlan {
 export const TENANT_IMAGE = "registry.example/tenant:1";
 export const isTenantPod = ({ metadata }: Pod) => metadata?.name?.startsWith("tenant-") === true;
 
-/** What a user says of a SidecarSet. */
+/** The part of a SidecarSet that users write. */
 export interface Release {
   readonly version: number;
   /** another shape: more than the image differs, and pods of the old shape cannot be upgraded in place */
@@ -114,7 +114,7 @@ export function valuesOf(version: number | string): Readonly<Record<string, stri
 
 const valueKey = (variable: string) => `${VALUES_SET}${VALUE_ANNOTATION_SUFFIX}/${sidecarOf(VALUES_SET)}.${variable}`;
 
-/** What a container would read from its pod now. */
+/** The values that a container would read from its pod now. */
 export function valuesIn({ metadata }: Pod): readonly (string | undefined)[] {
   return VARIABLES.map((name) => metadata?.annotations?.[valueKey(name)]);
 }
@@ -205,7 +205,7 @@ function steeringOf({
 
 export type Injection = SetPlan & Build;
 
-/** Whose pod it is, and what that says of it. */
+/** The owner of a pod, and the labels and fields that follow from it. */
 export interface Owned {
   readonly owner: OwnerReference;
   readonly labels: Labels;
@@ -245,7 +245,7 @@ export function injectedPod(
   );
 }
 
-/** Of the so manieth pod, where they are not all the same. */
+/** Labels by the number of the pod, where pods differ. */
 export function variedLabels(count: number): Labels {
   const tier = ["blue", "green", "red"][count % 3] ?? "";
   return { app: "web", tier, rank: `r-${count % 11}`, ...(count % 4 === 3 ? {} : { zone: "abc".charAt(count % 4) }) };
@@ -341,7 +341,7 @@ export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly P
   return [...conditions.filter(({ type }) => type !== "Ready"), { type: "Ready", status, lastTransitionTime }];
 }
 
-/** What the pod says it was brought to by the SidecarSet; "" for nothing. */
+/** The hash of the SidecarSet that the pod carries; "" for none. */
 export function hashOfPod(pod: Pod, set: string): string {
   const text = pod.metadata?.annotations?.[HASH_ANNOTATION];
   const hash = text ? (recordsIn(text)[set]?.hash ?? "") : "";
@@ -354,7 +354,7 @@ export type HashRecords = Readonly<Record<string, { readonly hash?: string }>>;
 const parsed = new Map<string, HashRecords>();
 const MOST_PARSED = 1_000;
 
-/** Of a hash annotation; the same few texts are asked for again and again. */
+/** Parses a hash annotation. The same few texts come again and again, so results are kept. */
 export function recordsIn(text: string): HashRecords {
   const known = parsed.get(text);
   if (known) return known;
@@ -369,7 +369,7 @@ export function isPodReady({ metadata, status }: Pod): boolean {
   return status?.phase === "Running" && ready?.status === "True" && !metadata?.deletionTimestamp;
 }
 
-/** It ran to its end: no SidecarSet counts it, and nobody updates it. */
+/** True when the pod ran to its end: no SidecarSet counts it, and nobody updates it. */
 export function isFinished({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }

@@ -1,4 +1,7 @@
-/** Whether an upgrade keeps the order of StatefulSets, where a SidecarSet follows ordinals. Told apart from the core on purpose. */
+/**
+ * Checks the order of StatefulSets in upgrades by ordinals. The rules are written again here, apart from the core, on
+ * purpose.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -31,7 +31,7 @@ export class OwnerWitness {
     if (seen) this.#taken.set(pod.metadata?.uid ?? "", [...seen, pod]);
   }
 
-  /** A sentence when that was one too many of those that the SidecarSet selects, as `selects` says. */
+  /** A sentence when the owner had too many pods down among the ones that the SidecarSet selects, as `selects` says. */
   problemOf(pod: Pod, selects: (pod: Pod) => boolean): string | undefined {
     const owner = ownerOf(pod);
     if (this.#limit === undefined || owner === "") return undefined;

@@ -28,7 +28,7 @@ const LOST_MS = 40_000;
 const GONE_MS = [10, 3_000, 30_000] as const;
 const BACK_MS = [1, 2_000] as const;
 const LATE_BACK_MS = [2_000, 60_000, 300_000] as const;
-/** Of the webhook to be away when one comes back. */
+/** How often the webhook is away when a pod comes back. */
 const AWAY_RATE = 0.1;
 
 export class Owners {
@@ -68,7 +68,7 @@ export class Owners {
     });
   }
 
-  /** Its pods are not ready from then on. It comes back, or they are deleted; false: there are none. */
+  /** A node's pods become not ready. The node comes back, or its pods are deleted; false: there are none. */
   loseNode(): boolean {
     const { server, chance, scheduler, kubelet } = this.#options;
     const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);

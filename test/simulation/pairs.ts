@@ -1,4 +1,7 @@
-/** Which features of a rollout meet in a world, and why some never do. `npm run simulate -- --pairs` prints the table. */
+/**
+ * Pairs of a rollout's features that meet in a world, and why some never do. `npm run simulate -- --pairs` prints the
+ * table.
+ */
 import type { Scenario } from "./scenario.ts";
 
 const FEATURES = {
@@ -61,7 +64,7 @@ function whyApart(one: Feature, other: Feature): string | undefined {
 const ALL = NAMES.flatMap((one, at) => NAMES.slice(at + 1).map((other) => [one, other] as const));
 const nameOfPair = ([one, other]: readonly [Feature, Feature]) => `features: ${one} + ${other}`;
 
-/** What is counted of worlds in which two features meet, such as "features: waves + metrics". */
+/** Names of counts of worlds where two features meet, such as "features: waves + metrics". */
 export const PAIR_NAMES: readonly string[] = ALL.filter((pair) => whyApart(...pair) === undefined).map(nameOfPair);
 
 /** The pairs of features that meet in a world. */

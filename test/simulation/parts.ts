@@ -1,4 +1,4 @@
-/** What a simulation run can consist of, each part cut into shares for the workers. */
+/** The parts of a simulation run, cut into shares for the workers. */
 import { type Campaign, runSeeds } from "./campaign.ts";
 import { runEdits } from "./edits.ts";
 import { runKillPoints } from "./kill-points.ts";

@@ -4,7 +4,7 @@ import { isKubeError } from "../../shared/kube/error.ts";
 
 /** After a refusal that does not say when to come again the same pod is not asked for during this time. */
 const KEPT_MS = 2_000;
-/** What an API server asks to wait is heeded up to here. */
+/** The longest wait that the client accepts from an API server. */
 const MOST_WAIT_MS = 5_000;
 const REFUSAL = /policy \S+ denied the request/;
 /** A policy that answers so often with 422 is no race. */
@@ -47,7 +47,7 @@ export class PassJudge {
   readonly #notBefore = new Map<string, number>();
   /** what policies have told it → the write that they refused → how often, by weight */
   readonly #refusals = new Map<string, Map<string, number>>();
-  /** of those that said what may not be read: what the SidecarSets said when the pass read them last */
+  /** refused reads → the specs of the SidecarSets when the pass last read them */
   readonly #wishes = new Map<string, string>();
   /** the same → whether a pod of what it was about is gone by now */
   readonly #goneOf = new Map<string, () => boolean>();
@@ -67,7 +67,7 @@ export class PassJudge {
     if (leftMs > 0) this.#violated(`sends ${call} ${target} again, ${leftMs} ms before it may`);
   }
 
-  /** It has come to know that a call failed. */
+  /** The pass learnt that a call failed. */
   hears(call: string, target: string, error: unknown): void {
     this.hasFailed = true;
     if (!isKubeError(error)) return;
@@ -93,7 +93,7 @@ export class PassJudge {
     if (call === "PATCH pods" && code === 422) this.#refusedPods++;
   }
 
-  /** It has come to know that a call was carried out: a fence by the status makes up for one by an annotation that was refused. */
+  /** The pass learnt that a call was carried out: a fence by the status makes up for a refused one by an annotation. */
   hearsYes(call: string, target: string): void {
     if (call !== "PATCH pods/status") return;
     for (const refused of this.#refusals.values()) refused.delete(`PATCH pods ${target}`);
@@ -108,10 +108,7 @@ export class PassJudge {
     });
   }
 
-  /**
-   * What could not be read was for a wish that has changed since, or has come true, or for pods of which one is gone: it is
-   * not needed any more.
-   */
+  /** True when the refused read is no longer needed: its spec has changed or is reached, or one of its pods is gone. */
   #isOver(refusal: string, { sidecarSets }: PassReport): boolean {
     const wish = this.#wishes.get(refusal);
     const isTrue = sidecarSets.every(({ summary }) => summary?.hold === "finished");

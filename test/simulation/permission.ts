@@ -1,4 +1,7 @@
-/** Whether a SidecarSet, in one of its generations, wants a pod upgraded. Told apart from the core on purpose. */
+/**
+ * Judges whether a SidecarSet, in one of its generations, wants a pod upgraded. The rules are written again here, apart
+ * from the core, on purpose.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -18,7 +21,7 @@ export interface Spec {
 /** A spec under which a write is allowed. */
 export type Grant = Pick<Spec, "sidecarSet">;
 
-/** Those of `specs` under which the pod may be brought to `hash`; a sentence when there is none. */
+/** The specs that allow the pod's change to `hash`; a sentence when there is none. */
 export function permissionsOf(
   specs: readonly Spec[],
   { hash, pod, isIn }: { readonly hash: string; readonly pod: Pod; readonly isIn: IsInNamespace },
@@ -30,7 +33,7 @@ export function permissionsOf(
   return grants;
 }
 
-/** The pod counts among those of the SidecarSet. */
+/** True if the pod counts for the SidecarSet. */
 export function selects(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   return isMeant(sidecarSet, pod, isIn) && isInjected(pod, sidecarSet.metadata?.name ?? "");
 }

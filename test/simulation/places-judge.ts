@@ -1,4 +1,6 @@
-/** Asks every place that tells of a rollout at one moment of a world, and says which contradicts the book of holds. */
+/**
+ * Asks every place that speaks of a rollout at one moment of a world, and reports contradictions to the book of holds.
+ */
 import { combinationOf, judged, placeProblems } from "../support/hold-places.ts";
 import { type ReaderOptions, readNow } from "./read-now.ts";
 

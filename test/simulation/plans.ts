@@ -1,4 +1,4 @@
-/** Who runs passes when, what happens to them, and what users do meanwhile: four kinds of trouble. */
+/** Plans of four kinds of trouble: when passes run and by whom, their faults, and users' changes meanwhile. */
 import type { Chance } from "./chance.ts";
 import { type Fault, POD_FAULTS, USER_FAULTS } from "./faults.ts";
 

@@ -67,10 +67,10 @@ async function copy(paths: readonly string[]): Promise<string> {
   return folder;
 }
 
-/** What is the same with every bug, by path: parsing it anew for each would be most of the time that all of them take. */
+/** Sources that are the same with every bug, by path: to parse them again for each bug would take most of the time. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** What the compiler says about these files, as they are in the folder, among the repository's others. */
+/** The compiler's errors in these files of the folder, among the repository's other files. */
 function compile(folder: string, files: readonly string[]): readonly string[] {
   const planted = new Map(files.map((file) => [join(ROOT, file), join(folder, file)]));
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
@@ -107,7 +107,7 @@ export async function findBug(bug: PlantedBug, script: string, from: number, see
   return undefined;
 }
 
-/** By script and seed: many bugs are found by the same. */
+/** Results by script and seed, because the same seed finds many bugs. */
 const clean = new Map<string, Promise<boolean>>();
 
 function isClean(script: string, seed: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Whether planted bugs still apply and compile is told in half a minute, not after half an hour of simulating. */
+/** Checks in half a minute that planted bugs still apply and compile, before half an hour of simulating. */
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

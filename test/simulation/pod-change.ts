@@ -1,4 +1,4 @@
-/** What a pass's write changed on a pod, and whether that is all that it may change. */
+/** The change of a pass's write to a pod, and whether the pass may make it. */
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import {
   DRAINED,
@@ -122,7 +122,7 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
   return JSON.stringify([rest, kept, keptLabels, others, { ...spec, containers }]);
 }
 
-/** Of a write to the status: undefined when nothing differs but what our condition says of one SidecarSet. */
+/** Judges a write to the status: undefined when only our condition differs, in its part about one SidecarSet. */
 export function conditionChange(previous: Pod, next: Pod): string | undefined {
   if (isFenceOnly(previous, next)) return undefined;
   const rest = ({ metadata, spec, status }: Pod) => {
@@ -171,7 +171,7 @@ export function imageViolation(pod: Pod, hash: string, { name: set, isHot }: Set
 
 const versionOf = (hash: string) => hash.split("-")[1];
 
-/** Of the slots that work with a real image one at least is left alone. */
+/** At least one slot with a real image must stay unchanged. */
 export function hotViolation(previous: Pod, next: Pod, set: string): string | undefined {
   const working = previous.spec.containers.filter((container) => {
     const { name, image } = container;

@@ -3,7 +3,7 @@
 export interface Changes {
   readonly came: number;
   readonly gone: number;
-  /** by their own labels, or those of their namespace */
+  /** by their own labels, or by labels of their namespace */
   readonly relabelled: number;
 }
 

@@ -1,4 +1,4 @@
-/** Who says how metrics are: well, badly, nothing, or nothing in time. Looks at whether passes go by what was said. */
+/** A Prometheus that answers well, badly, not at all, or too late. It judges whether passes act on its answers. */
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -44,7 +44,7 @@ export interface PrometheusOptions {
 
 type Outcome = "pass" | "fail" | "inconclusive";
 
-/** What a process was told. */
+/** An answer that a process got. */
 interface Told {
   readonly process: string;
   readonly query: string;
@@ -66,9 +66,9 @@ interface Wish {
   readonly waves: readonly WavePlan[];
 }
 
-/** What is known of one SidecarSet. */
+/** The judge's knowledge of one SidecarSet. */
 interface Known {
-  /** checks as users wrote them, those that may be obeyed; the newest last */
+  /** checks as users wrote them, of every spec that passes may obey; the newest last */
   wishes: readonly Wish[];
   /** all records that ledgers have ever had */
   noted: readonly CheckRecord[];
@@ -222,7 +222,7 @@ export class Prometheus {
       }
   }
 
-  /** What is written down has been said, and is counted. */
+  /** A recorded answer must have been given, and is counted. */
   #note(process: string, { set, known }: Subject, record: CheckRecord): void {
     const { about, at, outcome, name } = record;
     if (known.records.some((one) => one.about === about && one.at === at)) return;
@@ -247,7 +247,7 @@ export class Prometheus {
     for (const { about, at } of records) known.usedAt.set(about, at);
   }
 
-  /** The ledger keeps what came of those checks alone that the wave at work names. */
+  /** Forgets checks of other waves: the ledger keeps only checks that the present wave names. */
   #forgetChecksOfOtherWaves(known: Known): void {
     if (!known.wishes.some(({ waves }) => waves.length > 0)) return;
     for (const about of [...known.failures.keys(), ...known.usedAt.keys()])
@@ -274,7 +274,7 @@ export class Prometheus {
     if (owed !== undefined) this.#report(userAgent, name, `is finished before ${owed} is passed`);
   }
 
-  /** Each of its checks passed after it had soaked, and after the last batch that the pass can have seen. */
+  /** All checks of the wave passed after its soak, and after the last batch that the pass can have seen. */
   #judgePassed(process: string, { set, known }: Subject, wish: Wish, row: WaveRow): void {
     this.passed++;
     const { soakSeconds = 0 } = wish.waves.find(({ name }) => name === row.name) ?? {};
@@ -285,7 +285,7 @@ export class Prometheus {
     if (late) this.#report(process, set, `passes ${row.name}, and ${late.name} has not passed since: ${fromMs}`);
   }
 
-  /** By each wish that may be obeyed. */
+  /** True if every spec that passes may obey says so. */
   #isBeyond({ wishes, failures, records }: Known, about: string): boolean {
     const name = records.find((one) => one.about === about)?.name;
     const checks = wishes.flatMap((wish) => wish.checks.filter((check) => check.name === name));
@@ -319,13 +319,13 @@ function wishIn(annotations: Readonly<Record<string, string>>): Wish {
   return { text: JSON.stringify([checks, waves]), checks: JSON.parse(checks), waves: JSON.parse(waves ?? "[]") };
 }
 
-/** Of a wave, or of namespaces that are of none. */
+/** Checks of a wave, or of namespaces outside of all waves. */
 function namedBy({ checks, waves }: Wish, wave: string | undefined): readonly CheckPlan[] {
   const named = waves.find(({ name }) => name === wave)?.checks;
   return checks.filter(({ name }) => named === undefined || named.includes(name));
 }
 
-/** Those of the wave at work, by what is passed; a pass may have looked before the last one was. */
+/** Checks of the present wave, by what is passed; a pass may have looked before the last one was. */
 function checkedBy(wish: Wish, passed: ReadonlySet<string>): readonly (readonly CheckPlan[])[] {
   const { waves } = wish;
   const at = waves.findIndex(({ name, paused }) => paused || !passed.has(name));
@@ -357,7 +357,7 @@ interface Since {
   readonly batchAtMs: number;
 }
 
-/** Where there are no pods it is enough that nothing else was seen. */
+/** Without pods it is enough that nothing else was seen. */
 function hasPassed(check: string, { noted, records }: Known, { pods }: WaveRow, { fromMs, batchAtMs }: Since): boolean {
   const last = records.find(({ name }) => name === check);
   if (pods === 0) return last === undefined || last.outcome === "pass";

@@ -89,7 +89,7 @@ export class Pulls {
     return this.#pods().map(({ metadata, spec }) => `${metadata?.name} still pulls on ${spec.nodeName}`);
   }
 
-  /** Its node cannot pull an image of the SidecarSet. */
+  /** True while the pod's node cannot pull an image of the SidecarSet. */
   isHeld({ spec }: Pod, set: SidecarSet): boolean {
     const lacks = (set.spec.containers ?? []).some(({ image }) => !this.#there.has(`${spec.nodeName} ${image}`));
     return lacks && spec.nodeName === FIRST_NODE && this.#options.plan?.first === "cannot pull" && !this.#isHealed;
@@ -99,7 +99,7 @@ export class Pulls {
     return this.#options.server.every<Pod>(PODS).filter(isPull);
   }
 
-  /** What runs there has been pulled. */
+  /** Images of running containers have been pulled. */
   #know({ spec, status }: Pod): void {
     for (const { image, imageID } of status?.containerStatuses ?? [])
       if (imageID) this.#there.add(`${spec.nodeName} ${image}`);
@@ -142,7 +142,7 @@ export class Pulls {
     server.put(WRITER, PODS, { ...pod, status } as Pod);
   }
 
-  /** What passes do with pods that pull. */
+  /** Judges passes' writes to pods that pull. */
   #judge({ userAgent, verb, isRemoved, previous }: Write, pod: Pod): void {
     const { plan, violated } = this.#options;
     const { name, labels = {}, ownerReferences = [] } = pod.metadata ?? {};

@@ -1,4 +1,4 @@
-/** What a command of the command line reads of one SidecarSet at this moment, and that it writes nothing. */
+/** A read of one SidecarSet, as a command of the command line makes it at this moment; it must write nothing. */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type ReadObservation, readObservation } from "../../shared/controller/rollout/read-observation.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,4 +1,7 @@
-/** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
+/**
+ * The users of SidecarSets: new images, rollbacks, pauses; they also delete a SidecarSet and recreate it under its
+ * name.
+ */
 import { applyMergePatch } from "../../infra/local/patch/patch.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
@@ -54,7 +57,7 @@ export class Releases {
     return this.#options.server.peek<SidecarSet>(SIDECARSETS, { name: set });
   }
 
-  /** What the webhook injects now. */
+  /** The sidecars that the webhook injects now. */
   get injections(): readonly Injection[] {
     const given = this.sets.filter(({ name }) => this.stored(name) && this.of(name).injection !== "paused");
     return given.map((set) => ({ ...set, ...buildOf(this.of(set.name)) }));
@@ -157,7 +160,7 @@ export class Releases {
     return { ...next, metadata, ...status } as SidecarSet;
   }
 
-  /** Where pods are replaced it matters when the spec was written last. */
+  /** Field managers with the time of the last write of the spec, which replacements read. */
   #managedFields() {
     const { nowMs, first } = this.#options;
     if (first.replaced === undefined) return {};

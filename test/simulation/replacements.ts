@@ -1,4 +1,7 @@
-/** Which pods a SidecarSet, in one of its generations, may replace, and which replaced ones are still missing. Told apart from the core. */
+/**
+ * The pods that a SidecarSet, in one of its generations, may replace, and the replaced pods that are still missing. The
+ * rules are written again here, apart from the core.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -10,7 +13,7 @@ type Word = "NotUpgradable" | "Missed" | "Jobs";
 
 const RESTART = /^Restart(?:=(\d+))?$/;
 
-/** What the annotation asks for; nothing where it says anything else beside. */
+/** True if the annotation has this word. An annotation with an unknown word asks for nothing. */
 export function isAskedFor(sidecarSet: SidecarSet, word: Word): boolean {
   const words = wordsOf(sidecarSet);
   return words.includes(word) && words.every((one) => RESTART.test(one) || /^(NotUpgradable|Missed|Jobs)$/.test(one));
@@ -44,7 +47,7 @@ export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   return controller !== undefined && (controller.kind !== "Job" || isAskedFor(sidecarSet, "Jobs"));
 }
 
-/** By what it says of itself. */
+/** Judges by the pod's own labels and owner. */
 function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["metadata"]> = {}): boolean {
   const hash = labels["pod-template-hash"];
   return (
@@ -63,7 +66,7 @@ export function needsAnother(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isReshaped(pod, sidecarSet) || areImagesFixed(sidecarSet);
 }
 
-/** Of a pod that has the sidecars: a sentence when it may not be evicted. */
+/** Judges the eviction of a pod that has the sidecars: a sentence when it may not be evicted. */
 export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   if (restartsAskedFor(sidecarSet) > 0) return "is evicted, and workloads are to be restarted";
   return successionProblem(sidecarSet, pod);
@@ -133,17 +136,17 @@ export class MissingWitness {
     if (!isWorking(early.pod)) this.#places.set(placeOf(early.pod), { uid, owner: undefined, atMs });
   }
 
-  /** What an earlier SidecarSet of the name had evicted is not known. */
+  /** Forgets evictions for an earlier SidecarSet of the name. */
   clear(): void {
     this.#places.clear();
   }
 
-  /** Of the one in its place, which was down, another pass has taken care. */
+  /** Forgets the place of a pod that was down, because another pass has taken care of it. */
   forget(pod: Pod): void {
     this.#places.delete(placeOf(pod));
   }
 
-  /** It came for the first of its controller's that went. */
+  /** The new pod takes the place of its controller's first missing one. */
   come(pod: Pod): void {
     const owner = pod.metadata?.ownerReferences?.[0]?.uid;
     const [place, leaving] = [...this.#places].find(([, one]) => one.owner !== undefined && one.owner === owner) ?? [];
@@ -169,8 +172,8 @@ export class MissingWitness {
   }
 
   /**
-   * Those in whose places is no other pod, or one that carries this and does not work yet. One that carries something
-   * else, or nothing, is down without the rollout's doing.
+   * The places without another pod, or with a pod of this hash that does not work yet. A pod with another hash, or
+   * none, is down for a reason outside the rollout.
    */
   places(pods: readonly Pod[], set: string, hash: string | undefined): readonly string[] {
     if (this.#places.size === 0) return [];

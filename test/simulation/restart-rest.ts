@@ -1,4 +1,7 @@
-/** Which pods a restart of their workload was to bring to the new version, and may leave behind for a reason. Told apart from the core. */
+/**
+ * The pods that a restart of their workload should bring to the new version, and may leave behind for a reason. The
+ * rules are written again here, apart from the core.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -44,7 +47,7 @@ export function leftByRestarts(scene: Scene): Left {
   };
 }
 
-/** Of the pods that missed their sidecars. */
+/** Pods left behind that missed their sidecars. */
 function leftOfMissed(scene: Scene): Left {
   const { sidecarSet, matched, pods, workloads } = scene;
   const since = Date.parse(sidecarSet.status?.selection?.since ?? "");
@@ -79,7 +82,7 @@ function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
   return before.some((wave) => !passed.some(({ name }) => name === wave.name));
 }
 
-/** Of those that only another pod can bring to the new version. */
+/** Pods left behind that only another pod can bring to the new version. */
 function leftOfReplaced(scene: Scene): Left {
   const { sidecarSet, matched, pods, workloads } = scene;
   if (!isReplacing(sidecarSet)) return NONE_LEFT;
@@ -121,7 +124,7 @@ function isMeant({ sidecarSet }: Scene, { metadata }: Pod): boolean {
   return hasLabels(metadata?.labels, sidecarSet.spec.updateStrategy?.selector ?? {});
 }
 
-/** Of its own accord its workload is not restarted, or was for this very version, or it is none that is there. */
+/** True if the workload is not restarted by its own settings, was restarted for this version, or does not exist. */
 function isHeld(scene: Scene, pod: Pod, old: readonly Pod[]): boolean {
   const { workloads, witness, sidecarSet } = scene;
   const uid = workloads.uidOf(pod) ?? "";
@@ -131,7 +134,7 @@ function isHeld(scene: Scene, pod: Pod, old: readonly Pod[]): boolean {
   return old.some((one) => workloads.uidOf(one) === uid && !isMeant(scene, one));
 }
 
-/** It keeps whole workloads: the last of those that it keeps may have more pods than it says, and no other. */
+/** The partition keeps whole workloads: only the last kept one may have more pods than it says. */
 function beyondPartition(left: readonly Pod[], kept: number, workloads: Workloads): string | undefined {
   const sizes = [...Map.groupBy(left, (pod) => workloads.uidOf(pod)).values()].map((pods) => pods.length);
   const whole = left.length - Math.max(0, ...sizes);
@@ -140,7 +143,7 @@ function beyondPartition(left: readonly Pod[], kept: number, workloads: Workload
     : undefined;
 }
 
-/** Where nothing else is in the way, the status names one of them. */
+/** If nothing else blocks, the status names one of them. */
 function toldProblem(scene: Scene, held: readonly Pod[]): string | undefined {
   const { sidecarSet } = scene;
   const { partition = 0 } = sidecarSet.spec.updateStrategy ?? {};

@@ -1,6 +1,6 @@
 /**
- * Looks at restarts of workloads, by what their pods are and by what became of the restarts before, not by what passes or
- * workloads say of them: how many at once, how often, beside what, and whether anything was in their way.
+ * Judges restarts of workloads by their pods and by earlier restarts, and not by what passes or workloads say: how many
+ * at once, how often, beside what, and whether anything forbade them.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -31,14 +31,14 @@ export interface RestartWitnessOptions {
   readonly violated: (what: string) => void;
 }
 
-/** What the SidecarSet asked for, from one write of its users to the next. */
+/** A SidecarSet's spec, from one write of its users to the next. */
 interface Wish {
   readonly of: string;
   readonly text: string | undefined;
   readonly sidecarSet: SidecarSet;
 }
 
-/** What one restart is judged by. */
+/** The facts about one restart. */
 interface Scene {
   readonly workload: WorkloadObject;
   readonly own: readonly Pod[];
@@ -99,12 +99,12 @@ export class RestartWitness {
     this.#written.set(write.object.metadata.uid ?? "", this.#options.witness.writes);
   }
 
-  /** That version is the last one that the workload was restarted for. */
+  /** True if the workload's last restart was for this version. */
   wasRestartedFor(uid: string, hash: string): boolean {
     return this.#last.get(uid) === hash;
   }
 
-  /** Those that have been restarted since then, or longer, and are not through. */
+  /** The workloads whose restart began at that time or before, and is not done. */
   openSince(time: number): readonly WorkloadObject[] {
     const uids = [...this.#open].filter((uid) => (this.#began.get(uid) ?? 0) <= time);
     return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
@@ -181,7 +181,7 @@ export class RestartWitness {
     return pod && hashOfPod(pod, this.set);
   }
 
-  /** What a pass that looked before may not have seen. */
+  /** Facts of a pod that a pass may have missed if it looked earlier. */
   #factsOf(pod: Pod | undefined): string {
     return JSON.stringify([this.#hashOf(pod), pod?.metadata?.labels, pod?.metadata?.deletionTimestamp]);
   }
@@ -231,7 +231,7 @@ export class RestartWitness {
     else this.#judgeFence(userAgent, before);
   }
 
-  /** Each SidecarSet's witness sees all of them: one of them is to know it. */
+  /** Every SidecarSet's witness sees all workloads: one of them has to know this one. */
   #judgeFence(pass: string, before: WorkloadObject): void {
     const { witness } = this.#options;
     const { uid = "", resourceVersion = "" } = before.metadata ?? {};
@@ -273,7 +273,7 @@ export class RestartWitness {
     this.#open.add(uid);
   }
 
-  /** By one wish: a sentence when the workload may not be restarted. */
+  /** Judges by one spec: a sentence when the workload may not be restarted. */
   #problemOf(sidecarSet: SidecarSet, scene: Scene): string | undefined {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     const most = restartsAskedFor(sidecarSet);
@@ -291,7 +291,7 @@ export class RestartWitness {
     );
   }
 
-  /** Where pods of it have come or gone since the pass looked, it may have seen others. */
+  /** Allows for pods that came or went after the pass looked. */
   #podProblem(sidecarSet: SidecarSet, { workload, own, since, open }: Scene): string | undefined {
     const uid = workload.metadata?.uid ?? "";
     const { witness, workloads } = this.#options;
@@ -376,7 +376,7 @@ function hashIn({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-/** Its status says that pods of an older template are left, or says nothing of the template that is stored. */
+/** A sentence while its status counts pods of an older template, or is older than the stored template. */
 function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): string | undefined {
   if (Number(status["observedGeneration"] ?? 0) < (metadata?.generation ?? 0))
     return "has not been looked at since it changed";
@@ -386,7 +386,7 @@ function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): 
   return updated < wanted ? "is being rolled out already" : undefined;
 }
 
-/** By its status too. */
+/** True if the status says so too. */
 function isRolledOut(workload: WorkloadObject): boolean {
   const { status = {}, kind } = workload;
   const isRest =

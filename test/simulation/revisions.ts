@@ -1,18 +1,21 @@
-/** What is wrong with the ControllerRevisions of a SidecarSet, once nothing moves any more. Told apart from the core. */
+/**
+ * Problems of a SidecarSet's ControllerRevisions once nothing moves any more. The rules are written again here, apart
+ * from the core.
+ */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 
 const DEFAULT_LIMIT = 10;
 
-/** `pods`: those that it selects. One sentence each. */
+/** `pods`: the selected ones. One sentence for each problem. */
 export function revisionProblems(
   set: SidecarSet,
   revisions: readonly ControllerRevision[],
   pods: readonly Pod[],
 ): readonly string[] {
   const { name = "", uid } = set.metadata ?? {};
-  // Two passes at once may give two of them one number: then the one that the status tells of is as good as the other.
+  // Two passes at once may give one number to two revisions. Then the status may name either.
   const rank = ({ metadata, revision }: ControllerRevision) =>
     revision + (metadata?.name === set.status?.latestRevision ? 0.5 : 0);
   const own = revisions

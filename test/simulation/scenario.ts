@@ -121,7 +121,7 @@ export function namespacesOf({
 const SENT_FAULTS = NETWORK_FAULTS.filter((fault) => fault !== "403 in one namespace");
 const BEHAVIOURS = ["crash loop", "image pull error", "silent kubelet", "same imageID"] as const;
 
-/** Of a clock, where it matters. */
+/** The largest advance of a clock in worlds where it matters. */
 const MOST_FAST_MS = 40_000;
 
 export function scenarioOf(seed: number): Scenario {

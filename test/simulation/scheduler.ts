@@ -1,6 +1,6 @@
 /** Virtual time: events in order, and between two of them everything that promises have to do. */
 
-/** Where time comes from, and what happens later. */
+/** The clock of a world, and its later events. */
 export interface Timeline {
   /** milliseconds since the epoch */
   readonly nowMs: number;

@@ -11,7 +11,7 @@ const MAX_STEPS = 2_000;
 const SET = "mesh";
 const PASS = { deadlineMs: 20_000, isFollowing: true, sidecarSet: SET } as const;
 
-/** What the user does: each is a set of schedules of its own. */
+/** Changes by the user, with a set of schedules for each. */
 export const CHANGES = ["new image", "pause", "partition", "rollback"] as const;
 type Change = (typeof CHANGES)[number];
 

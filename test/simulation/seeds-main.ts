@@ -25,7 +25,7 @@ export interface SeedsMain<Count extends string> {
   /** what has to have happened in a run of many seeds */
   readonly trouble: readonly string[];
   readonly counts: readonly Count[];
-  /** those that may not be 0 */
+  /** counts that may not be 0 */
   readonly needed: readonly Count[];
   /** so many worlds at once, where they wait for real time; absent: one by one */
   readonly atOnce?: number;

@@ -1,4 +1,7 @@
-/** What the conditions of a SidecarSet and of its pods should say: told apart from the core on purpose. */
+/**
+ * The right conditions of a SidecarSet and of its pods. The rules are written again here, apart from the core, on
+ * purpose.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
@@ -128,7 +131,7 @@ function notUpgradableProblem(set: SidecarSet, scene: AtRest, condition?: Status
   return told === lost ? undefined : `NotUpgradable tells of ${told} pods, in truth of ${lost}`;
 }
 
-/** Of the pods' conditions, at rest. */
+/** Problems of the pods' conditions at rest. */
 export function podConditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
   if (!areLookedAt(set)) return [];
   const name = set.metadata?.name ?? "";
@@ -148,7 +151,7 @@ function verdictOf({ status }: Pod, set: string): boolean | undefined {
   return verdicts[set];
 }
 
-/** Of one pod's condition as it stands by itself: it must not contradict itself. */
+/** A sentence when one pod's condition contradicts itself. */
 export function selfContradiction({ status }: Pod): string | undefined {
   const condition = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
   if (!condition) return undefined;
@@ -160,7 +163,7 @@ export function selfContradiction({ status }: Pod): string | undefined {
   return isRight ? undefined : `is ${condition.status}, ${condition.reason}, and says ${condition.message}`;
 }
 
-/** Of a status that a pass writes: what its conditions say must fit each other, its counts, and what was before. */
+/** Contradictions in a status that a pass writes, between its conditions, its counts, and the status before. */
 export function statusContradictions(next: SidecarSetStatus = {}, before: SidecarSetStatus = {}): readonly string[] {
   const conditions = next.conditions ?? [];
   const types = conditions.map(({ type }) => type);
@@ -181,7 +184,7 @@ export function statusContradictions(next: SidecarSetStatus = {}, before: Sideca
   ];
 }
 
-/** Of the three that sum up the others, as kstatus reads them. */
+/** Contradictions of the three conditions that sum up the others, as kstatus reads them. */
 function sumContradictions(conditions: readonly StatusCondition[]): readonly string[] {
   const find = (type: string) => conditions.find((condition) => condition.type === type);
   const isTrue = (type: string) => find(type)?.status === "True";
@@ -198,7 +201,7 @@ function sumContradictions(conditions: readonly StatusCondition[]): readonly str
   ];
 }
 
-/** Which have the labels that it asks for and not its containers. */
+/** Pods with the selected labels that lack the containers. */
 export function podsWithout(set: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
   const { selector = {} } = set.spec;
   return pods.filter((pod) => hasLabels(pod.metadata?.labels, selector) && !isInjected(pod, set.metadata?.name ?? ""));

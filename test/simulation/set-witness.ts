@@ -137,7 +137,7 @@ export class SetWitness {
     return this.#specs.at(-1)?.sidecarSet;
   }
 
-  /** Those of these pods that every pass since then has counted; none, where the SidecarSet was written since. */
+  /** The given pods that every pass since then has counted; none if the SidecarSet was written since. */
   selectedSince(time: number, pods: readonly Pod[]): readonly Pod[] {
     const { namespaces } = this.#options;
     if (this.#specAt > time) return [];
@@ -232,7 +232,7 @@ export class SetWitness {
     this.#by = new Map(by);
   }
 
-  /** Of a ledger that goes, or of another SidecarSet's, nobody expects it. */
+  /** Skips ledgers that are removed, or that belong to another SidecarSet. */
   #forgottenProblem(isRemoved: boolean): string | undefined {
     if (isRemoved || this.#ledger.uid !== this.#uid) return undefined;
     return this.#missing.forgottenProblem(this.#options.pods(), this.#ledger.departed ?? []);
@@ -258,14 +258,14 @@ export class SetWitness {
     if (newest) this.#selected.count(this.#matched({ sidecarSet: newest }).length);
   }
 
-  /** It has other labels. */
+  /** The labels of a namespace changed. */
   seeNamespace(name: string): void {
     this.#countSelected();
     const pods = this.#options.pods().filter(({ metadata }) => metadata?.namespace === name);
     this.#changes.add("relabelled", pods.length);
   }
 
-  /** Whoever wrote it. */
+  /** Takes in every write of a pod, by anybody. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
     this.#owners.count(this.#options.pods);
     const isGone = isRemoved || isLeaving(next);
@@ -294,7 +294,7 @@ export class SetWitness {
     this.#owners.relabel(next);
   }
 
-  /** It takes the pod down as an upgrade does, and leaves it at its release. */
+  /** A drain takes the pod down as an upgrade does, and leaves it at its release. */
   judgeDrain(write: Write, { previous, next, reservation }: Patched, release: string): void {
     const since = this.#since.get(stateOf(reservation)) ?? 0;
     const isIn = this.#options.namespaces.since(since);
@@ -305,7 +305,7 @@ export class SetWitness {
     this.#judgeOwners(write, grants, next);
   }
 
-  /** It was drained and not updated: if it does not work, that is not because of its release. */
+  /** The pod was drained and not updated: if it does not work, its release is not the cause. */
   seePutBack(pod: Pod): void {
     const { name } = this.#options.set;
     const uid = pod.metadata?.uid ?? "";
@@ -369,7 +369,7 @@ export class SetWitness {
     });
   }
 
-  /** In the line with those that are upgraded in place, and the same budget. */
+  /** A replacement shares order and budget with upgrades in place. */
   #judgeReplacement(write: Write, grants: readonly Grant[], pod: Pod, since: number): void {
     const uid = pod.metadata?.uid ?? "";
     this.#missing.evict(pod);
@@ -502,10 +502,10 @@ export class SetWitness {
   }
 
   /**
-   * Of those that were taken down, what a pass under this spec counts. maxUnavailable is, as in OpenKruise, about the pods
-   * that the SidecarSet selects: who gives one that is down other labels, or narrows the selector, says that it is none of
-   * them. One that was let go may come back while it is down, and a pass that had looked before did not count it. Likewise
-   * a tenant who forges what its own pod says it has.
+   * The pods that are down by passes' writes and that a pass under this spec counts. As in OpenKruise, maxUnavailable
+   * is about the pods that the SidecarSet selects. Somebody who relabels a down pod, or narrows the selector, excludes
+   * it. An excluded pod may be selected again while it is down, and a pass that had looked before did not count it. The
+   * same holds where a tenant forges the records of its own pod.
    */
   #takenOf({ sidecarSet }: Grant): ReadonlyMap<string, Taken> {
     const { namespaces, pods, set } = this.#options;
@@ -519,7 +519,7 @@ export class SetWitness {
     return new Map([...this.#taken].filter(([uid, taken]) => isCounted(uid, taken)));
   }
 
-  /** Those that a pass sees now. */
+  /** The pods that a pass sees now. */
   #matched({ sidecarSet }: Grant): readonly Pod[] {
     const { namespaces, clock } = this.#options;
     const [pods, time] = [this.#options.pods(), clock()];
@@ -543,7 +543,7 @@ export class SetWitness {
     return left < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;
   }
 
-  /** What is right under one of the specs that allow the write is right. */
+  /** Reports a write only if every spec that allows it finds a problem. */
   #reportIfAll(write: Write, grants: readonly Grant[], problemOf: (grant: Grant) => string | undefined): void {
     const problems = grants.map(problemOf);
     if (problems.every((problem) => problem !== undefined)) this.#reportIf(write, problems[0]);
@@ -558,12 +558,12 @@ function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVe
   return `${uid} ${resourceVersion}`;
 }
 
-/** It is on its way out, or has finished: no SidecarSet counts it any more. */
+/** True when the pod is being deleted or has finished: no SidecarSet counts it any more. */
 function isLeaving(pod: Pod | undefined): boolean {
   return pod !== undefined && (Boolean(pod.metadata?.deletionTimestamp) || isFinished(pod));
 }
 
-/** It works, and the SidecarSet does not keep it out of endpoints. */
+/** True if the pod works, and the SidecarSet does not keep it out of endpoints. */
 function isUp(pod: Pod, set: string): boolean {
   return isWorking(pod) && drainOf(pod, set) === undefined;
 }
@@ -578,7 +578,7 @@ function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {
   return evictionProblem(spec.sidecarSet, pod) ?? (has ? undefined : ageProblem(spec, pod));
 }
 
-/** It may have been made before anybody meant it to have sidecars. */
+/** The pod may be older than the selection, when nobody meant it to have sidecars. */
 function ageProblem({ selectsSinceMs }: Spec, { metadata }: Pod): string | undefined {
   const createdMs = Date.parse(metadata?.creationTimestamp ?? "");
   return createdMs + 1_000 <= selectsSinceMs ? "is evicted, and was there before it was selected" : undefined;

@@ -43,7 +43,7 @@ export function mostPasses(world: World): number {
   );
 }
 
-/** One that somebody else takes away while it is awaited is waited for as long as pods may take to go, and ten minutes more. */
+/** Passes that wait for a pod that somebody else removes: as long as pods may take to go, and ten minutes more. */
 function scaledDownPasses({ scenario }: World): number {
   return scenario.release?.replaced === undefined ? 0 : 12;
 }
@@ -58,7 +58,7 @@ function restartingPasses({ scenario }: World): number {
   return scenario.restarts ? 2 * scenario.pods + 2 * scenario.restarts.plans.length : 0;
 }
 
-/** Each of them is reserved, asked for in vain and let go, pass by pass. */
+/** Evictions that are reserved, refused and released, pass by pass. */
 function keptEvictions({ server, scenario }: World): number {
   const sets = scenario.sets.flatMap(({ name }) => server.peek<SidecarSet>(SIDECARSETS, { name }) ?? []);
   const kept = server.all<Pod>(PODS).filter(isGuarded);
@@ -90,7 +90,7 @@ function soakingPasses({ scenario }: World): number {
   return waves.length * (scenario.prometheus ? soaking + 2 : soaking);
 }
 
-/** What is still missing from the state that users ask for; none: all is there. */
+/** The parts of the users' wanted state that are still missing; empty: all is there. */
 export function unsettled({ server, witness, waves, scenario, restarts, workloads, pulls }: World): readonly string[] {
   const { now } = witness.namespaces;
   const scene = { pods: server.all<Pod>(PODS), workloads, isIn: now };
@@ -108,7 +108,7 @@ export function unsettled({ server, witness, waves, scenario, restarts, workload
   ];
 }
 
-/** One that reserves nothing goes with its SidecarSet, and nothing holds it. */
+/** A ledger without reservations is removed with its SidecarSet, and nothing holds it. */
 function ledgerProblems(ledgers: readonly ConfigMap[], sets: readonly SidecarSet[]): readonly string[] {
   const uids = new Set(sets.map(({ metadata }) => metadata?.uid));
   return ledgers.flatMap(({ metadata }) => {

@@ -5,7 +5,7 @@ import { FAULTS } from "./faults.ts";
 
 const SEEDS = 450;
 
-/** They broke a promise once; for which reason stands in the commit that added them. */
+/** Seeds that once broke a promise; the commit that added a seed has the reason. */
 const BROKE_ONCE = [14_355, 17_977, 23_981, 30_970, 46_281, 50_987, 53_960, 58_394, 78_711, 1_015_654];
 
 describe("simulation", () => {

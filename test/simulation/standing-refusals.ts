@@ -29,8 +29,8 @@ interface Late {
 }
 
 /**
- * In as many passes as a rollout takes, and a few more, every pod is updated whose writes nobody refuses. The status is
- * not Ready while pods lack the release, it is Blocked where no other pod is left, and it names a pod or the policy.
+ * Within the passes of a rollout and a few more, every pod is updated whose writes nobody refuses. The status is not
+ * Ready while pods lack the release. It is Blocked when no other pod is left, and it names a pod or the policy.
  */
 export async function judgeStanding(world: World, plans: readonly HindrancePlan[]): Promise<void> {
   const { scenario, server } = world;

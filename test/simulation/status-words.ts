@@ -133,7 +133,7 @@ function stalledProblem(
   return isWhole && steady.every(isAtRest) ? restProblem(set, steady, stalled) : undefined;
 }
 
-/** What a status may say while all pods work and nothing blocks the rollout. */
+/** Judges the status while all pods work and nothing blocks the rollout. */
 function restProblem(set: SidecarSet, steady: readonly Pod[], stalled: StatusCondition): string | undefined {
   const left = steady.filter((pod) => !isUpdated(set, pod));
   if (stalled.status === "True")

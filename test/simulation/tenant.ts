@@ -31,7 +31,7 @@ export class Tenant {
     this.#goOn();
   }
 
-  /** Its pods say again what webhooks and passes wrote. */
+  /** From now on the pods carry the true records again. */
   stop(): void {
     this.#isStopped = true;
     for (const pod of this.#pods()) this.#write(pod, this.#honest.get(pod.metadata?.uid ?? ""));
@@ -64,7 +64,7 @@ export class Tenant {
     countFault(counts, "records forged");
   }
 
-  /** It has the newest release, one that is no release, or one of another shape. */
+  /** Forged records: the newest release, a release that does not exist, or another shape. */
   #lies(): readonly Readonly<Record<string, string>>[] {
     const sets = this.#options.server.all<SidecarSet>(SIDECARSETS);
     const records = (hashOf: (set: SidecarSet) => string, time: string) =>

@@ -1,4 +1,4 @@
-/** Those who write the SidecarSet and the pods, at the worst of times. */
+/** The users of the SidecarSet and of the pods, at the worst of times. */
 import type { Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { ledgerName } from "../../shared/core/ledger.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
@@ -50,7 +50,7 @@ export interface UsersOptions {
 }
 
 const WRITER = "user";
-/** What is asked for; the last: that pods are updated in place, and no other way. */
+/** Texts of the annotation; the last one asks for updates in place and no other way. */
 const RESTARTS: readonly Pick<Release, "replaced">[] = [
   { replaced: "NotUpgradable, Restart" },
   { replaced: "NotUpgradable, Restart=2" },
@@ -95,7 +95,7 @@ export class Users {
     if (act?.() !== false) countFault(this.#options.counts, fault);
   }
 
-  /** What hung is gone now, and what was deleted is there again. */
+  /** Removes hanging pods, and restores deleted objects. */
   fix(): void {
     for (const pod of this.#stuck.splice(0)) this.removePod(pod);
     this.releases.createAll();
@@ -179,7 +179,7 @@ export class Users {
     else this.releases.apply(set, { tier: this.releases.of(set).tier === undefined ? tier : undefined });
   }
 
-  /** By another priority, or by the labels that it asks for. */
+  /** Changes a priority, or the labels that the order names. */
   #changeOrder(set: string): void {
     const { chance } = this.#options;
     const tier = chance.pick(["blue", "green", "red"]);

@@ -1,4 +1,4 @@
-/** Knows which values every container runs, and says when they are not those of its pod's release. */
+/** Knows the values of every running container, and reports values of another release than its pod's. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -47,7 +47,7 @@ export class ValuesWitness {
       this.#options.violated(`${containerID} starts with the values ${values} and ${image}`);
   }
 
-  /** What a status counts as updated and ready has run the values of the release once at least. */
+  /** A pod that a status counts as updated and ready must have run the values of the release at least once. */
   see({ resource, name, object, previous, userAgent }: Write): void {
     if (resource === "pods" && !previous) this.#bear(object as unknown as Pod);
     if (resource !== "sidecarsets" || name !== VALUES_SET || !userAgent.startsWith("pass")) return;
@@ -60,7 +60,7 @@ export class ValuesWitness {
       this.#options.violated(`${counted} pods count as ready with release ${version}, ${ever} have ever run it`);
   }
 
-  /** What it was injected with is what it runs first. */
+  /** A new pod first runs the values of its injection. */
   #bear(pod: Pod): void {
     this.#ran.add(`${pod.metadata?.uid} ${valuesIn(pod)[0]}`);
   }

@@ -24,7 +24,7 @@ export interface WatchJudgeOptions extends ReaderOptions {
  */
 const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable", "Metrics"]);
 
-/** What the store says of one SidecarSet at this moment. */
+/** Facts about one SidecarSet in the store at this moment. */
 interface Recount {
   readonly isSeen: boolean;
   /** nobody asks for updates */

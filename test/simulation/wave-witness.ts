@@ -52,7 +52,7 @@ const RESTARTED: ReadonlySet<string> = new Set(["deployments", "statefulsets", "
 /** Times are in whole seconds, both ends of a soak. */
 const ROUNDING_MS = 1_000;
 
-/** What the SidecarSet asked for, from one write of its users to the next. */
+/** A SidecarSet's spec, from one write of its users to the next. */
 interface Wish {
   readonly text: string | undefined;
   readonly waves: readonly WavePlan[];
@@ -87,7 +87,7 @@ export class WaveWitness {
   readonly #pods = new Map<string, Pod>();
   /** uid → since when, in writes, it has been neither through nor let be */
   #leftSince: ReadonlyMap<string, number> = new Map();
-  /** those that may be obeyed, the newest last */
+  /** every spec that may be obeyed, the newest last */
   #wishes: readonly Wish[] = [];
   /** those whose patches may still land, the newest last */
   #releases: readonly Release[] = [];
@@ -163,7 +163,7 @@ export class WaveWitness {
     if (is !== was && hash !== undefined && pod) this.#judgeUpgrade(userAgent, pod, hash);
   }
 
-  /** Those of before are done and have soaked, and none of them is paused by every wish that may be obeyed. */
+  /** Earlier waves are done and have soaked, and a spec that may be obeyed pauses none of them. */
   #judgeUpgrade(pass: string, pod: Pod, hash = hashOfPod(pod, this.#options.set)): void {
     const releases = this.#releases.filter((one) => one.hash === hash);
     const problems = releases.flatMap((release) =>
@@ -211,7 +211,7 @@ export class WaveWitness {
     }
   }
 
-  /** What the status says of one wave, and said before. */
+  /** The row of one wave in the status, now and before. */
   #judgeRow(pass: string, { all, wave, was = {}, is = {}, status }: Told): void {
     if (was.passedAt !== undefined) {
       if (is.passedAt === undefined) this.#report(pass, `passes the wave ${wave.name} back`);
@@ -226,7 +226,7 @@ export class WaveWitness {
     if (late) this.#report(pass, `passes the wave ${wave.name}, where ${late.metadata?.name} has not soaked`);
   }
 
-  /** Where it is said to be complete, no pod of it has been left all the time since the pass began. */
+  /** A complete wave has no pod that was left all the time since the pass began. */
   #judgeComplete(pass: string, waves: readonly WavePlan[], wave: WavePlan): void {
     const began = this.#options.beganOf(pass);
     const left = [...this.#pods.values()].find((pod) => {
@@ -282,7 +282,7 @@ export class WaveWitness {
     });
   }
 
-  /** What each pod is now. */
+  /** Records the present state of each pod. */
   #look(): void {
     const { clock, nowMs } = this.#options;
     const left = [...this.#pods].filter(([, pod]) => this.#isLeft(pod)).map(([uid]) => uid);
@@ -302,7 +302,7 @@ export class WaveWitness {
     return reaches(runningAgain(sidecarSet), pod, namespaces.now);
   }
 
-  /** Of the wave, and of none before it, by the labels of its namespace all the time since then. */
+  /** True if the namespace's labels put the pod into this wave, and into none before it, all the time since then. */
   #isAlwaysOf(waves: readonly WavePlan[], wave: WavePlan, pod: Pod, since: number): boolean {
     const { namespaces } = this.#options;
     const earlier = waves.slice(0, waves.indexOf(wave));
@@ -311,7 +311,7 @@ export class WaveWitness {
     return isIn(pod, wave.namespaceSelector) && !earlier.some((one) => wasIn(pod, one.namespaceSelector));
   }
 
-  /** By the labels that its namespace had at some time since then. */
+  /** The lowest wave by the labels that the namespace had at some time since then. */
   #leastRank(waves: readonly WavePlan[], pod: Pod, since: number): number {
     const wasIn = this.#options.namespaces.since(since);
     const rank = waves.findIndex(({ namespaceSelector }) => wasIn(pod, namespaceSelector));
@@ -323,7 +323,7 @@ export class WaveWitness {
   }
 }
 
-/** What others do to it shows in its readiness alone. */
+/** Judges by readiness, the only place where others' changes show. */
 function isUp(pod: Pod, set: string): boolean {
   const own = pod.spec.containers.filter((container) => isSidecarOf(set, container));
   return isWorking({ ...pod, spec: { ...pod.spec, containers: own } }) && !isHalfUpgraded(pod, set);

@@ -1,4 +1,4 @@
-/** What makes worlds of a kind: many pods, shares of them, several namespaces, an order of upgrades. */
+/** Widens worlds of a kind: many pods, shares of them, several namespaces, an order of upgrades. */
 import type { LabelSelector } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { GATE } from "./approver.ts";
@@ -17,7 +17,7 @@ import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { WavePlan } from "./wave-witness.ts";
 import type { Strategy, WorkloadKind, WorkloadPlan } from "./workload-objects.ts";
 
-/** What differs from the scenario of the same seed that is of no kind. */
+/** Changes to the plain scenario of the same seed. */
 type Widening = (chance: Chance, base: Scenario) => Partial<Scenario>;
 
 const STREAM = 30;
@@ -278,7 +278,7 @@ function policies(chance: Chance): Partial<Scenario> {
 }
 
 const REFUSING = [403, 404, 422, 422, 500] as const;
-/** Of a pod and of its status. */
+/** Answers to writes of a pod and of its status. */
 const REFUSING_ALL = [403, 422] as const;
 
 /** A tenant whose pods refuse writes, all of them or one, while passes write to everybody's; one at a time, mostly. */
@@ -320,7 +320,7 @@ function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<S
   }
 }
 
-/** What the tenant does, by seed modulo 50. In all other worlds it refuses writes. */
+/** The tenant's behaviour, by seed modulo 50. In all other worlds it refuses writes. */
 const OF_TENANTS: Readonly<Record<number, "refuses" | "webhook" | "size" | "forges" | "fills" | "budgets">> = {
   4: "forges",
   8: "forges",
@@ -337,7 +337,7 @@ function refusedBy(how: Pick<Extract<HindrancePlan, { kind: "policy" }>, "by" | 
   return { hindrances: standing, standing };
 }
 
-/** Every pod refuses writes, or those of one namespace do, or one pod. */
+/** Every pod refuses writes, or the pods of one namespace do, or one pod. */
 function refusals(chance: Chance, base: Scenario): Partial<Scenario> {
   const calls = refusedCalls(chance);
   const code = chance.pick(calls.length > 1 ? REFUSING_ALL : REFUSING);
@@ -454,7 +454,7 @@ function values(chance: Chance, base: Scenario): Partial<Scenario> {
 }
 
 const DRAINS = ["1s", "5s", "20s", "1m"] as const;
-/** What drains meet in half of their worlds. */
+/** Features beside drains in half of their worlds. */
 const BESIDE_DRAINS = ["approvals", "metrics", "disruptions", "waves", "nodes", "history", "values"] as const;
 
 /** Pods leave endpoints before their sidecars restart, in half of these worlds beside another feature. */
@@ -472,7 +472,7 @@ function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...alone, ...own, ...beside, release: { ...beside.release, drain } };
 }
 
-/** What pulls meet, in turn; undefined: nothing. */
+/** Features beside pulls, in turn; undefined: nothing. */
 const BESIDE_PULLS = [
   "waves",
   "metrics",
@@ -548,7 +548,7 @@ function history(chance: Chance, base: Scenario): Partial<Scenario> {
   return { release, strikes, pods: chance.between(2, 6), passes: [...base.passes, ...morePasses(chance, base)] };
 }
 
-/** What selects pods becomes wider and narrower while pods that miss their sidecars are evicted. */
+/** Selectors become wider and narrower while pods that miss their sidecars are evicted. */
 function selections(chance: Chance, base: Scenario): Partial<Scenario> {
   const evicting = evictions(chance, base);
   const wider = also({ ...base, strikes: evicting.strikes ?? [] }, chance, "selection changed", chance.between(1, 4));
@@ -569,7 +569,7 @@ const WORKLOADS: readonly (readonly Workload[])[] = [
   ["web", "ward"],
 ];
 
-/** Of 22 one that cannot be read, and some that are about Jobs too. */
+/** One of 22 texts cannot be read, and some name Jobs too. */
 function wordsOf(isMissedToo: boolean, nth: number): string {
   const words = ["NotUpgradable", ...(nth % 2 === 0 ? [] : ["Jobs"]), ...(isMissedToo ? ["Missed"] : [])];
   return [...words, ...(nth % 11 === 7 ? ["NotReady"] : [])].join(", ");
@@ -577,7 +577,7 @@ function wordsOf(isMissedToo: boolean, nth: number): string {
 
 /** Releases that only new pods can follow, beside others that pods get in place. */
 function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
-  // Pods that never work keep those that missed their sidecars waiting.
+  // Pods that never work keep pods that missed their sidecars waiting.
   const isMissedToo = base.tenantPods === undefined && chance.isLucky(0.3);
   const strikes = also(base, chance, "spec changed", chance.between(1, 4));
   const bare = isMissedToo ? chance.between(0, 2) : 0;
@@ -652,7 +652,7 @@ function anyWorkload(chance: Chance, index: number, namespaces: readonly string[
 
 const RESTARTERS = ["deployments", "deployments", "statefulsets", "daemonsets"] as const;
 
-/** Who may not read workloads, or may not restart them. */
+/** A user who may not read workloads, or may not restart them. */
 function inTheWayOfRestarts(chance: Chance): readonly HindrancePlan[] {
   const plan = (verb: string): HindrancePlan => ({
     kind: "policy",
@@ -706,7 +706,7 @@ function restarts(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Of workloads of which not all pods have their sidecars. */
+/** The start time of workloads where not all pods have their sidecars. */
 const FURNISHED_MS = 3_000;
 
 /** Pods that missed their sidecars get them by restarts of their workloads, and miss them again where the webhook is down. */
@@ -899,12 +899,12 @@ function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   }));
 }
 
-/** One of those that the worlds of namespaces have. */
+/** A selector from the worlds of namespaces. */
 export function anySelector(chance: Chance): LabelSelector {
   return chance.pick(SELECTORS);
 }
 
-/** Where it takes pods down, at times. */
+/** Ends a pass at times where it takes pods down. */
 function cutOff(chance: Chance): Pick<PassPlan, "blow"> {
   if (!chance.isLucky(0.4)) return {};
   const kind = chance.pick(["killLate", "killLate", "freezeBefore"] as const);

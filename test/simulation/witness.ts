@@ -90,8 +90,8 @@ export class Witness {
   }
 
   /**
-   * What is older than this it has seen when it writes. A pass goes on with the lists that the one before it in the same
-   * process had begun to read, and these show what was then.
+   * A pass has seen everything older than this when it writes. A pass continues lists that the process' earlier pass
+   * began to read, and they show the state of that time.
    */
   passStarts(name: string, isUnhindered: boolean, memory: PassMemory): void {
     if (isUnhindered) this.#unhindered.add(name);

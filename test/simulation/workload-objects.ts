@@ -14,7 +14,7 @@ export interface WorkloadPlan {
   readonly strategy: Strategy;
   /** pods of a StatefulSet wait for no other */
   readonly isParallel?: boolean;
-  /** as those of most tools are */
+  /** carries the annotations that most tools write */
   readonly isAnnotated: boolean;
   /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
   readonly isNamesake?: boolean;
@@ -96,7 +96,7 @@ export function mostTakenDown(workload: WorkloadObject, wanted: number): number 
   return most === 0 && countOf(maxSurge, wanted, Math.ceil) === 0 ? 1 : most;
 }
 
-/** Whether it wants its pods restarted at all: a sentence when it does not. */
+/** A sentence when the workload's strategy forbids restarts of its pods. */
 export function ownProblem(workload: WorkloadObject): string | undefined {
   const { type, rollingUpdate } = strategyOf(workload);
   if (workload.metadata?.deletionTimestamp) return "is being deleted";

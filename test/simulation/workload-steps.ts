@@ -1,4 +1,4 @@
-/** What the controllers of Deployments, StatefulSets and DaemonSets do next, as those of Kubernetes do it. */
+/** The next step of the controllers of Deployments, StatefulSets and DaemonSets, as in Kubernetes. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { isPodReady } from "./objects.ts";
 import { countOf, strategyOf, templateHashOf, type WorkloadObject } from "./workload-objects.ts";
@@ -115,7 +115,7 @@ function placesOf(pods: readonly Pod[], replicas: number): readonly (Pod | undef
   return Array.from({ length: replicas }, (_, place) => pods.find((one) => ordinalOf(one) === place));
 }
 
-/** Of the older template as far as a partition, or a rolling update that has not come there, keeps it. */
+/** The pod gets the older template where a partition keeps it, or a rolling update has not reached it. */
 function createdAt({ pods, hash, former, workload }: WorkloadScene, place: number) {
   const { type, rollingUpdate } = strategyOf(workload);
   const current = pods.filter((pod) => isAlive(pod) && templateHashOf("StatefulSet", pod) === former).length;

@@ -44,7 +44,7 @@ export class Workloads {
   readonly #templates = new Map<string, string[]>();
   /** uid of a Deployment → the template that its pods were of when it was paused */
   readonly #active = new Map<string, string>();
-  /** uids of controllers of pods → that of the workload */
+  /** uids of controllers of pods → uid of the workload */
   readonly #controllers = new Map<string, string>();
   readonly #goneForGood = new Set<WorkloadPlan>();
   readonly #woken = new Set<string>();
@@ -59,7 +59,7 @@ export class Workloads {
     this.#startMs = options.scheduler.nowMs;
   }
 
-  /** Whose pod it is; undefined: of none of these. */
+  /** The uid of the pod's workload; undefined: it has none of these. */
   uidOf({ metadata }: Pod): string | undefined {
     return this.#controllers.get(metadata?.ownerReferences?.find(({ controller }) => controller)?.uid ?? "");
   }
@@ -233,7 +233,7 @@ export class Workloads {
     return bare === "all" || (bare === "some" && chance.isLucky(0.5));
   }
 
-  /** Of this template. `uid`: of who owns it; absent: nobody does. */
+  /** The ReplicaSet of this template. `uid`: the owner's; absent: nobody owns it. */
   #replicaSet({ metadata }: WorkloadObject, hash: string, isOwned = true): OwnerReference {
     const { namespace = "", name: own = "", uid = "" } = metadata ?? {};
     const name = `${own}-${hash}`;
@@ -248,7 +248,7 @@ export class Workloads {
     return { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true, name, uid: id };
   }
 
-  /** Two pods of a ReplicaSet of nobody's. */
+  /** Two pods of a ReplicaSet without an owner. */
   #keepNamesake(workload: WorkloadObject): void {
     const owner = this.#replicaSet(workload, NAMESAKE, false);
     const { namespace = "", name = "" } = workload.metadata ?? {};
@@ -309,7 +309,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[kind], next as WorkloadObject);
   }
 
-  /** Its pods go with it, and another one of its name comes, or none. */
+  /** Deletes the workload with its pods; another one of its name comes, or none. */
   #recreate(workload: WorkloadObject): void {
     const { server, scheduler, users, chance } = this.#options;
     const { uid = "" } = workload.metadata ?? {};

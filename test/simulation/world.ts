@@ -49,7 +49,7 @@ import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
 
-/** Of clocks that nobody has set. */
+/** Differences of clocks that nobody has set. */
 const SKEWS_MS = [-86_400_000, -3_600_000, -40_000, -5_000, 5_000, 40_000, 3_600_000, 86_400_000] as const;
 const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH pods",
@@ -93,7 +93,7 @@ export interface WorldResult {
   readonly flips: number;
 }
 
-/** What is started. */
+/** A pass to start. */
 interface Start {
   readonly plan: Omit<PassPlan, "startMs">;
   /** absent: it remembers nothing */
@@ -102,14 +102,14 @@ interface Start {
   readonly skewMs?: number;
 }
 
-/** What it is started with. */
+/** The surroundings in which a pass starts. */
 export interface WorkSite {
   readonly cluster: Cluster;
   readonly options: PassOptions;
   readonly process: Process;
 }
 
-/** What a run does otherwise than its scenario says. */
+/** A run's differences from its scenario. */
 export interface Intervention {
   readonly blowAt?: (sending: Sending) => Blow | undefined;
   readonly gate?: NetworkSite["gate"];

@@ -1,6 +1,6 @@
 /**
- * Seeds beyond those of CI, in chunks: after each the figures stand in test/soak/soak.json, and a later run goes on from
- * there, at whatever commit; which seeds were looked at when and at which commit stands in `chunks`.
+ * Seeds beyond CI's, in chunks. After each chunk the figures stand in test/soak/soak.json, and a later run goes on from
+ * there, at any commit. `chunks` says when and at which commit seeds were run.
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism, constants, setPriority } from "node:os";

@@ -1,4 +1,4 @@
-/** What a test tries against us: it says how much of it there was, for the table of `npm run attack`. */
+/** Counts a test's attacks, for the table of `npm run attack`. */
 import { TestRunner } from "vitest";
 
 declare module "vitest" {
@@ -13,7 +13,10 @@ interface Attacks {
   readonly held: number;
 }
 
-/** Adds to what this test tried; `through` are those that did not hold. To be said before they are expected to be none. */
+/**
+ * Adds to the test's count of attacks; `through` counts the ones that got through. Call it before the test expects
+ * none.
+ */
 export function addAttacks(tried: number, through = 0): void {
   const meta = TestRunner.getCurrentTest()?.meta;
   if (meta === undefined) throw new Error("attacks counted outside of a test");
@@ -21,5 +24,5 @@ export function addAttacks(tried: number, through = 0): void {
   meta.attacks = { tried: before.tried + tried, held: before.held + tried - through };
 }
 
-/** What is made up is made up so many times as often by `npm run attack -- --times N`, each time otherwise. */
+/** `npm run attack -- --times N` makes up N times as many attacks, all different. */
 export const ATTACK_TIMES = Number(process.env["ATTACK_TIMES"] ?? 1);

@@ -1,4 +1,4 @@
-/** What is left of a pod's JSON once Go has read it and printed it, as far as injection can change it. */
+/** A pod's JSON after Go has read and printed it, in the parts that injection can change. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONTAINER_FIELDS } from "../../shared/go/types/container.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";

@@ -36,7 +36,7 @@ export interface HoldScene {
 
 export type Judged = ReturnType<typeof judged>;
 
-/** What readers and passes make of one cluster. `sidecarSets`: all of it; absent: this one alone. */
+/** The judgements of readers and passes about one cluster. `sidecarSets`: all of it; absent: this one alone. */
 export function judged(
   { observation, context }: HoldScene,
   sidecarSets: readonly SidecarSet[] = [observation.sidecarSet],
@@ -136,7 +136,7 @@ function contains(what: string, text: string, part: string): string | undefined 
 
 /** Pods that were allowed before may still be coming back. */
 const OF_OUTSIDE: ReadonlySet<Hold> = new Set(["gateDown", "metrics"]);
-/** Which old pods `explain` names the hold for; the compiler asks for a new hold's. */
+/** The old pods for which `explain` names the hold; the compiler asks for a new hold's row. */
 const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   paused: "every pod",
   NotUpdate: "every pod",

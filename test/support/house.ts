@@ -25,7 +25,7 @@ const files = execFileSync("git", ["ls-files", "functions", "shared", "infra"], 
   .filter((file) => file.endsWith(".ts") && !file.startsWith("infra/local/test/"));
 const imports = new Map(files.map((file) => [file, importsOf(file)]));
 
-/** Of files of ours, types included. */
+/** The repository's files that it imports, types included. */
 function importsOf(file: string): readonly string[] {
   const targets = [...readFileSync(file, "utf8").matchAll(/(?:from|import) "(\.[^"]+)";/g)];
   return targets.map(([, path = ""]) => normalize(join(dirname(file), path)));
@@ -62,7 +62,7 @@ function longestPath(): number {
 
 const linesOf = (file: string) => readFileSync(file, "utf8").split("\n").length - 1;
 
-/** Of files for which that holds. */
+/** Lines of the files for which that holds. */
 function lines(isIt: (file: string) => boolean): number {
   return files.filter(isIt).reduce((sum, file) => sum + linesOf(file), 0);
 }
@@ -81,7 +81,7 @@ function architectureLines(): number {
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** Of pods, the only one. */
+/** The only builder of pods. */
 const BUILDER = "test/support/objects.ts";
 
 /** The book of holds names each cause once; other places are to take it from there. */
@@ -118,7 +118,7 @@ function writtenPods(): number {
   return others.reduce((sum, file) => sum + podLiterals(file, readFileSync(file, "utf8")), 0);
 }
 
-/** What every package has is not counted. */
+/** Names that every package has are not counted. */
 const OF_A_PACKAGE = ["README.md", "package.json", "test", "node_modules"];
 const siblings = (layer: string) => readdirSync(layer).filter((name) => !OF_A_PACKAGE.includes(name)).length;
 const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {

@@ -1,4 +1,4 @@
-/** Which lines of a log CloudWatch would count, by the part of its filter syntax that our filters use. */
+/** Lines of a log that CloudWatch would count, by the filter syntax that the product's filters use. */
 
 interface Filter {
   readonly Properties: {

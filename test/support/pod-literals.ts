@@ -1,4 +1,4 @@
-/** Where tests write a pod out, instead of having `objects.ts` make it: for `npm run check:house`, which counts them. */
+/** Finds pods that tests write out instead of calling `objects.ts`; `npm run check:house` counts them. */
 import ts from "typescript";
 
 const PODS: ReadonlySet<string | undefined> = new Set(["Pod", "Promise<Pod>"]);
@@ -14,7 +14,7 @@ export function podLiterals(file: string, text: string): number {
   return count;
 }
 
-/** One that spreads another pod is a change of that. */
+/** A literal that spreads another pod is a change of that pod. */
 function isPod(literal: ts.ObjectLiteralExpression): boolean {
   if (literal.properties.some(ts.isSpreadAssignment)) return false;
   const names = new Set(literal.properties.map((property) => property.name?.getText()));

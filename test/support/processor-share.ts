@@ -1,6 +1,6 @@
 /**
- * Gives a program a share of one processor, as Lambda gives a function by its memory: a control group of Linux, whose
- * quota is counted anew every 20 ms. Needs root, or a writable control group.
+ * Gives a program a share of one processor, as Lambda gives a function by its memory: a control group of Linux, with a
+ * new quota every 20 ms. Needs root, or a writable control group.
  */
 import { access, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export interface ProcessorShare {
   readonly remove: () => Promise<void>;
 }
 
-/** Of one processor, for a function of so many MB. */
+/** The share of one processor, for a function of so many MB. */
 export function shareOf(megabytes: number): number {
   return megabytes / MB_OF_A_PROCESSOR;
 }

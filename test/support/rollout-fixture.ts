@@ -12,7 +12,7 @@ import { NOTHING_RESERVED, type Reserved } from "../../shared/core/rollout/selec
 import { injectedBy, listedPod } from "./objects.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
-/** Of an observation: no pass is writing, and nothing of nodes matters. */
+/** Parts of an observation: no pass is writing, and nothing of nodes matters. */
 export const UNTOUCHED = {
   taken: [],
   checks: [],
@@ -23,7 +23,7 @@ export const UNTOUCHED = {
   disruptionBudgets: [],
 } as const;
 
-/** Of pods that hold a reservation, for whichever release. */
+/** Reservations of these pods, for any release. */
 export function reservedFor(uids: Iterable<string>): Reserved {
   return { ...NOTHING_RESERVED, uids: new Set(uids), areForThis: false };
 }

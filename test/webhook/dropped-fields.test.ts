@@ -141,7 +141,7 @@ describe("kubectl", () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Its code, and what it says. */
+  /** The code, and the warnings. */
   function create(query: string, body: object) {
     const { local } = cluster;
     const url = `${local.url}/apis/apps.kruise.io/v1beta1/sidecarsets${query}`;

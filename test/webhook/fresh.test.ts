@@ -348,7 +348,7 @@ describe("an API server in trouble:", () => {
     const get = reader();
     const { waits, failed } = await podsOf(get, { everyMs: 500, forMs: 20_000 });
     expect(failed).toBe(40);
-    // Those of the first four seconds, whose end nobody knows yet, and then one in each five seconds.
+    // The first four seconds have waits, whose end nobody knows yet, and then one in each five seconds.
     expect(waits.filter((ms) => ms > 0).length).toBeLessThanOrEqual(8 + 4);
     expect(Math.max(...waits)).toBe(4_000);
     expect(answeringOf(on.breaker)).toBe("never");

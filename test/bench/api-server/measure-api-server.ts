@@ -1,4 +1,4 @@
-/** What a pod's creation takes through a real API server: the ways of its stage in turn. */
+/** The time of a pod's creation through a real API server, in each way of its stage in turn. */
 import { sendRaw } from "../../contract/raw.ts";
 import { median } from "../measure.ts";
 import type { Load, LoadPlan } from "../webhook/load-process.ts";
@@ -32,7 +32,7 @@ interface ApiServerRow {
   readonly ofNoOp: number;
   /** p50 of that of the webhook with the constant patch in the same round; median */
   readonly ofConstant: number;
-  /** p50 of that of ours with a list that is kept for a second, in the same round; median */
+  /** p50 of the webhook with a list that is kept for a second, in the same round; median */
   readonly ofKept: number;
 }
 

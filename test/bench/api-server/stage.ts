@@ -1,6 +1,6 @@
 /**
- * A real API server, and five namespaces in it: without a webhook, with one that does nothing, with ours, with one that
- * gives every pod the patch that ours gave the first one, with a compiled policy.
+ * A real API server with five namespaces: without a webhook, with an empty one, with the product's, with a webhook that
+ * gives every pod the first pod's patch, with a compiled policy.
  */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -114,7 +114,7 @@ function beginAll(begin: () => BenchProcess): Webhooks<BenchProcess> {
   };
 }
 
-/** Their addresses. */
+/** The addresses of the started webhooks. */
 async function startWebhooks(
   servers: Webhooks<BenchProcess>,
   plans: Webhooks<ServerPlan>,
@@ -137,8 +137,8 @@ async function startWebhooks(
 }
 
 /**
- * Until everything is compiled: API servers ask a webhook all day. With a review of the pod that is going to be created,
- * since what V8 compiles for pods of one shape it has to compile again for others.
+ * Calls until everything is compiled, because API servers ask a webhook all day. The review has the pod that will be
+ * created: V8 compiles again for pods of another shape.
  */
 async function warmUp(load: BenchProcess, { url, ...plan }: Pick<LoadPlan, "authority" | "body"> & { url: string }) {
   const { port, pathname: path } = new URL(url);
@@ -230,7 +230,7 @@ function registration(way: Way, url: string, authority: string): KubernetesObjec
   } as KubernetesObject;
 }
 
-/** What makes ours go by announcements: the ConfigMap, and the registration that has every write announced. */
+/** Objects that switch the webhook to announcements: the ConfigMap, and the registration that announces every write. */
 function announced(url: string, authority: string): readonly KubernetesObject[] {
   const address = { url: new URL(url).origin, pathSecret: SECRET, caBundle: Buffer.from(authority).toString("base64") };
   const [, validation] = webhookConfigurations(address);
@@ -256,7 +256,7 @@ export function podsPath(way: Way): string {
   return `/api/v1/namespaces/${namespaceOf(way)}/pods`;
 }
 
-/** Whether a pod gets a sidecar in this way. */
+/** True if a pod gets a sidecar in this way. */
 export function isInjecting(way: Way): boolean {
   return way !== "no webhook" && way !== "no-op webhook";
 }

@@ -1,4 +1,4 @@
-/** What several clusters cost a function: its cold start and memory by how many there are, one that does not answer, and dollars. */
+/** The cost of several clusters in one function: cold start and memory by their number, a silent one, and dollars. */
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -19,7 +19,7 @@ import { ALARM_METRIC_MONTH } from "../prices.ts";
 export interface ClustersFigures {
   readonly processes: number;
   readonly rows: readonly ClustersRow[];
-  /** milliseconds of later requests in one process: the first of a second cluster, and those of a cluster that was asked for before */
+  /** milliseconds of later requests in one process: the first of a second cluster, and later ones of a known cluster */
   readonly further: { readonly first: number; readonly later: number };
   /** milliseconds that requests of a cluster that does not answer hold the process, one after the other, and of one of another behind them */
   readonly silent: { readonly held: readonly number[]; readonly other: number };

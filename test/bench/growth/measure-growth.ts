@@ -25,7 +25,7 @@ type Objects = Readonly<Record<string, readonly KubernetesObject[]>>;
 const KRUISE_NAMESPACE = "kruise-system";
 const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 
-/** Of version 1, created long before its pods. */
+/** A SidecarSet of version 1, created long before its pods. */
 function setOf(name: string, spec: Partial<SidecarSet["spec"]> = {}): SidecarSet {
   const set = sidecarSet(name, 1, { maxUnavailable: "10%" });
   const metadata = { ...set.metadata, uid: `uid-of-${name}`, generation: 1, creationTimestamp: "2026-01-01T00:00:00Z" };

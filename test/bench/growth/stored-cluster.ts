@@ -32,7 +32,7 @@ export function storedCluster(objects: Readonly<Record<string, readonly Kubernet
     return stored;
   };
   for (const [plural, all] of Object.entries(objects)) for (const object of all) store({ plural }, object);
-  /** a selector of one label → those that have it, as an index of an API server's would have them */
+  /** a selector of one label → the objects with it, like an API server's index */
   const indexes = new Map<string, Map<string, readonly KubernetesObject[]>>();
   const selected = (resource: Resource, { namespace, labelSelector, fieldSelector }: ListOptions) => {
     // Pods that are pending, or end: there are none.

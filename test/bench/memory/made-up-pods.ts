@@ -1,4 +1,4 @@
-/** As many pods as are asked for, made up when they are asked for; kept are only those that were written to. */
+/** Any number of pods, made up when they are read; only written pods are kept. */
 import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

@@ -93,7 +93,7 @@ function send(response: ServerResponse, code: number, value: object): void {
   response.writeHead(code, isLong ? { ...headers, "content-encoding": "gzip" } : headers).end(sent);
 }
 
-/** Whoever finds no seat is to come again in a second. */
+/** A caller without a free seat gets 429, and comes again in a second. */
 async function withSeat(response: ServerResponse, work: () => Promise<void>): Promise<void> {
   if (level === undefined) return await work();
   if (underWay >= level.seats) {

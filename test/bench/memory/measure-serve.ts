@@ -1,4 +1,4 @@
-/** What memory `serve` takes at rest, as the image starts it, after a rollout; its API server is another process. */
+/** The memory of `serve` at rest after a rollout, started as in the image; its API server is another process. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ export interface ServeFigures {
 
 const ROLLOUT_SECONDS = 180;
 
-/** Of Linux; elsewhere an Error. @throws Error when not all pods are updated in three minutes */
+/** For Linux alone; elsewhere it throws. @throws Error when not all pods are updated in three minutes */
 export async function measureServe({ pods, restSeconds }: ServeOptions): Promise<ServeFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-serve-"));
   const api = startProcess(new URL("many-pods-process.ts", import.meta.url));

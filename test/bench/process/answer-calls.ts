@@ -1,6 +1,6 @@
 /** The child's side of a benchmark process: functions that its parent calls by name. */
 
-/** What parent and child send each other; `id` keeps calls apart. */
+/** Messages between parent and child; `id` keeps calls apart. */
 export interface CallMessage {
   readonly id: number;
   readonly name: string;

@@ -120,7 +120,7 @@ async function serve({ invoke }: FunctionProcess, name: string): Promise<number>
   return performance.now() - began;
 }
 
-/** Of 50,000 SidecarSets, as `npm run bench -- first-decision` has measured it. */
+/** Seconds to list 50,000 SidecarSets, as `npm run bench -- first-decision` has measured it. */
 async function bareListSeconds(): Promise<number> {
   const { firstDecision } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     readonly firstDecision: { readonly sidecarSets: number; readonly bareSeconds: number };

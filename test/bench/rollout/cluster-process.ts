@@ -1,4 +1,4 @@
-/** A cluster with one SidecarSet and as many ready pods as are asked for, which tells what was asked of it. */
+/** A cluster with one SidecarSet and any number of ready pods; it reports the calls that it got. */
 
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -14,7 +14,7 @@ import { answerCalls } from "../process/answer-calls.ts";
 import { type Calls, type ClusterAddress, embeddedGround, type Ground, type TightLevel } from "./ground.ts";
 import { realGround } from "./real-ground.ts";
 
-/** What was done to the cluster by one user agent. */
+/** The calls of one user agent. */
 export interface Asked {
   readonly calls: Calls;
   /** of the SidecarSet's status */
@@ -79,7 +79,7 @@ function podOf(index: number, set: SidecarSet): Pod {
   } as unknown as Pod;
 }
 
-/** What `see` says of each pod that is there. */
+/** Counts the pods for which `see` is true. */
 async function look(see: (pod: Pod) => boolean): Promise<number> {
   const { items } = await listAll<Pod, boolean>(ground.client, PODS, { namespace: "shop" }, see);
   return items.filter(Boolean).length;

@@ -1,4 +1,4 @@
-/** What a rollout runs on: the embedded cluster, or a real control plane. */
+/** The cluster of a rollout: the embedded one, or a real control plane. */
 import { startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
@@ -21,9 +21,9 @@ export interface Ground {
   readonly client: Cluster;
   /** where the pods run; none: they are scheduled */
   readonly nodes: readonly string[];
-  /** What a container of its pods says. */
+  /** The container as the cluster's pods have it. */
   containerOf(container: Container): Container;
-  /** What was asked by one user agent, as the API server itself says. */
+  /** The calls of one user agent, as the API server itself counts them. */
   callsOf(userAgent: string): Promise<Calls>;
   /** Gives passes and bare loops a priority level of their own; resolves to its seats. */
   tighten(level: TightLevel): Promise<number>;

@@ -23,7 +23,7 @@ export interface PriorityLevelFigures {
   readonly rounds: number;
   readonly seats: number;
   readonly rows: readonly LevelRow[];
-  /** seconds of ours against the quickest bare loop's, in the same round; medians */
+  /** the product's seconds against the quickest bare loop's, in the same round; medians */
   readonly ofIdeal: readonly { readonly response: TightLevel["response"]; readonly ratio: number }[];
 }
 

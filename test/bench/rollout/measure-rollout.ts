@@ -5,7 +5,7 @@ import { onStage, type RolloutRow, type Stage, type Where } from "./stage.ts";
 export interface RolloutOptions {
   /** numbers of pods */
   readonly sizes: readonly number[];
-  /** of ours and the bare loop in turn, at each size */
+  /** rounds at each size, with the product and the bare loop in turn */
   readonly rounds: number;
   readonly where: Where;
   /** Called after each size with what there is so far: the largest take as long as all others, and may be cut short. */

@@ -100,7 +100,7 @@ async function textFrom(path: string, position: number): Promise<Buffer> {
   }
 }
 
-/** Of two levels the one that came later counts. */
+/** The later of two levels counts. */
 let precedence = 1_000;
 
 function levelSpecs(name: string, { response }: TightLevel): Readonly<Record<string, object>> {

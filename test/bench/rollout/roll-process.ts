@@ -63,7 +63,7 @@ async function bareLoop(cluster: Cluster, { image, atOnce }: RollPlan): Promise<
   });
 }
 
-/** Whoever is refused waits as long as the API server asks. */
+/** Retries a refused call after the wait that the API server asks for. */
 async function untilHeard(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

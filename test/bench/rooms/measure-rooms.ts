@@ -1,6 +1,6 @@
 /**
- * What each room that is clever for speed buys, with a Lambda function's share of a processor: the same with it and
- * without, in turn.
+ * The gain of each optimized part, with a Lambda function's share of a processor: the same with it and without, in
+ * turn.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -5,7 +5,7 @@ import { reviewBody, sidecarSets } from "../fixture.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 import { type Reviews, type ReviewsPlan, wholeBody } from "./whole-body.ts";
 
-/** Of computing: how long the process waits for its share says nothing here. */
+/** Microseconds of computing: waits for a share of the processor say nothing here. */
 function microseconds(run: () => unknown, calls: number): number {
   const before = process.cpuUsage();
   for (let call = 0; call < calls; call++) if (run() === undefined) throw new Error("no answer");

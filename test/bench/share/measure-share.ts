@@ -1,4 +1,6 @@
-/** What functions do with the share of a processor that Lambda gives them by their memory: cold starts, a first decision, ticks. */
+/**
+ * Functions with the share of a processor that Lambda gives them by their memory: cold starts, a first decision, ticks.
+ */
 import { shareOf } from "../../support/processor-share.ts";
 import { measureColdMutatePod, type Spread } from "../cold-start.ts";
 import { type FirstDecisionFigures, measureFirstDecision } from "../first-decision/measure-first-decision.ts";

@@ -14,7 +14,7 @@ export interface LoadPlan {
   readonly milliseconds: number;
   /** of each caller, after an answer; absent: none */
   readonly pauseMs?: number;
-  /** beside those of the body */
+  /** headers beside the body's */
   readonly headers?: Readonly<Record<string, string>>;
   /** of a good answer; absent: 200 */
   readonly code?: number;

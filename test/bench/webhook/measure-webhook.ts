@@ -39,8 +39,8 @@ export interface WebhookRow {
   /** of the JSON patch */
   readonly patchBytes: number;
   /**
-   * Against the one of ours that keeps a list for a second, with as many SidecarSets, in the same round: medians; ms is
-   * what p50 is above its p50, in empty GETs of the same round
+   * Against the product's webhook that keeps a list for a second, with as many SidecarSets, in the same round: medians.
+   * ms is the difference of p50, in empty GETs of the same round
    */
   readonly ofKept?: { readonly requestsPerSecond: number; readonly emptyGets: number };
   /** against the minimal injector in the same round; medians */
@@ -110,7 +110,7 @@ async function floor(stage: Stage, name: "no-op" | "minimal"): Promise<Subject> 
   return { name, process, port, path: "/mutate-pod?timeout=10s" };
 }
 
-/** Ours in each way that it can read SidecarSets; and an empty GET to the API server that they read from. */
+/** The product in each way of reading SidecarSets, and an empty GET to the API server that they read from. */
 async function ours(stage: Stage, sidecarSets: number, isKeptToo: boolean): Promise<readonly Subject[]> {
   const apiProcess = begin(stage, "../process/made-up-api.ts");
   const api = await apiProcess.call<MadeUpApi>("start", { sidecarSets, pods: 0 });
@@ -254,7 +254,7 @@ async function measureRows(stage: Stage, subjects: readonly Subject[], options: 
   return rows;
 }
 
-/** Of the pod webhook of `serve`, with 16 callers; medians of the rounds. */
+/** Figures of the pod webhook of `serve` with 16 callers; medians of the rounds. */
 export interface PassesFigures {
   readonly pods: number;
   readonly rows: readonly (Pick<WebhookRow, "p50" | "p99" | "requestsPerSecond"> & { readonly passes: PassesRow })[];
@@ -301,7 +301,7 @@ async function samplePasses(stage: Stage, kubeconfig: string, passes: PassesRow)
 
 /** An API server that creates pods takes about as long for one: some 150 reviews a second. */
 const PAUSE_MS = 100;
-/** Of some passes. */
+/** The time for some passes. */
 const PASSES_MS = 8_000;
 
 function passesFigures(pods: number, samples: Readonly<Record<PassesRow, readonly Sample[]>>): PassesFigures {

@@ -24,7 +24,7 @@ export interface ServerPlan {
    * for a second, whatever is written meanwhile
    */
   readonly reads?: Reads;
-  /** Where ours makes passes, one a second: in the thread of its webhooks, or in their own; absent: there are none. */
+  /** The thread of passes, one a second: the webhooks' thread, or another one; absent: there are no passes. */
   readonly passes?: "beside" | "behind";
   /** paths of PEM files */
   readonly certificate: string;
@@ -79,7 +79,7 @@ interface Patch {
   readonly patch?: string;
 }
 
-/** What ours answers to this review. */
+/** The product's answer to this review. */
 function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan["original"]>): Promise<Patch> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };

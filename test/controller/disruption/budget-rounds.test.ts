@@ -7,7 +7,7 @@ import { type Refuse, refusal } from "../bare-cluster.ts";
 import { bareRollout } from "../bare-rollout.ts";
 import { NAMESPACE } from "../fixture.ts";
 
-/** Two pods are to be upgraded, and one of them may go down by a budget that selects them by this label, if there is one. */
+/** Two pods are to be upgraded. A budget for this label, if there is one, lets one of them go down. */
 async function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   const context: Context = { ...on.context, settings: { ...on.context.settings, RespectDisruptionBudgets: true } };

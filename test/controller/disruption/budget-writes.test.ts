@@ -35,7 +35,7 @@ function upgradeOf(name: string, budget: DisruptionBudget): Action {
   return { ...patch, isFirstAnnotation: false, usesBudget: true, disruption: { at: AT, budgets: [idOf(budget)] } };
 }
 
-/** Where the API server answers a write so. */
+/** Runs with an API server that answers writes so. */
 function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
   const budget = disruptionBudgetOf(kind, storedBudget(1)) as DisruptionBudget;
   const bodies: unknown[] = [];

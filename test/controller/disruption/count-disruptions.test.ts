@@ -45,7 +45,7 @@ const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const readBudget = (name: string) => cluster.get<Budget>(DISRUPTION_BUDGETS, keyOf(name));
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 
-/** What this one read of budgets stays good, since no time goes by. */
+/** A context whose one read of budgets stays good, since no time passes. */
 const contextOf = (through: Cluster): Context => ({
   cluster: { ...through },
   clock: { ...systemClock, now: () => 0 },

@@ -1,4 +1,4 @@
-/** What Kubernetes' disruption controller makes of budgets, on the embedded cluster, which has none. */
+/** Kubernetes' disruption controller for the embedded cluster, which has none. */
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { Clock } from "../../../shared/controller/loop/clock.ts";
 import { selectorMatches } from "../../../shared/go/label-selector.ts";

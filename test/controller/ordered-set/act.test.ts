@@ -70,7 +70,7 @@ const claimNamed = (name: string) => {
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: keyOf(name), spec };
 };
 
-/** One that there is: pods without any are collected. */
+/** An existing owner: pods without any are collected. */
 let other: OwnerReference;
 beforeAll(async () => {
   const { metadata } = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("other") });

@@ -70,13 +70,13 @@ export async function patchSpec(cluster: Cluster, name: string, spec: object): P
 
 export const readSet = (cluster: Cluster, name: string) => cluster.get<StatefulSet>(STATEFUL_SETS, keyOf(name));
 
-/** By rising ordinal. */
+/** Pods by rising ordinal. */
 export async function readPods(cluster: Cluster, name: string): Promise<readonly Pod[]> {
   const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: `app=${name}` });
   return items.toSorted((a, b) => ordinal(a) - ordinal(b));
 }
 
-/** Where there are no kubelets: containers run what is asked for, and pods are ready whose gates are open. */
+/** A kubelet's work: containers run their images, and pods with open gates are ready. */
 export async function haveThemRun(cluster: Cluster, name: string): Promise<readonly Pod[]> {
   for (const pod of await readPods(cluster, name)) {
     const { conditions = [] } = pod.status ?? {};

@@ -27,7 +27,7 @@ async function createWaiting(name: string, replicas = 1): Promise<void> {
   await createSet(cluster, name, { replicas, podManagementPolicy: "Parallel", template: { ...rest, spec: waiting } });
 }
 
-/** What a pass over the set asks for, and when. */
+/** A pass over the set, with the times of its calls. */
 function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>) => KubeError | undefined) {
   const { clock, plan, slept, beginAt } = steppedClock();
   const stream = scriptedWatch<Pod>();

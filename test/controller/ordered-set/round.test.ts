@@ -53,7 +53,7 @@ function stage(refuse?: Refuse) {
     if (!snapshot) throw new Error("there is no set");
     return snapshot;
   };
-  /** What it did, and which calls it took beside those of the look. */
+  /** The round's result, and its calls beside the look's. */
   const round = async (seen?: SetSnapshot) => {
     const snapshot = seen ?? (await look());
     const before = bare.calls.length;

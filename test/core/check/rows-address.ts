@@ -5,7 +5,7 @@ import { IN_ORDER, type Row, seen, valueIn, withCertificate, withProbe, withWebh
 
 const POD = "mpod.kb.io";
 
-/** What OpenKruise's manager registers. */
+/** The registration of OpenKruise's manager. */
 const THEIRS: WebhookConfiguration = {
   metadata: { name: "kruise-mutating-webhook-configuration", annotations: { template: "[]" } },
   webhooks: [

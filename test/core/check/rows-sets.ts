@@ -32,12 +32,12 @@ const annotated = (annotations: Readonly<Record<string, string>>): SidecarSet =>
   ...SET,
   metadata: { ...SET.metadata, annotations: { ...SET.metadata?.annotations, ...annotations } },
 });
-/** Its gate was asked by the last pass. */
+/** A SidecarSet whose gate the last pass asked. */
 function refused(message: string): SidecarSet {
   return blockedBy("GateDown", message, { "sidecarset.kruise.io/gate": "https://gate.example/batch" });
 }
 
-/** Its last pass was kept from going on. */
+/** A SidecarSet whose last pass could not go on. */
 function blockedBy(reason: string, message: string, annotations: Readonly<Record<string, string>>): SidecarSet {
   const at = { lastTransitionTime: "2025-05-31T00:00:00Z" };
   const conditions = [{ type: "Blocked", status: "True", reason, message, ...at }];

@@ -11,7 +11,7 @@ import {
   type Work,
 } from "../../../shared/core/rollout/queue/work.ts";
 
-/** What SQS takes as an id of a group or of a message. */
+/** The ids that SQS accepts for a group or a message. */
 const SQS_ID = /^[A-Za-z0-9!"#$%&'()*+,./:;<=>?@[\\\]^_`{|}~-]{1,128}$/;
 const MINUTE = 29_000_000;
 const at = (minute: number) => minute * 60_000;

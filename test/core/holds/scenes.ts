@@ -121,7 +121,7 @@ const leavingAlone = (updateStrategy: UpdateStrategy = {}): SidecarSet => {
     spec: { ...set.spec, patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] },
   };
 };
-/** Its annotation is no JSON, and cannot be merged. */
+/** A pod whose annotation is no JSON, and cannot be merged. */
 const unmergeable = (facts: PodFacts = {}) => old({ annotations: { note: "{}" }, ...facts });
 /** Unchanged since it was created. */
 const replacing = (words: string): SidecarSet => {
@@ -141,7 +141,7 @@ const restarting = (uid?: string) =>
     },
   });
 
-/** The new image runs, and cpu and memory are still those of the release before. */
+/** The new image runs; cpu and memory are still the old release's. */
 function shrinking(): HoldScene {
   const withoutImage = "with-other-resources";
   const resources = (cpu: string) => ({ requests: { cpu }, limits: {} });

@@ -93,7 +93,7 @@ test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", 
   },
 );
 
-/** Each of these pods has a value that podProblem cannot judge quickly, so it decodes the pod. */
+/** Values that podProblem cannot judge quickly, so it decodes the pod. */
 test.each([
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e3"}}}],"tolerations":[null]}}',
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":null}}}],"tolerations":[null]}}',

@@ -468,7 +468,7 @@ test("a workload that cannot be read is named, and the workload of another names
   expect(summary.rules.restarts?.held).toEqual(["StatefulSet closed/a: it may not be read: forbidden"]);
 });
 
-/** What is restarted when each workload that is asked for is read; all but "m" have to stay. */
+/** The restarted workloads when all wanted ones are read; all but "m" have to stay. */
 function lookOf(pods: readonly Pod[], turn: number): readonly string[] {
   const workloads = new Map<string, Workload>();
   const stays = { spec: { updateStrategy: { type: "OnDelete" } } };

@@ -1,8 +1,9 @@
 /**
  * Searches every interleaving of a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
  * that finishes restarts or changes a status, one change of the SidecarSet (a pause), and an API server that refuses
- * patches and fences. The rules of the ledger are the real ones. Two promises hold in each state:
- *   budget  pods taken down by us never exceed maxUnavailable
+ * patches and fences. The rules of the ledger are the real ones.
+ * Two promises hold in each state:
+ *   budget  pods that passes took down never exceed maxUnavailable
  *   fence   once observedGeneration shows the pause, no update lands any more
  * Without any one of the rules a promise breaks, which shows that the search can find an error.
  */
@@ -185,7 +186,7 @@ function* tickSteps(state: State, index: number, setting: Setting): Generator<Su
     for (const next of decisions(state, index, setting)) yield { state: next, hasUpdated: false };
 }
 
-/** Decides by the real rules; `omitted` leaves one of them out. */
+/** Makes the decisions of the real rules; `omitted` leaves one rule out. */
 function* decisions(state: State, index: number, setting: Setting): Generator<State> {
   const { omitted } = setting;
   const tick = state.ticks[index] as Required<Tick>;
@@ -232,7 +233,7 @@ function unmarked(ledger: Ledger): Ledger {
   return { ...ledger, reservations: ledger.reservations.map(({ isShared: _, ...one }) => one) };
 }
 
-/** What the pass knows of its own reservations once its swap is done: nothing of those that were freed. */
+/** The pass' knowledge of its own reservations after its swap: nothing about freed ones. */
 function memoryAfter(
   { own, refused, unanswered }: Tick,
   kept: readonly Reservation[],

@@ -17,7 +17,7 @@ const anyPod = record({
   isUpgradable: boolean(),
   zone: constantFrom("a", "b", "c"),
 });
-/** Each pod is created in another second, so that no two compare equal. */
+/** Pods are created in different seconds, so that no two compare equal. */
 const anyPods = array(anyPod, { maxLength: 40 }).map((facts) =>
   facts.map(({ isUpdated, isReady, isUpgradable, zone }, index) =>
     podOf({

@@ -163,12 +163,12 @@ ${[...lanes, ...steps].join("\n")}
 `;
 }
 
-/** Each picture of a way: its file, its text for readers who do not see it, its content. */
+/** The pictures of ways: the file, the text for readers who do not see it, the content. */
 export function wayPictures(): readonly (readonly [path: string, label: string, svg: string])[] {
   return Object.entries(WAYS).map(([name, way]) => [`docs/pictures/${name}.svg`, wayLabel(way), waySvg(way)]);
 }
 
-/** What a picture shows in the end: the commands, and what they print. */
+/** A picture's last frame: the commands, and their output. */
 export function sessionOf(svg: string): readonly Shown[] {
   const stays = svg.replaceAll(/<g class="once [\s\S]*?<\/g>/g, "");
   const lines = [...stays.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>

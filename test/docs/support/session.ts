@@ -10,7 +10,7 @@ import type { Shown } from "./session-svg.ts";
 
 export const COLUMNS = 88;
 
-/** They write nothing. The folder has the change that they are about. */
+/** Commands that write nothing. The folder has the change that they are about. */
 export const SESSION: readonly string[] = [
   "sidecarset status",
   "sidecarset diff log-agent -f new.yaml",
@@ -26,7 +26,10 @@ const HALT: readonly string[] = [
 ];
 const HALT_ANNOTATIONS = { [HALT_ON_ANNOTATION]: "2", [UNDO_ON_HALT_ANNOTATION]: "true" };
 
-/** What its commands print. `status -w` draws its screen again and again: a moment with failing pods, and the last one. */
+/**
+ * The output of the commands. `status -w` draws its screen again and again: a moment with failing pods, and the last
+ * one.
+ */
 export async function recordHalt(scene: Place & { readonly client: Cluster }): Promise<readonly Shown[]> {
   const annotated = { metadata: { annotations: HALT_ANNOTATIONS } };
   await scene.client.patch(SIDECARSETS, { name: "log-agent" }, { type: "merge", body: annotated });
@@ -45,7 +48,7 @@ export async function recordHalt(scene: Place & { readonly client: Cluster }): P
 /** Without the tree of pods. */
 const topOf = (screen: string) => `${screen.split(/\n(?=[├└])/)[0]}\n`;
 
-/** What new.yaml is made by. */
+/** The command that makes new.yaml. */
 export const CHANGE = "sed 's/4.1.0/4.2.0/; s/partition: 50%/partition: 0/' log-agent.yaml > new.yaml";
 
 interface Place {

@@ -7,7 +7,7 @@ import { addFigure } from "../support/figures.ts";
 
 const SUBJECTS = { "running pods": RUNNING_POD_CASES };
 
-/** Each is a state that is over before a real kubelet looks. */
+/** States that are over before a real kubelet looks. */
 const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
 
 describeContract("a real node", contractTarget, SUBJECTS);

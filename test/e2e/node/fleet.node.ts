@@ -52,7 +52,7 @@ class Watched {
   }
 }
 
-/** What a person would write: so many at once, the next one when one runs. */
+/** A loop as a person would write it: so many pods at a time, and another when one runs. */
 async function bareLoop(scene: Scene, watched: Watched, image: string): Promise<void> {
   const left = (await scene.pods()).map(({ metadata }) => metadata?.name ?? "");
   const worker = async () => {

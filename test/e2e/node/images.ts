@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** As a program does that leaves SIGTERM to the system. */
 const RUNS = "touch /tmp/ready; trap 'exit 143' TERM INT; while :; do sleep 1000 & wait $!; done";
-/** What a container does that says nothing of its command, by a word in its image's name. */
+/** The behaviour of a container without a command, by a word in its image's name. */
 const BEHAVIOURS: Readonly<Record<string, string>> = {
   completes: "exit 0",
   crashes: "exit 1",
@@ -52,7 +52,7 @@ async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
 export interface Images {
   /** of the registry that stands for all, `http://127.0.0.1:PORT` */
   readonly url: string;
-  /** What every answer waits for from now on, in ms; `Infinity`: no answer at all. */
+  /** Delays every answer from now on, in ms; `Infinity`: no answer at all. */
   delay(ms: number): void;
   /** Takes away what a tag points to; nothing is made under that name again. `REPOSITORY:TAG` without a host. */
   lose(name: string): Promise<void>;
@@ -93,7 +93,7 @@ class Registry {
     const config = JSON.stringify({
       architecture: "amd64",
       os: "linux",
-      // So that each tag has a digest of its own, but for those of one repository.
+      // So that each tag has its own digest; only tags of one repository share one.
       config: {
         Entrypoint: ["/bin/sh", "-c", behaviour],
         Env: ["PATH=/bin", `IMAGE=${SAME.test(name) ? repository : name}${variant}`],

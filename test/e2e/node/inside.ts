@@ -20,7 +20,7 @@ async function portOfKubelet(): Promise<number> {
   return status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
 }
 
-/** What it prints, stderr included. @throws with that where it fails */
+/** The command's output, stderr included. @throws with the output when it fails */
 export async function runInside({ namespace, pod, container }: Place, command: string): Promise<string> {
   const query = new URLSearchParams({ cmd: command });
   const options = {

@@ -12,7 +12,7 @@ import { leftOf, PREFIX } from "./leftovers.ts";
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const PATIENCE_MS = 120_000;
 
-/** Of the node that the tests of this process have. */
+/** The folder of this process' node. */
 function folderOf(pid: number | undefined): string | undefined {
   const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
   return folders
@@ -26,7 +26,7 @@ function folderOf(pid: number | undefined): string | undefined {
     });
 }
 
-/** It and all that it began, by parents. */
+/** The process and all its descendants, by parents. */
 function familyOf(pid: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc").filter((one) => /^\d+$/.test(one))) {

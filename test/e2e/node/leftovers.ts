@@ -1,4 +1,7 @@
-/** What a node makes on this machine: processes, mounts, cgroups, its folder; and taking it away, also after it was killed. */
+/**
+ * The traces of a node on this machine: processes, mounts, cgroups, its folder; and their removal, also after it was
+ * killed.
+ */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Of a node's folder, and of its cgroups. */
+/** The prefix of a node's folder, and of its cgroups. */
 export const PREFIX = "sidecarset-node-";
 const CGROUPS = "/sys/fs/cgroup";
 const ROUNDS = 50;
@@ -43,7 +46,7 @@ export function removeCgroups(name: string): void {
   for (const path of cgroupsOf(name).flatMap(below)) attempt(() => rmdirSync(path));
 }
 
-/** Those whose command names the folder, and those in its cgroups. */
+/** Processes whose command names the folder, and processes in its cgroups. */
 function processesOf(folder: string): readonly number[] {
   const named = readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
@@ -56,7 +59,7 @@ function processesOf(folder: string): readonly number[] {
   return [...new Set([...named.map(Number), ...insideOf(folder)])];
 }
 
-/** Those in its cgroups. */
+/** Kills the processes in the node's cgroups. */
 export function killContainers(folder: string): void {
   for (const pid of insideOf(folder)) attempt(() => process.kill(pid, "SIGKILL"));
 }
@@ -99,13 +102,13 @@ function clearOnce(folder: string): void {
   if (mountsOf(folder).length === 0) attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
-/** Of the node of this folder. */
+/** The traces of the node of this folder. */
 export function leftOf(folder: string): readonly string[] {
   const processes = processesOf(folder).map((pid) => `process ${pid}`);
   return [...processes, ...mountsOf(folder), ...cgroupsOf(basename(folder)), ...(existsSync(folder) ? [folder] : [])];
 }
 
-/** What is left of the node of this folder after a few seconds: nothing, or what could not be taken away. */
+/** Removes the traces of this folder's node for a few seconds, and returns the ones that stay. */
 export async function clearNode(folder: string): Promise<readonly string[]> {
   for (let round = 0; round < ROUNDS && leftOf(folder).length > 0; round += 1) {
     clearOnce(folder);

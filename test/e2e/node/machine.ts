@@ -1,4 +1,4 @@
-/** Whether this machine can be a node, and the programs that it takes: Debian's packages, and what Go builds. */
+/** Checks that this machine can be a node, and finds the programs: Debian's packages, and Go's builds. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ function install(): void {
     throw new NoNode(`There is no ${missing().join(", no ")}: apt-get install ${names.join(" ")}`);
 }
 
-/** Whether the kernel lets us: a container, its file system, and its cgroups. */
+/** Checks that the kernel allows a container, its file system, and its cgroups. */
 function probe(): void {
   const folder = mkdtempSync(join(tmpdir(), "sidecarset-probe-"));
   const name = basename(folder);

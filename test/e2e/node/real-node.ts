@@ -17,7 +17,7 @@ import { type Images, serveImages } from "./images.ts";
 import { abandonedNodes, clearNode, killContainers, makeCgroups, PREFIX } from "./leftovers.ts";
 import { writeMirror, writeNodeSettings } from "./settings.ts";
 
-/** Where its programs are. */
+/** Paths of the node's programs. */
 export interface NodePrograms {
   /** command and first arguments */
   readonly kubelet: readonly string[];
@@ -142,7 +142,7 @@ class Processes implements RealNode {
     await until("the node is not ready", kubelet, () => this.#isNodeReady());
   }
 
-  /** Its taint is taken away at once, not by a controller in its own time. */
+  /** Removes the node's taint at once, because no controller does it here. */
   async #isNodeReady(): Promise<boolean> {
     const cluster = clusterOf(this.#settings);
     const node = await cluster.get(NODES, { name: NODE_NAME });

@@ -1,4 +1,4 @@
-/** What containerd, the registry and the kubelet of a node read from files. */
+/** The files that containerd, the registry and the kubelet of a node read. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { stringify } from "yaml";

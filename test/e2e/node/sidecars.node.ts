@@ -1,4 +1,4 @@
-/** What belongs to a sidecar's life, on a real node: hooks, probes, init containers, images by digest. */
+/** A sidecar's life on a real node: hooks, probes, init containers, images by digest. */
 import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** What a sidecar that was injected has on a real node: the values and files themselves. */
+/** The values and files of an injected sidecar on a real node. */
 import { expect, it } from "vitest";
 import type { Volume } from "../../../shared/api/kubernetes.ts";
 import { scenes } from "../support/open-scene.ts";

@@ -1,4 +1,4 @@
-/** What becomes invalid by OpenKruise's injection as well, because it is done as OpenKruise does it. */
+/** Pods that OpenKruise's injection makes invalid, and the product's too, because it injects as OpenKruise does. */
 
 /** Sentence → what an API server, or our webhook as OpenKruise's, says then. */
 const CLASSES: Readonly<Record<string, RegExp>> = {

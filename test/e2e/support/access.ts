@@ -1,4 +1,4 @@
-/** What the tests of one worker run on: a control plane that no other worker uses. */
+/** The API server for the tests of one worker: a control plane that no other worker uses. */
 import { inject } from "vitest";
 import type { RawTarget } from "../../contract/raw.ts";
 import type { NodePrograms } from "../node/real-node.ts";
@@ -88,8 +88,8 @@ export async function rebootNode(): Promise<void> {
 }
 
 /**
- * Of the real node's registry, for every request from now on: what each waits for in ms, `Infinity` for no answer at all;
- * a tag (`REPOSITORY:TAG` without its host) that is lost, or points to another image.
+ * Disturbs the real node's registry, for every request from now on. `delay`: ms before each answer, `Infinity` for
+ * none. `lose`: a tag (`REPOSITORY:TAG` without its host) is lost. `replace`: it points to another image.
  */
 export async function disturbRegistry(how: { delay: number } | { lose: string } | { replace: string }): Promise<void> {
   await restart(

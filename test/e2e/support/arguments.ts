@@ -1,4 +1,4 @@
-/** What the command line of the tests says, apart from what is vitest's. */
+/** The tests' own arguments of the command line, without vitest's. */
 
 export interface Arguments {
   readonly kubeconfig: string | undefined;
@@ -11,7 +11,7 @@ export interface Arguments {
   readonly isSoak: boolean;
   /** pods run on a real node of this machine */
   readonly isOnNode: boolean;
-  /** for vitest: names of files, -t NAME and the like */
+  /** arguments of vitest: names of files, -t NAME and the like */
   readonly others: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Who did what to the API server, as its audit log says. */
+/** Calls of the API server by user, from its audit log. */
 import { readFileSync } from "node:fs";
 
 export interface AuditEvent {

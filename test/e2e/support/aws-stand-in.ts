@@ -1,4 +1,4 @@
-/** Stands in for STS, SSM, EKS, CloudFormation and Lambda as far as a deployment asks them, and keeps what it was asked. */
+/** A stand-in for STS, SSM, EKS, CloudFormation and Lambda, for the calls of a deployment; it keeps the calls. */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -30,7 +30,7 @@ export interface AwsStandIn {
   readonly endpoint: string;
   readonly state: AwsState;
   readonly calls: readonly AwsCall[];
-  /** of those that change something, since the last time */
+  /** the calls that change something, since the last time */
   readonly takeWrites: () => readonly AwsCall[];
   readonly close: () => void;
 }

@@ -1,4 +1,4 @@
-/** Where the tests of a run find an API server: a control plane for each worker, or the one that was given. */
+/** The tests' API servers: a control plane for each worker, or the given one. */
 import type { TestProject } from "vitest/node";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { PODS } from "../../../shared/kube/port.ts";

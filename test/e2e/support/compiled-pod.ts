@@ -1,4 +1,7 @@
-/** What of a pod must be the same under a compiled policy, and which pods the policy leaves to the webhook. */
+/**
+ * The fields of a pod that must be the same under a compiled policy, and the pods that the policy leaves to the
+ * webhook.
+ */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
   CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
@@ -10,7 +13,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { isHotUpgrade } from "../../../shared/core/pod/sidecar-containers.ts";
 import type { RawAnswer } from "../../contract/raw.ts";
 
-/** What the compiler says that it leaves out, in the words of a pod. */
+/** The compiler's list of left-out parts, in the words of a pod. */
 export interface LeftOut {
   /** whose resources differ */
   readonly containers: ReadonlySet<string>;
@@ -58,7 +61,7 @@ export function comparable({ code, body }: RawAnswer, leftOut: LeftOut): unknown
   const lists = Object.entries({ initContainers: spec.initContainers, containers: spec.containers }).map(
     ([list, all]) => [list, all?.map((one) => (isLeftOut(leftOut, one.name) ? { ...one, resources: {} } : one))],
   );
-  // API servers sum the requests of a pod from its containers, and those of some are left out.
+  // API servers sum the requests of a pod from its containers, and some containers' requests are left out.
   const { requests: _, ...others } = (spec as { readonly resources?: { readonly requests?: object } }).resources ?? {};
   const resources = leftOut.containers.size > 0 ? { resources: others } : {};
   return { code, annotations, labels: metadata?.labels, spec: { ...spec, ...resources, ...Object.fromEntries(lists) } };
@@ -79,7 +82,7 @@ function startsInOrder({ metadata, spec }: Written): boolean {
   return spec.containers?.some(({ env }) => env?.some(({ name }) => name === CONTAINER_PRIORITY_ENV)) === true;
 }
 
-/** Its containers start in an order, or one of them has a sidecar's name: the policy leaves it alone. */
+/** The policy leaves a pod alone whose containers start in an order, or have a sidecar's name. */
 export function isLeftToTheWebhook(pod: object, { spec }: SidecarSet): boolean {
   const written = pod as Written;
   const lists = ["initContainers", "containers"] as const;

@@ -26,7 +26,10 @@ export interface ControlPlane {
   restartApiServer(credential?: Credential): Promise<void>;
   /** The same for etcd, whose data outlive it. */
   restartEtcd(): Promise<void>;
-  /** What creates pods, and what binds them to nodes, for good: who creates pods itself needs neither. */
+  /**
+   * Ends for good the processes that create pods and bind them to nodes: a test that creates its own pods needs
+   * neither.
+   */
   stopControllers(): Promise<void>;
   /** Ends every process and removes every file. */
   close(): Promise<void>;

@@ -1,4 +1,7 @@
-/** What a deployment finds on its way: AWS' stand-in, programs that say how they were called, and functions that run once they are deployed. */
+/**
+ * The surroundings of a deployment: AWS' stand-in, programs that record their calls, and functions that run once they
+ * are deployed.
+ */
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
@@ -35,7 +38,10 @@ export interface Scene {
   readonly commands: () => readonly string[];
   /** what all runs have printed */
   readonly printed: () => string;
-  /** `npm run deploy:all -- ARGS`; `user`: of the cluster, absent: an administrator; `env`: variables beside those that it has */
+  /**
+   * `npm run deploy:all -- ARGS`; `user`: in the cluster, absent: an administrator; `env`: variables beside the given
+   * ones
+   */
   readonly deploy: (args?: readonly string[], as?: { user?: RawTarget; env?: NodeJS.ProcessEnv }) => Promise<Run>;
   /** of the run under way */
   readonly kill: (signal?: NodeJS.Signals) => void;
@@ -62,7 +68,7 @@ function writePrograms(folder: string): void {
   writeFileSync(join(folder, "commands"), "");
 }
 
-/** By the digests that the functions were deployed with, as they know callers. */
+/** Knows callers as the functions do, by the digests of their deployment. */
 function knownBy(folder: string, log: ReturnType<typeof createLog>) {
   let digests = "";
   let known: ReturnType<typeof authenticator> | undefined;
@@ -78,7 +84,7 @@ function knownBy(folder: string, log: ReturnType<typeof createLog>) {
   };
 }
 
-/** They have their service accounts once those are there. */
+/** The functions get their service accounts once those exist. */
 async function startDeployed(folder: string) {
   const { authority, certificate, key } = await createCertificates("127.0.0.1");
   const tls = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
@@ -94,7 +100,7 @@ async function startDeployed(folder: string) {
     return serveHttps(webhooks, { ...tls, port: 0, host: "127.0.0.1" });
   };
   const inCluster = await serve(() => connectAs("sidecarset-webhooks"));
-  // Those that need no rights in the cluster are ready before there are any.
+  // Functions without rights in the cluster are ready before there are any.
   const outside = await serve(async () => clusterOf(controlPlane()));
   const end = new AbortController();
   const ticks = tickUntilAborted({

@@ -42,7 +42,7 @@ type Disturb = (exchange: Exchange) => boolean;
 export interface FaultProxy {
   /** The same API server and identity, through the proxy. */
   route(target: RawTarget): RawTarget;
-  /** What happens to calls from now on; undefined: all pass. */
+  /** Disturbs calls from now on; undefined: all pass. */
   disturb(disturb: Disturb | undefined): void;
   /** so far */
   readonly calls: () => number;
@@ -50,7 +50,7 @@ export interface FaultProxy {
 }
 
 const VERBS: Readonly<Record<string, string>> = { POST: "CREATE", PATCH: "PATCH", DELETE: "DELETE" };
-/** Of one connection each. */
+/** Headers of a single connection. */
 const HOP_BY_HOP = ["connection", "host", "keep-alive", "transfer-encoding"];
 
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -1,4 +1,4 @@
-/** What can go wrong with a call to an API server, one kind at a time. */
+/** Faults of a call to an API server, one kind at a time. */
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange, ProxiedCall } from "./fault-proxy.ts";
@@ -8,7 +8,7 @@ interface Fault {
   readonly concerns: (call: ProxiedCall) => boolean;
   /** Resolves when it has happened. */
   readonly strike: (exchange: Exchange) => Promise<void> | void;
-  /** It happens to the first call of each name, and to every later one with the chance of one in so many. */
+  /** The first call of each name has the fault, and every later one with the chance of one in so many. */
   readonly oneIn: number;
 }
 

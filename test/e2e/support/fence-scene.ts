@@ -1,4 +1,6 @@
-/** What the reconciler tries to write to: pods, records and the cluster's own, and a role that would let it. */
+/**
+ * Targets of the reconciler's writes: pods, records and the cluster's own objects, and a role that would allow them.
+ */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { type Cluster, LEASES } from "../../../shared/kube/port.ts";

@@ -13,7 +13,7 @@ export interface Write {
 }
 
 export const SHOP = "fence-shop";
-/** Its label says that it is a control plane's. */
+/** A namespace whose label says that it belongs to a control plane. */
 export const PLANE = "fence-plane";
 
 export const inNamespace = (namespace: string, plural: string, group = "api/v1") =>
@@ -28,7 +28,7 @@ export const HOME_REVISIONS = inNamespace("kruise-system", "controllerrevisions"
 export const CLAIMS = inNamespace(SHOP, "persistentvolumeclaims");
 export const SETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 
-/** Of pod web unless another is named. */
+/** A patch of pod web, or of another path. */
 export const patch = (what: string, body: object, path = `${PODS}/web`): Write => ({
   what,
   method: "PATCH",

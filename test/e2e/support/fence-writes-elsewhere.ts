@@ -1,4 +1,4 @@
-/** What the fence refuses beside pods, and in namespaces that are the cluster's own. */
+/** Refusals of the fence beside pods, and in the cluster's own namespaces. */
 import {
   annotated,
   CLAIMS,

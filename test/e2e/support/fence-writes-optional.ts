@@ -1,4 +1,4 @@
-/** What each optional role widens the fence by, and what it leaves refused. */
+/** The writes that each optional role adds to the fence, and the ones that stay refused. */
 import {
   annotated,
   CLAIMS,

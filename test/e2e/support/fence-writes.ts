@@ -1,4 +1,4 @@
-/** What an account whose roles would let it do anything may write all the same, and what the fence refuses it of pods. */
+/** Allowed and refused writes to pods by an account whose roles would allow anything. */
 import {
   annotated,
   condition,

@@ -1,4 +1,4 @@
-/** What a test counted, for the table at the end of the run. */
+/** Counts of a test, for the table at the end of the run. */
 import { TestRunner } from "vitest";
 
 declare module "vitest" {

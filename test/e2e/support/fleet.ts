@@ -24,7 +24,7 @@ export interface Rolled {
   readonly namespace: string;
   /** states of pods that were looked at */
   readonly states: number;
-  /** of them those that our reconciler wrote */
+  /** the part that the reconciler wrote */
   readonly podWrites: number;
   /** how many of those writes are fences: of pods for whose patch no clear answer came */
   readonly fences: number;
@@ -69,7 +69,7 @@ async function missing(scene: Scene): Promise<string> {
   }
 }
 
-/** What a write of ours changes, and a kubelet's does not. */
+/** The part of a pod that passes change and kubelets do not. */
 function ownPart({ metadata, spec }: Pod): string {
   return JSON.stringify([metadata?.annotations, spec.containers.map(({ image }) => image)]);
 }
@@ -101,7 +101,10 @@ function mostUpdated({ metadata }: SidecarSet, versions: readonly StoredVersion[
   return most;
 }
 
-/** Each ended as it was to, at most so many pods were unavailable or updated at any time, and each was written to once, but for fences. */
+/**
+ * Every rollout ended as planned, with at most so many pods unavailable or updated at any time. Each pod was written to
+ * once, except for fences.
+ */
 export function expectHeld(rolled: readonly Rolled[]): void {
   expect(rolled).not.toEqual([]);
   for (const { states, podWrites, fences, unavailable, updated, appContainerRestarts } of rolled) {

@@ -16,7 +16,7 @@ export interface Following {
   see(object: ApiObject, isGone: boolean): void;
 }
 
-/** Of a kind's objects, a later state has a higher one. */
+/** The number of a state: later states of a kind have higher ones. */
 export function sequenceOf({ metadata }: ApiObject): number {
   return Number(metadata.resourceVersion);
 }

@@ -34,14 +34,14 @@ export interface Functions {
 }
 
 export interface StartedFunctions extends Functions {
-  /** Where the API server finds the webhooks. */
+  /** The webhooks' address for the API server. */
   readonly address: WebhookAddress;
 }
 
 const LOCAL = "127.0.0.1";
 const TICK_MS = 1_000;
 
-/** Which annotations SidecarSets may give to pods is the administrator's to say. */
+/** The administrator decides which annotations SidecarSets may give to pods. */
 const WHITELIST = {
   apiVersion: "v1",
   kind: "ConfigMap",

@@ -15,7 +15,7 @@ type Place = Omit<ContainerPlace, "name">;
 
 const priority = pick("0", "-1", "3", "many");
 
-/** What containers of pods have beside what those of SidecarSets have. */
+/** Containers of pods have these fields beside the ones of SidecarSets. */
 const ofPod = (place: ContainerPlace) =>
   fc.tuple(fields(containerFields(place)), maybe(2, priority)).map(([container, launch]) => {
     if (launch === undefined) return container;

@@ -90,7 +90,7 @@ const written = (set: string) => (place: Place) => ({
   patchPodMetadata: maybe(25, patches),
 });
 
-/** The object without its selector; `name` is its name and begins those of its containers. */
+/** The object without its selector; containers' names begin with `name`. */
 export function generatedSidecarSets(name: string): fc.Arbitrary<{ readonly name: string; readonly spec: Fields }> {
   return fc
     .tuple(fc.subarray([...VOLUME_NAMES]), fc.subarray([...CLAIM_NAMES], { maxLength: 1 }))

@@ -17,7 +17,7 @@ import { until } from "./until.ts";
 export interface GivenCluster extends RawTarget {
   /** under which its API server reaches this machine */
   readonly webhookHost: string;
-  /** It has no nodes, so that those of the tests get all pods. */
+  /** The cluster has no nodes, so the tests' nodes get all pods. */
   readonly isWithoutNodes: boolean;
 }
 
@@ -63,7 +63,7 @@ function isThere(cluster: Cluster, object: KubernetesObject): Promise<boolean> {
   );
 }
 
-/** What is there already would be removed by the tests, with every SidecarSet. */
+/** Refuses a cluster with SidecarSets: the tests would delete every one. */
 async function requireNoSidecarSets(cluster: Cluster, kubeconfig: string): Promise<void> {
   for (const object of [DEFINITION, kruiseNamespace()]) {
     const { kind, metadata } = object;
@@ -109,7 +109,7 @@ async function tokenOf(access: ClusterAccess, name: string): Promise<string> {
   return JSON.parse(text).status.token;
 }
 
-/** What a cluster has that somebody looks after. */
+/** Controllers that a maintained cluster runs. */
 async function requireControllers(cluster: Cluster, name: string): Promise<void> {
   const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: name } };
   const isMade = async () => Boolean(await cluster.get(resourceOf(account), { namespace: name, name: "default" }));

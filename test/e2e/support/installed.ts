@@ -6,7 +6,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { until } from "./until.ts";
 
-/** What an earlier file of tests left is the same. */
+/** Creates objects, and keeps the same ones of an earlier file of tests. */
 export async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
     await cluster.create(resourceOf(object), object).catch((error: unknown) => {

@@ -3,7 +3,7 @@ import type { SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import type { Exchange, ProxiedCall } from "./fault-proxy.ts";
 
 interface Seen {
-  /** paths of pods that were written to, those that are written to now included */
+  /** paths of pods that were written to, with the ones under way */
   readonly pods: Set<string>;
   /** paths of SidecarSets whose status says that nothing is left to do */
   readonly finished: Set<string>;
@@ -67,7 +67,9 @@ interface Plan {
   readonly expected: Expected;
   /** Resolves when what was killed is back. */
   readonly kill: () => Promise<void>;
-  /** By turns, a call is carried out before the kill and its answer is lost, or it is under way; waves differ in whose turn it is. */
+  /**
+   * A killed call is carried out without an answer, or is still under way, in turn; waves begin with different turns.
+   */
   readonly wave: number;
 }
 

@@ -28,7 +28,7 @@ const OURS: ReadonlySet<string> = new Set([
   ...PASSING,
 ]);
 
-/** Conditions merge by type, so those of other writers are left out; a reason that is gone has to be said. */
+/** Conditions merge by type, so other writers' conditions are left out; a removed reason must be named. */
 function ownStatus(pod: ApiObject, status: JsonObject): JsonObject {
   const conditions = objectsIn(status["conditions"])
     .filter((one) => OURS.has(asText(one["type"])))

@@ -1,4 +1,4 @@
-/** The order of files: those that take longest come first, so that no worker is left alone with one of them. */
+/** The order of files: the longest come first, so that no worker is left alone with one of them. */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [

@@ -22,7 +22,7 @@ export interface Newcomer {
   /** stdout, where the command ended well and nothing was to be said against it */
   readonly type: (command: string) => Promise<string>;
   readonly typeAll: (block?: readonly string[]) => Promise<readonly string[]>;
-  /** What the page has run in a second terminal; resolves when the webhooks answer. */
+  /** Runs the page's block for a second terminal; resolves when the webhooks answer. */
   readonly serve: (block?: readonly string[], featureGates?: string) => Promise<void>;
   readonly pods: () => Promise<readonly Pod[]>;
   /** Takes away all that the page created. */
@@ -39,7 +39,7 @@ async function makeClone(): Promise<string> {
   return folder;
 }
 
-/** Of the section, with this machine's address and a port that is free. */
+/** The blocks of the section, with this machine's address and a free port. */
 async function readBlocks(port: number): Promise<readonly (readonly string[])[]> {
   const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
   const [, section = ""] = /^## Five minutes\n([\s\S]*?)^## /m.exec(page) ?? [];

@@ -49,7 +49,7 @@ const patch = (path: string, annotation = "example.com/touched"): Request => ({
 const remove = (path: string): Request => ({ verb: "delete", path });
 const byWebhooks = (request: Request): Request => ({ ...request, account: "sidecarset-webhooks" });
 
-/** Its pods, claims and revisions block its deletion, which only those may say who may change its finalizers. */
+/** Pods, claims and revisions block its deletion. Only an account that may change finalizers may say so. */
 const owners: object[] = [];
 
 /** Says whom pods, claims and revisions are to belong to from now on. */
@@ -99,7 +99,7 @@ export interface Expectation {
   readonly forbids: readonly Request[];
 }
 
-/** By feature, as infra/rbac names it. */
+/** Expectations by feature, with the names of infra/rbac. */
 export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   eviction: {
     permits: [create(`${PODS}/prey/eviction`, eviction("prey"))],

@@ -46,18 +46,18 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-/** What the processes leave behind in it goes with them. */
+/** Removes the folder when the processes end. */
 export function removeAtEnd(folder: string): void {
   folders.add(folder);
   tellWatchdog(`folder ${folder}`);
 }
 
-/** What a node has made on this machine goes with this process, however it ends. */
+/** Removes the node's traces when this process ends, in any way. */
 export function clearNodeAtEnd(folder: string): void {
   tellWatchdog(`node ${folder}`);
 }
 
-/** Its output goes to `logFile`. */
+/** Starts a process with its output in `logFile`. */
 export function start(name: string, command: readonly string[], logFile: string): Started {
   const [program = "", ...args] = command;
   const log = openSync(logFile, "a");

@@ -101,8 +101,8 @@ async function build(module: Module, environment: NodeJS.ProcessEnv): Promise<vo
 }
 
 /**
- * Programs from KUBEBUILDER_ASSETS come first (unless a version is wanted), then those that were built before. What is in
- * neither is built if there is Go.
+ * Looks in KUBEBUILDER_ASSETS first (unless a version is wanted), then among built programs. Missing programs are built
+ * if there is Go.
  * @throws MissingProgram
  */
 async function findAll<Name extends ProgramName>(
@@ -136,7 +136,7 @@ export async function findKubelet(environment: NodeJS.ProcessEnv): Promise<reado
   return (await findAll({ ...environment, [VERSION_VARIABLE]: version }, ["kubelet"])).kubelet;
 }
 
-/** What go builds of a folder of test/e2e/node, once. @throws MissingProgram */
+/** Builds a folder of test/e2e/node with Go, once. @throws MissingProgram */
 async function buildOnNode(environment: NodeJS.ProcessEnv, name: string, ...args: readonly string[]): Promise<string> {
   const cwd = join(NODE, name);
   const files = readdirSync(cwd).map((file) => join(cwd, file));

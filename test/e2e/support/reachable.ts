@@ -1,4 +1,4 @@
-/** Whether an API server reaches webhooks on this machine. */
+/** Checks that an API server reaches webhooks on this machine. */
 import { randomBytes } from "node:crypto";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";

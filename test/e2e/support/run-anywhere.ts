@@ -1,4 +1,4 @@
-/** Which files a cluster that was given can run, and how much it can't. */
+/** The files that a given cluster can run, and the number of tests that it cannot. */
 import { basename } from "node:path";
 import { createVitest } from "vitest/node";
 

@@ -1,4 +1,4 @@
-/** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and what came of them. */
+/** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and the results. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
@@ -81,7 +81,7 @@ export class Scene {
     });
   }
 
-  /** Of v1alpha1. */
+  /** Creates a SidecarSet of v1alpha1. */
   createOlderSet(name: string, spec: object): Promise<KubernetesObject> {
     this.#sets.add(name);
     const kind = { apiVersion: "apps.kruise.io/v1alpha1", kind: "SidecarSet" };
@@ -103,7 +103,7 @@ export class Scene {
     return this.cluster.patch<Pod>(PODS, { namespace: this.name, name }, { type: "merge", body });
   }
 
-  /** Of the scene's pods. */
+  /** Labels of the scene's pods. */
   get labels(): Readonly<Record<string, string>> {
     return { scene: this.name };
   }
@@ -145,7 +145,7 @@ export class Scene {
     return this.cluster.get<SidecarSet>(SIDECARSETS, { name });
   }
 
-  /** What the functions said last about the SidecarSet as it is now. */
+  /** The functions' last report about the SidecarSet's present generation. */
   async report(name = this.name): Promise<SidecarSetReport | undefined> {
     const { metadata } = await this.set(name);
     const all = this.#functions.reports.flatMap(({ sidecarSets }) => sidecarSets);
@@ -200,13 +200,13 @@ export class Scene {
     return { version: (await this.#history.versions()).at(-1)?.sequence ?? 0, podPatches: this.#podPatches() };
   }
 
-  /** What happened to the pods since then. */
+  /** The pods' history since then. */
   async record(since: Moment): Promise<RolloutRecord & { readonly podPatches: number }> {
     const rollout = replay(await this.#history.versions(), since.version, await this.#all());
     return { ...rollout, podPatches: this.#podPatches() - since.podPatches };
   }
 
-  /** By the reconciler, of pods themselves. */
+  /** Patches of pods by the reconciler, without subresources. */
   #podPatches(): number {
     return readAudit(controlPlane().auditLog).filter(
       ({ verb, objectRef, user, responseStatus }) =>
@@ -250,7 +250,7 @@ export function imageOf(pod: Pod, container: string): string | undefined {
   return pod.spec.containers.find(({ name }) => name === container)?.image;
 }
 
-/** Of pods that were down at once: some, and no more than this. A slow machine brings one back before the next goes down. */
+/** Expects some pods down at once, and no more than this. A slow machine brings one back before the next goes down. */
 export function atMost(limit: number): number {
   return expect.toSatisfy((count) => count > 0 && count <= limit);
 }

@@ -1,4 +1,4 @@
-/** What the processes of a control plane read from files, and the arguments they are started with. */
+/** Files and arguments of a control plane's processes. */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ export interface Ports {
   readonly apiServer: number;
 }
 
-/** What our functions do. */
+/** Audits the product's calls. */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

@@ -30,13 +30,13 @@ export function template(image: string) {
   };
 }
 
-/** What both are told: as the built-in API has it. */
+/** The spec for both sides, in the built-in API's form. */
 export type Spec = Omit<StatefulSetSpec, "template"> & {
   readonly template?: object;
   readonly minReadySeconds?: number;
 };
 
-/** Where one side stands. */
+/** The present state of one side. */
 export interface SideView {
   /** by rising ordinal: "db-0 app:1 ready" */
   readonly pods: readonly string[];
@@ -72,7 +72,7 @@ export class SideBySide {
     );
   }
 
-  /** By the scale subresource, as kubectl does it. */
+  /** Scales by the subresource, as kubectl does it. */
   async scale(replicas: number): Promise<void> {
     await this.#each(async (side) => {
       const { group, version } = resourceOf(side);
@@ -83,7 +83,7 @@ export class SideBySide {
     });
   }
 
-  /** What somebody else does to a pod. */
+  /** Changes a pod on both sides, as somebody else would. */
   async eachPod(name: string, act: (cluster: Cluster, key: { namespace: string; name: string }) => Promise<unknown>) {
     await this.#each((side) => act(this.#cluster, { namespace: this.#namespace(side), name }));
   }

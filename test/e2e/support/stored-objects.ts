@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { ask } from "./control-plane.ts";
 
-/** Where the API server keeps a kind below /registry. */
+/** The folders of kinds below /registry. */
 const PLACES: Readonly<Record<string, string>> = {
   Pod: "pods",
   Namespace: "namespaces",

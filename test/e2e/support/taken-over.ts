@@ -21,7 +21,7 @@ import { removeStored, storeObjects } from "./stored-objects.ts";
 const KRUISE_NAMESPACE = "kruise-system";
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 
-/** What one pass wrote, as the API server took it. */
+/** The writes of one pass, as the API server took them. */
 export interface Written {
   readonly report: PassReport;
   /** of the SidecarSet, before any pod was written to; absent: it was up to date */
@@ -86,7 +86,7 @@ export class TakenOver {
     );
   }
 
-  /** The cluster as it is; of pods those of `namespaces`. */
+  /** The present cluster, with the pods of `namespaces`. */
   async read(namespaces: ReadonlySet<string>): Promise<ReconcileCluster> {
     const all = async (resource: Resource, apiVersion: string, kind: string) =>
       (await this.admin.list(resource)).items.map((item) => ({ ...item, apiVersion, kind }));
@@ -179,7 +179,7 @@ function standing(now: string): Clock {
   return { ...systemClock, epochMs: () => Date.parse(now) };
 }
 
-/** What OpenKruise has in a status. */
+/** The fields of a status that OpenKruise has. */
 export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus | undefined {
   const {
     conditions: _c,

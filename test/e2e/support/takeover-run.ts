@@ -7,7 +7,7 @@ import { afterReference, type ReferenceSequence, type Turn } from "./reference-s
 import { countsOf, type TakenOver, type Written } from "./taken-over.ts";
 import { until } from "./until.ts";
 
-/** Of every sequence. */
+/** The namespaces of all sequences. */
 export const SEQUENCE_NAMESPACES: ReadonlySet<string> = new Set(["default", "ns-a", "ns-b", "ns-c"]);
 
 const VERSION_ANNOTATION = /^version(alt)?\.sidecarset\.kruise\.io\//;
@@ -24,7 +24,7 @@ function copyOf(model: ReconcileCluster): ReconcileCluster {
   return copy;
 }
 
-/** A pass of ours also remembers on a revision when its rollout was complete (docs/annotations.md). */
+/** A pass of the product also records on a revision when its rollout was complete (docs/annotations.md). */
 function asTheyLeaveThem(model: ReconcileCluster): void {
   for (const [key, revision] of model.revisions) {
     const { annotations, ...metadata } = revision.metadata ?? {};
@@ -81,7 +81,7 @@ export class TakeoverRun {
     this.seen = await this.#cluster.read(SEQUENCE_NAMESPACES);
   }
 
-  /** What others do before the turn. */
+  /** Other writers' changes before the turn. */
   async prepare(turn: Turn): Promise<void> {
     const steps = (model: ReconcileCluster) => {
       for (const step of turn.before) take(model, step);
@@ -97,7 +97,7 @@ export class TakeoverRun {
     this.#versions.set(resourceVersion, expected.sidecarSetResourceVersionAtRead);
   }
 
-  /** What was read last, with the reference's versions of the SidecarSet in place of ours. */
+  /** The last read cluster, with the reference's versions of the SidecarSet. */
   inTheirVersions(): ReconcileCluster {
     const model = copyOf(this.seen);
     for (const key of model.pods.keys()) {
@@ -112,7 +112,7 @@ export class TakeoverRun {
     return model;
   }
 
-  /** Where we differ from the reference; at rest also any write of a pod. */
+  /** The differences to the reference; at rest also any write of a pod. */
   async ourTurn(turn: Turn, path: string) {
     const before = this.inTheirVersions();
     const status = countsOf(before.sidecarSets.get(turn.sidecarSet)) ?? {};

@@ -22,7 +22,7 @@ export async function until(what: string, isTrue: () => Promise<boolean>, timeou
 }
 
 /**
- * What `read` gives, once `check` has nothing against it: as expect.poll, but for concurrent tests too.
+ * The value of `read` once `check` accepts it: as expect.poll, but for concurrent tests too.
  * @throws what `check` or `read` threw last
  */
 export async function eventually<T>(read: () => Promise<T>, check: (value: T) => void): Promise<T> {

@@ -1,4 +1,4 @@
-/** Which tests run on which version of Kubernetes, and what came of the last runs. */
+/** The tests for each version of Kubernetes, and the results of the last runs. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -43,7 +43,7 @@ export function allVersions(): readonly string[] {
   return [...files.map((file) => basename(file, ".mod")), MAIN_VERSION].sort();
 }
 
-/** What the files of tests that run on every version are about. */
+/** Subjects of the files that run on every version. */
 const CORE: Readonly<Record<string, string>> = {
   contract: "the API server answers as the embedded one",
   injection: "injection",
@@ -62,7 +62,7 @@ const CORE: Readonly<Record<string, string>> = {
   "cli-check": "`check` and `migrate`",
 };
 
-/** What runs on a node whose kubelet is older than the control plane. */
+/** Subjects of the files that run on a node whose kubelet is older than the control plane. */
 const OLDER_KUBELET: Readonly<Record<string, string>> = {
   contract: "what nodes do with pods",
   "hot-upgrade": "a hot upgrade under traffic",
@@ -81,12 +81,12 @@ export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
   return isAsked ? { "feature-gates": "ManifestBasedAdmissionControlConfig=true" } : {};
 }
 
-/** Whether the kubelet of the real node has this version or a newer one. */
+/** True if the kubelet of the real node has this version or a newer one. */
 export function isKubeletFrom(first: string): boolean {
   return isAtLeast(process.env[KUBELET_VARIABLE] ?? wanted(), first);
 }
 
-/** Whether tests run on this version of Kubernetes or a newer one. */
+/** True if tests run on this version of Kubernetes or a newer one. */
 export function runsFrom(first: string): boolean {
   return isAtLeast(wanted(), first);
 }

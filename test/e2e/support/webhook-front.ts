@@ -1,5 +1,5 @@
 /**
- * One HTTPS address before several processes of ours, each asked in turn: three `serve` beside one another, or many
+ * One HTTPS address before several processes, which answer in turn: three `serve` beside one another, or many
  * environments of each Lambda function.
  */
 import { once } from "node:events";

@@ -114,7 +114,7 @@ interface Scene {
   readonly newRevision: Revision;
 }
 
-/** What happens to the pod from outside. */
+/** Changes of the pod from outside. */
 function change(scene: Scene, step: Exclude<Step, { op: "update" | "refresh" | "advance" }>): Scene {
   const { pod } = scene;
   switch (step.op) {

@@ -1,4 +1,4 @@
-/** Which pods a SidecarSet is for. */
+/** The pods that a SidecarSet selects. */
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../../../shared/api/names.ts";
 import { matches, namespaceKeys } from "../../../shared/core/injection/match/matches.ts";

@@ -25,7 +25,7 @@ export interface PodInput {
 
 /** A time that no vector holds. */
 const NOW = "2031-05-06T07:08:09Z";
-/** What `randomOf(1, 2, 3, 4, 5)` makes of five characters. */
+/** The result of `randomOf(1, 2, 3, 4, 5)` for five characters. */
 const RANDOM_CHARACTERS = "cdfgh";
 
 /** Numbers that pick the characters of RANDOM_CHARACTERS. */

@@ -83,7 +83,7 @@ export class ReconcileCluster {
     this.updatePod(key, (pod) => ({ ...pod, status }));
   }
 
-  /** Decides, and decides again after a name was taken, then carries everything out. */
+  /** A reconcile: a decision, another one if a name was taken, and all its actions. */
   reconcile(name: string, when: When): Decision | undefined {
     this.events = [];
     const stored = this.sidecarSets.get(name);

@@ -13,7 +13,7 @@ import { compare, type Difference } from "../compare.ts";
 import { comparable } from "./pod-update.ts";
 import { keyOf, ReconcileCluster, type RecordedEvent } from "./reconcile-cluster.ts";
 
-/** What happens between two reconciles, and the reconciles themselves. */
+/** Reconciles, and the changes between them. */
 export type ReconcileStep =
   | { readonly op: "reconcile"; readonly now: string; readonly sidecarSet: string }
   | { readonly op: "advance" }
@@ -133,7 +133,7 @@ function withoutNulls(view: Readonly<Record<string, unknown>>): Readonly<Record<
   return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
 }
 
-/** Where the cluster differs from what the reference left after the same reconcile. */
+/** Differences of the cluster to the reference's after the same reconcile. */
 export function compareRound(cluster: ReconcileCluster, name: string, expected: Reconciled, path: string) {
   const { sidecarSetStatus, events } = expected;
   const pods = mapValues(expected.pods, parsedView);

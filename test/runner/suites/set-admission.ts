@@ -59,7 +59,7 @@ export function setDefaultsSuite(input: Input, expected: Expected): readonly Dif
   );
 }
 
-/** What Go prints empty, and the vectors leave out below a pod template. */
+/** Drops times that Go prints empty and the vectors leave out below a pod template. */
 function dropTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(dropTimes);
   if (typeof value !== "object" || value === null) return value;

@@ -237,7 +237,7 @@ function apply(
   }
 }
 
-/** The reference colliding with its own earlier write counts as no failure of ours. */
+/** Ignores the reference's collision with its own earlier write. */
 function expectedView({ error, events, ...rest }: Members, actual: Members | undefined): Members {
   const isCollision = typeof error === "string" && error.includes("object was modified");
   return {

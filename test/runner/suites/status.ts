@@ -23,7 +23,7 @@ interface Expected {
   readonly perPod: readonly unknown[];
 }
 
-/** What the reference's predicates say about one pod. */
+/** The reference's predicates about one pod. */
 export function predicatesOf(pod: Pod, sidecarSet: SidecarSet) {
   const name = sidecarSet.metadata?.name ?? "";
   const state = podStateOf(pod, sidecarSet, undefined);

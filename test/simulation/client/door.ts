@@ -72,7 +72,7 @@ export class Door {
     this.#http = http.createServer((request, response) => void this.#receive(request, response));
   }
 
-  /** Its address. */
+  /** Resolves with the address. */
   open(): Promise<string> {
     return new Promise((resolve) =>
       this.#http.listen(0, "127.0.0.1", () =>

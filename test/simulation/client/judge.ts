@@ -1,4 +1,4 @@
-/** What is wrong with a call of a client, from what arrived of it and what it came to: one sentence each. */
+/** Problems of a client's call, from the requests that arrived and from its result: one sentence each. */
 import { isDeepStrictEqual } from "node:util";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { Call } from "./calls.ts";
@@ -65,7 +65,7 @@ function waitProblems(arrivals: readonly Arrival[]): readonly (string | undefine
   });
 }
 
-/** What never arrived, or whose answer was lost, may have been carried out as far as its caller can know. */
+/** A caller cannot know whether a call was carried out that never arrived, or whose answer was lost. */
 function fateProblems(fate: Fate, { error }: Outcome): readonly (string | undefined)[] {
   if (!(error instanceof KubeError)) return [`comes to ${error ?? "a good end"}, and met: ${fate}`];
   const isKnown = fate === "throttled";

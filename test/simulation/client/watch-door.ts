@@ -11,7 +11,7 @@ type WatchEnd = (typeof WATCH_ENDS)[number];
 
 export interface WatchFate {
   readonly end: WatchEnd;
-  /** those that were sent whole */
+  /** the events that were sent whole */
   readonly sent: KubernetesObject[];
 }
 

@@ -1,8 +1,8 @@
 /**
  * A world of one client of an API server: random calls over real connections, which are reset, cut, throttled and
- * answered by proxies. The judge knows what arrived: a call is spelled as the API reads it, a write arrives once, a read
- * comes again only where that may help, what a call comes to is what the API server said, and nobody is told that a
- * write is out of the world that may have been carried out.
+ * answered by proxies. The judge knows what arrived. A call is spelled as the API reads it. A write arrives once; a
+ * read comes again only where that may help. The result of a call is the API server's answer. No error denies a write
+ * that may have been carried out.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";

@@ -1,4 +1,7 @@
-/** What a set at rest must look like, beside its pods: the status as a recount gives it, its history, the owners of its claims. */
+/**
+ * The promises of a set at rest, beside its pods: a status that equals a recount, its history, the owners of its
+ * claims.
+ */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { told } from "./made.ts";
@@ -42,7 +45,7 @@ function countProblems(set: StatefulSet, pods: readonly Pod[]): readonly string[
   ];
 }
 
-/** Each that is used is there, the newest has the highest number, none is there twice, and the limit is kept. */
+/** Every revision in use exists once, the newest has the highest number, and the limit is kept. */
 function historyProblems(
   { status, spec }: StatefulSet,
   pods: readonly Pod[],

@@ -1,9 +1,9 @@
-/** Whether a pod may be made, from what the pass that makes it was told when it looked. */
+/** Judges whether a pass may create a pod, from the objects that the pass had read. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { conditionIn, desiredOrdinals, isOrdered, ordinalOf, scaleBudgetOf } from "./objects.ts";
 
-/** What a pass was given when it last looked. */
+/** The objects that a pass got when it last looked. */
 export interface Sight {
   set?: StatefulSet;
   /** when it was told of that */

@@ -1,4 +1,4 @@
-/** What is still missing from the state that the set asks for, once nothing goes wrong any more. */
+/** The parts of the set's wanted state that are still missing once all faults are over. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
@@ -41,8 +41,8 @@ export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: bool
 }
 
 /**
- * In order, of several pods beyond the range that will never be ready (failed, or behind a gate that only a pass opens)
- * only the lowest goes by itself: docs/compatibility.md.
+ * An ordered set removes only the lowest of several pods beyond the range that will never be ready:
+ * docs/compatibility.md. Such pods failed, or wait behind a gate that only a pass opens.
  */
 function isStuck({ spec }: StatefulSet, pods: readonly Pod[]): boolean {
   const desired = desiredOrdinals(spec);

@@ -41,7 +41,7 @@ export class LandedJudge {
     this.#graceSeconds = Math.min(this.#graceSeconds, inPlaceUpdateStrategy?.gracePeriodSeconds ?? 0);
   }
 
-  /** Whose it is must be a set that there was; nobody's becomes the set's, or is left alone. */
+  /** The owner must be a set that existed. An orphan is adopted by the set, or left alone. */
   #ownerProblems({ object, previous }: Write): readonly string[] {
     const [before, after] = [previous && controllerOf(previous), controllerOf(object)];
     const isForeign = (uid: string | undefined) => uid !== undefined && !this.#uids.has(uid);
@@ -99,7 +99,7 @@ function isSelected({ metadata }: KubernetesObject): boolean {
   return metadata?.labels?.["app"] === SET;
 }
 
-/** Of a revision the name says nothing for sure. */
+/** The name of a revision proves nothing. */
 function isNamed({ metadata, kind }: KubernetesObject): boolean {
   return kind !== "Pod" || new RegExp(`^${SET}-\\d+$`).test(metadata?.name ?? "");
 }

@@ -1,4 +1,4 @@
-/** What a pass was told when it last looked, and what it has sent since: what its next write was decided from. */
+/** The objects that a pass got when it last looked, and its calls since then: the base of its next write. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";

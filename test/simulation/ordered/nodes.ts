@@ -1,4 +1,4 @@
-/** Those who run the set's pods, and the garbage collector that takes claims with their owners. */
+/** The kubelets of the set's pods, and the garbage collector that removes claims with their owners. */
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
@@ -93,7 +93,7 @@ export class Nodes {
     if (pod) this.#options.server.remove("kubelet", PODS, pod);
   }
 
-  /** Of claims whose owners are all gone nothing is left. */
+  /** Removes claims whose owners are all gone. */
   #collect(): void {
     const { server } = this.#options;
     const alive = new Set([

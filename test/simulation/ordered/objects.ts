@@ -7,7 +7,7 @@ export const SET = "db";
 export const NAMESPACE = "shop";
 export const KRUISE_NAMESPACE = "kruise-system";
 
-/** What a user says of the set. */
+/** The part of the set that users write. */
 export interface Wish {
   readonly version: number;
   readonly replicas: number;

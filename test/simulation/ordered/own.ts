@@ -1,4 +1,4 @@
-/** What belongs to the set of the world, and what its pods and revisions are made of, as a judge reads it. */
+/** The objects of the world's set, and the parts of its pods and revisions, as a judge reads them. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PodTemplateSpec, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { SET } from "./objects.ts";
@@ -36,7 +36,7 @@ export function printOf({ metadata, spec }: PodTemplateSpec | Pod): string {
   return JSON.stringify([container?.image, envOf(container), metadata?.annotations?.["release"]]);
 }
 
-/** What no update in place changes. */
+/** The fields that no update in place changes. */
 export function fixedPrintOf({ spec }: PodTemplateSpec | Pod): string {
   return JSON.stringify([envOf(spec?.containers?.[0])]);
 }

@@ -70,7 +70,7 @@ function waitProblems({ set, pods }: Snapshot, pod: Pod): readonly string[] {
   ]);
 }
 
-/** Where a pod could be updated as it is, none is deleted for it. */
+/** A pod that could be updated in place is not deleted for the update. */
 function policyProblems({ spec }: StatefulSet, pod: Pod, facts: Facts): readonly string[] {
   const policy = spec.updateStrategy?.rollingUpdate?.podUpdatePolicy;
   const recorded = facts.revisions().find(({ metadata }) => metadata?.name === revisionIn(pod));

@@ -5,7 +5,7 @@ import { NETWORK_FAULTS, type NetworkFault } from "../faults.ts";
 import type { HindrancePlan } from "../hindrances.ts";
 import { widenedSet } from "./wide.ts";
 
-/** What users do, and what happens to pods. */
+/** Changes by users, and events of pods. */
 export const STRIKES = [
   "new template",
   "template rolled back",
@@ -26,7 +26,7 @@ export const STRIKES = [
   "set relabelled",
 ] as const;
 
-/** What comes in worlds that are not wide, too. */
+/** Events that also happen in narrow worlds. */
 const EVERYWHERE = STRIKES.slice(0, 14);
 
 export type Strike = (typeof STRIKES)[number];

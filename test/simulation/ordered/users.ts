@@ -1,4 +1,4 @@
-/** Those who write the set, and what happens to its pods without anybody's wish, at the worst of times. */
+/** The users of the set, and events of its pods that nobody wanted, at the worst of times. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
@@ -94,7 +94,7 @@ export class SetUsers {
     return Math.max(5, this.#options.scenario.replicas + 2);
   }
 
-  /** What concerns nobody, again and again. */
+  /** Changes that concern nobody, again and again. */
   #relabel(): void {
     const { server, scheduler, chance } = this.#options;
     const everyMs = chance.pick([20, 200, 2_000]);

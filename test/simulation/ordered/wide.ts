@@ -30,7 +30,7 @@ export function widenedSet(base: SetScenario): SetScenario {
   };
 }
 
-/** Mostly some, below and among those that have pods. */
+/** Some reserved ordinals, below and among the ordinals in use. */
 export function anyReserved(chance: Chance): readonly number[] {
   return Array.from({ length: 8 }, (_, ordinal) => ordinal).filter(() => chance.isLucky(0.25));
 }

@@ -113,7 +113,7 @@ export class SetWitness {
       this.#report(write, "gives the claim of a pod that stays to the pod");
   }
 
-  /** A spec has asked for fewer pods, and for claims to go with those that leave. */
+  /** True when a spec asked for fewer pods, and for claims to go with removed pods. */
   #mayGo({ object }: Write): boolean {
     return this.#specsFrom(0).some(
       (spec) =>
@@ -190,7 +190,7 @@ export class SetWitness {
       this.#judgeUpdate(write, specs, previous);
   }
 
-  /** One that is kept is written to under a newer generation, if that wants it too: any of them may have. */
+  /** Specs from that generation on. A pass may write to a kept claim under any newer one. */
   #specsFrom(generation: number): readonly StatefulSetSpec[] {
     return [...this.#specs].filter(([one]) => one >= generation).map(([, spec]) => spec);
   }
@@ -233,7 +233,7 @@ export class SetWitness {
     if (lost.length > 0) this.#report(write, `loses the claim ${lost[0]?.metadata?.name}`);
   }
 
-  /** That of the very state that was written to; and of no generation that was said to be over. */
+  /** The reservation for the very state that was written to, and for no generation that was said to be over. */
   #reservationOf(uid: string, write: Write): Reservation | undefined {
     const version = write.previous?.metadata.resourceVersion;
     const reservation = this.ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === version);

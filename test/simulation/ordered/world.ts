@@ -182,7 +182,7 @@ export class SetWorld {
     return report;
   }
 
-  /** What a pass is told, the witness hears too. */
+  /** Lets the witness hear every answer that a pass gets. */
   #watched(pass: string, cluster: Cluster): Cluster {
     let pages: KubernetesObject[] = [];
     return {

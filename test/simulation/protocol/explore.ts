@@ -35,12 +35,15 @@ function isNew(known: Set<string>, key: string): boolean {
   return known.add(key).size > before;
 }
 
-/** The promises, asked of each step. */
+/** Checks every step for broken promises. */
 function brokenBy(before: State, step: Step, setting: Setting): string | undefined {
   return brokenByUpdate(before, step, setting) ?? brokenByReservation(before, step, setting);
 }
 
-/** What a tick reserves for the newest spec leaves old pods enough for the partition, even if every reserved pod is updated. */
+/**
+ * A tick's reservation for the newest spec leaves old pods enough for the partition, even if every reserved pod is
+ * updated.
+ */
 function brokenByReservation(before: State, { state }: Step, { specs }: Setting): string | undefined {
   const { ledger } = state.stored;
   const spec = specs[state.spec];

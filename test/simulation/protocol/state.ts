@@ -104,7 +104,7 @@ export function start(setting: Setting): State {
   };
 }
 
-/** Equal for two states exactly when the same may come of them. Ticks are alike, so their order does not matter. */
+/** Equal keys mean that the same steps can follow. Ticks are alike, so their order does not matter. */
 export function keyOf({ pods, stored, ticks, ...rest }: State): string {
   const ledger = `${stored.version};${textOf(stored.ledger)}`;
   const all = ticks.map((tick) => tickText(tick, stored)).sort();

@@ -1,4 +1,4 @@
-/** What may happen next: to pods, by users, by ticks. The rules of the ledger and of the budget are the real ones. */
+/** The possible next steps: of pods, users and ticks. The rules of the ledger and of the budget are the real ones. */
 
 import {
   areReservedFor,

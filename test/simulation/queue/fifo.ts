@@ -64,7 +64,7 @@ export class Fifo {
     this.#kept = this.#kept.filter((one) => one !== kept);
   }
 
-  /** It comes back, `handedOutMs` ago it was handed out. */
+  /** Returns the message to the queue, which handed it out `handedOutMs` ago. */
   failedBy(kept: Kept, handedOutMs: number, then: () => void): void {
     this.#timeline.after(VISIBILITY_MS - handedOutMs, () => {
       kept.isHidden = false;

@@ -1,9 +1,9 @@
 /**
- * A world whose SidecarSets go through a queue: the schedule fills it once a minute, admissions tell of changes and of
- * pods, workers take one message each, fail, are killed at their time limit, and remember whom they served. The judges:
- * all that those of the simulation see; no message is skipped that nobody has looked into; two passes for one
- * SidecarSet never work at the same time; once nothing goes wrong any more all is settled within minutes, nothing is
- * given up, a change is begun with at once, and then there is silence.
+ * A world whose SidecarSets go through a queue. The schedule fills it once a minute, and admissions announce changes
+ * and pods. Workers take one message each, fail, are killed at their time limit, and remember the served SidecarSets.
+ * The judges are the simulation's, and these: a skipped message was looked into by somebody; two passes for one
+ * SidecarSet never work at the same time. Once all faults are over, everything is settled within minutes, nothing is
+ * given up, a change is begun at once, and then there is silence.
  */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -42,7 +42,7 @@ type Trouble = (typeof QUEUE_TROUBLE)[number];
 
 type QueueResult = SeedResult<"messages" | "passes" | "skipped" | "upgrades">;
 
-/** Where one function after the other runs, and remembers. */
+/** An environment in which one call after the other runs, with a memory. */
 interface Environment {
   readonly served: Served;
   readonly memory: PassMemory;
@@ -61,7 +61,7 @@ const STORED_MS = 200;
 /** docs/deploy-scale.md: "in a second or two", and the time of a pass's calls, and of one that is at work already. */
 const SOON_MS = 10_000;
 const LONG_MS = 10 * MINUTE_MS;
-/** What a container takes beside, and the pass that sees it. */
+/** The start time of a container, with the pass that sees it. */
 const STARTED_MS = 5_000;
 const NOBODY = "nobody";
 

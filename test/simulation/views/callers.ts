@@ -28,7 +28,7 @@ export function isAskedAbout(registration: Registered, pod: Pod, { metadata }: N
   return conditionsIn(registration).every((one) => isTrue(one, pod, metadata?.name ?? ""));
 }
 
-/** The cluster's own namespaces, those of control planes, and what a node runs anyway. */
+/** True for the cluster's own namespaces, for namespaces of control planes, and for static pods. */
 export function isExempt({ metadata }: Pod, { metadata: { name, labels = {} } = {} }: Namespace): boolean {
   const isMirror = metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined;
   return isMirror || name === "kube-system" || labels[CONTROL_PLANE_LABEL] !== undefined;

@@ -1,4 +1,4 @@
-/** What one sidecar becomes in a pod. Told apart from the core on purpose. */
+/** The expected form of one sidecar in a pod. The rules are written again here, apart from the core, on purpose. */
 import type { Container, EnvVar, Pod, VolumeMount } from "../../../shared/api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, TransferEnvVar } from "../../../shared/api/sidecarset.ts";
@@ -36,7 +36,7 @@ function sharedMounts(own: readonly VolumeMount[], apps: readonly Container[]): 
   return all;
 }
 
-/** What the paths of its mounts name. */
+/** The variables that paths of its mounts name. */
 function pathVariables({ env = [], volumeMounts = [] }: Container): readonly EnvVar[] {
   const paths = volumeMounts.map(({ subPathExpr = "" }) => subPathExpr);
   const named = paths.flatMap((path) => [...path.matchAll(/\$\(([^)]*)\)/g)].map(([, name]) => name));

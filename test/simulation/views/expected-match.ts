@@ -1,4 +1,7 @@
-/** Which SidecarSets a pod is to get, and as what: told apart from the core on purpose, after OpenKruise's documentation. */
+/**
+ * The SidecarSets that a pod should get, and the revision of each. The rules are written again here, after OpenKruise's
+ * documentation.
+ */
 import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import {
   BASE_ANNOTATION,
@@ -69,7 +72,7 @@ function pinned({ metadata, spec }: SidecarSet, revisions: readonly ControllerRe
   return labelled.toSorted((one, other) => other.revision - one.revision)[0];
 }
 
-/** What is injected is as it was then; all else is as it is. */
+/** Injected parts are as they were in the revision; all else is as it is. */
 function asRecorded(sidecarSet: SidecarSet, { metadata, data }: ControllerRevision): SidecarSet {
   const { spec } = data as { readonly spec: SidecarSet["spec"] };
   const given = Object.entries(spec).filter(([, value]) => value !== null);
@@ -85,7 +88,7 @@ function asRecorded(sidecarSet: SidecarSet, { metadata, data }: ControllerRevisi
   };
 }
 
-/** Those that name their namespaces come first, then by name; the base of a canary that is among them steps back. */
+/** SidecarSets that name their namespaces come first, then the others by name. A canary's base steps back. */
 export function inOrder(
   chosen: readonly { readonly as: SidecarSet; readonly is: SidecarSet }[],
 ): readonly SidecarSet[] {

@@ -1,4 +1,4 @@
-/** What a pod looks like with its SidecarSets: told apart from the core on purpose, after OpenKruise's documentation. */
+/** The expected pod with its SidecarSets. The rules are written again here, after OpenKruise's documentation. */
 import type { Container, EnvVar, Pod, PodSpec } from "../../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -155,7 +155,7 @@ function expectedSpec(pod: Pod, sets: readonly SidecarSet[], isSorted: boolean):
   };
 }
 
-/** Each name once, and none that is taken. */
+/** Keeps the first of each name, and no taken name. */
 function onlyNew<T extends { readonly name?: string }>(all: readonly T[], taken: readonly T[]): readonly T[] {
   const isFirst = (one: T, at: number) => all.findIndex(({ name }) => name === one.name) === at;
   return all.filter((one, at) => isFirst(one, at) && !taken.some(({ name }) => name === one.name));

@@ -1,4 +1,4 @@
-/** What an API server stores: every state that an object ever had, and which of them users were told of. */
+/** The store of an API server: every state of every object, and the states that users were told of. */
 import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -107,13 +107,13 @@ export class ObjectStates {
     return this.put(place, object);
   }
 
-  /** Of a kind, as all was at a version; absent: now. */
+  /** Objects of a kind at a version; absent: now. */
   list(plural: string, at = this.#version): readonly KubernetesObject[] {
     const all = [...this.#states].filter(([key]) => key.startsWith(`${plural}/`));
     return all.flatMap(([, states]) => states.findLast(({ version }) => version <= at)?.object ?? []);
   }
 
-  /** Of everything that there ever was of a kind. */
+  /** The places of all objects of a kind that ever existed. */
   places(plural: string): readonly Place[] {
     const keys = [...this.#states.keys()].filter((key) => key.startsWith(`${plural}/`));
     return keys.map((key) => {
@@ -122,7 +122,7 @@ export class ObjectStates {
     });
   }
 
-  /** Its writer has the answer. */
+  /** The writer has got the answer. */
   tell(place: Place): void {
     this.#told.set(keyOf(place), this.#states.get(keyOf(place))?.length ?? 0);
   }
@@ -131,7 +131,7 @@ export class ObjectStates {
     return new Map(this.#told);
   }
 
-  /** What watchers may go by who hear of it so many milliseconds later. */
+  /** States that a watcher may know who hears of changes this many milliseconds later. */
   lately(place: Place, ms: number): readonly State[] {
     const states = this.#states.get(keyOf(place)) ?? [];
     const since = this.#scheduler.nowMs - ms;
@@ -147,7 +147,7 @@ export class ObjectStates {
   }
 }
 
-/** What is stored nobody changes who reads it. */
+/** Freezes stored objects, so that no reader can change them. */
 function deepFreeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);

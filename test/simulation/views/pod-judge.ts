@@ -1,6 +1,6 @@
 /**
- * Whether a pod is what its SidecarSets make of it, each being as it was at some moment between what its creator was told
- * before and the answer.
+ * Judges whether a pod is what its SidecarSets make of it. Each SidecarSet may be in any state from what the creator
+ * knew before up to the answer.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ControllerRevision, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
@@ -60,7 +60,7 @@ export class PodJudge {
     this.#random = random;
   }
 
-  /** What is wrong with the answer; undefined: nothing. `answer` undefined: the pod was refused. */
+  /** The problem of the answer; undefined: none. `answer` undefined: the pod was refused. */
   problemOf(asked: Asked, answer: Pod | undefined): string | undefined {
     const found = answer && plain(answer, asked);
     let first: Pod | undefined | "none" = "none";
@@ -74,7 +74,7 @@ export class PodJudge {
     return differenceOf(first === "none" ? undefined : first, found);
   }
 
-  /** Each pod that there may be, the newest last. undefined: it is refused. */
+  /** All possible pods, the newest last. undefined: it is refused. */
   *#wanted(asked: Asked): Generator<Pod | undefined> {
     const { pod, isCreated } = asked;
     const base = isCreated ? gated(pod, this.#gates.KruisePodReadinessGate) : pod;
@@ -101,7 +101,7 @@ export class PodJudge {
     return all.includes(undefined) ? [nameOnly, ...all] : all;
   }
 
-  /** Of each SidecarSet what it may come to. */
+  /** The possible contributions of each SidecarSet. */
   #options(asked: Asked, namespace: Namespace | undefined): readonly (readonly Option[])[] {
     const told = asked.isStale ? NOBODY : asked.told;
     const places = this.#states.places(SIDECARSETS.plural);
@@ -166,7 +166,7 @@ function sortedText(text: string): string {
   return JSON.stringify(Object.entries(JSON.parse(text) as object).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Where the two part first. */
+/** The first difference between the two. */
 function differenceOf(wanted: unknown, found: unknown, path = "pod"): string {
   const isBoth = typeof wanted === "object" && typeof found === "object" && wanted !== null && found !== null;
   if (!isBoth) return `${path} is ${shown(found)} where it is to be ${shown(wanted)}`;

@@ -115,7 +115,7 @@ function planApp(name: string, serial: number, chance: Chance): Container {
   } as unknown as Container;
 }
 
-/** Of a pod that was copied from a running one. */
+/** A container in a pod that was copied from a running one. */
 function leftOver(): Container {
   return {
     name: "older-proxy",

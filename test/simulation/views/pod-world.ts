@@ -1,8 +1,8 @@
 /**
- * A world in which pods are admitted by the whole of the webhooks, from the text of a review to the patch: users write
- * SidecarSets and Namespaces and create pods, passes record revisions and narrow the registration, calls fail, answers
- * are late, processes freeze and begin anew. The judge (pod-judge.ts): each pod is exactly what the SidecarSets make of
- * it that its creator knew of, or newer ones.
+ * A world in which the real webhooks admit pods, from the text of a review to the patch. Users write SidecarSets and
+ * Namespaces and create pods, and passes record revisions and narrow the registration. Calls fail, answers are late,
+ * processes freeze and restart. The judge (pod-judge.ts): each pod is exactly what the SidecarSets make of it that its
+ * creator knew, or newer ones.
  */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
@@ -211,7 +211,7 @@ export class PodWorld {
     else if (admitted) await this.#store(name, before, admitted.object ?? undefined);
   }
 
-  /** By both webhooks; undefined: it is refused. */
+  /** The request after both webhooks; undefined: it is refused. */
   async #admitted(name: string, request: AdmissionRequest): Promise<AdmissionRequest | undefined> {
     const { dryRun, operation } = request;
     const process = dryRun ? this.#newProcess("dry") : this.#serving();

@@ -1,4 +1,6 @@
-/** What a write of the pod webhook's registration may change: the condition, and when it was relied on. All else is kept. */
+/**
+ * Judges writes of the pod webhook's registration: only the condition, and the time when it was relied on, may change.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, RELIED_ON_ANNOTATION } from "../../../shared/api/names.ts";
@@ -36,7 +38,7 @@ function partsOf({ metadata = {}, webhooks = [], ...rest }: Registered): Readonl
   };
 }
 
-/** What an API server goes by that asks about pods. */
+/** The conditions by which an API server asks about pods. */
 export function conditionsIn({ webhooks = [] }: Registered): readonly string[] {
   const own = webhooks.find(({ name }) => name === POD_WEBHOOK);
   return (own?.matchConditions ?? []).map(({ expression }) => expression);

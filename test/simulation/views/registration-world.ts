@@ -40,7 +40,7 @@ const DURATION_MS = 30 * 60_000;
 const TIMEOUT_MS = 10_000;
 const LONGEST_WRITE_MS = 55_000;
 const SPREAD_MS = 1_000;
-/** Of clocks against each other: with a minute for the write, less than what is waited for. */
+/** The difference between clocks: with a minute for the write it is less than the wait. */
 const SKEW_MS = 110_000;
 const SENT = NETWORK_FAULTS.filter(
   (fault): fault is Exclude<NetworkFault, "403 in one namespace"> => fault !== "403 in one namespace",

@@ -58,7 +58,7 @@ interface Planning {
   readonly chance: Chance;
   /** it is changed; undefined: it is new */
   readonly before: KubernetesObject | undefined;
-  /** those that there are */
+  /** the revisions that exist */
   readonly revisions: readonly KubernetesObject[];
 }
 
@@ -111,7 +111,7 @@ function planInjection(name: string, chance: Chance, revisions: Planning["revisi
   return { revision: { ...pinned, policy } };
 }
 
-/** What a ControllerRevision records. */
+/** A spec as a ControllerRevision records it. */
 export function planBrought(name: string, serial: number, chance: Chance): Partial<SidecarSetSpec> {
   const hasVolumes = chance.isLucky(0.6);
   const containers = [planContainer(name, serial, { chance, hasVolumes })];

@@ -24,7 +24,7 @@ export function planNamespace(name: string, chance: Chance): Namespace {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-/** Of a SidecarSet, or as if it were. */
+/** A revision of a SidecarSet, or one that only looks so. */
 export function planRevision({ metadata }: KubernetesObject, serial: number, chance: Chance) {
   const { name: set = "", uid } = metadata ?? {};
   const owner = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: set, uid };

@@ -1,4 +1,4 @@
-/** What is stored, what was stored when, and what users were told of it. */
+/** The stored states of SidecarSets over time, and the ones that users were told of. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -9,7 +9,7 @@ interface Kind {
   readonly plural: string;
 }
 
-/** Of one SidecarSet, oldest first: each state, "" for none. */
+/** All states of one SidecarSet, oldest first; "" for none. */
 type States = readonly string[];
 
 /** name → how many of its states were told of */
@@ -94,7 +94,7 @@ export class Truth {
     return true;
   }
 
-  /** Its writer has the answer. */
+  /** The writer has got the answer. */
   answered(name: string): void {
     this.#answered.set(name, this.#states.get(name)?.length ?? 0);
   }

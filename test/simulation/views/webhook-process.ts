@@ -9,7 +9,7 @@ import type { Scheduler } from "../scheduler.ts";
 import type { ObjectStates, Place } from "./object-states.ts";
 import { lostBy } from "./registration-judge.ts";
 
-/** What it may write: announcements and the registration, the registration alone, or nothing. */
+/** Rights of the process: to write announcements and the registration, the registration alone, or nothing. */
 type Rights = "all" | "registration" | "none";
 
 export interface WebhookProcess {

@@ -64,7 +64,7 @@ const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
 const TIMEOUT_MS = 5_000;
 const DURATION_MS = 200_000;
-/** Where people have taken something away it takes minutes until announcements are gone by again. */
+/** After people removed something, minutes pass until announcements are as before. */
 const LONG_DURATION_MS = 500_000;
 const NAMES = ["a", "b", "c", "d"];
 /** More than announcements are kept. */
@@ -259,7 +259,7 @@ export class ViewWorld {
     }
   }
 
-  /** By us, and by others; what is admitted may take long to be stored. */
+  /** Admissions by the product and by others. An admitted object may be stored much later. */
   async #isAdmitted(request: AdmissionRequest): Promise<boolean> {
     await this.#sleep(this.#chance.between(0, 3));
     if (this.#isRegistered) {
@@ -367,7 +367,7 @@ export class ViewWorld {
   }
 }
 
-/** Each update changes something: others are not stored. */
+/** An update changes something, because an API server stores no other. */
 let created = 0;
 function requestFor(name: string, before: KubernetesObject | undefined, isDeletion: boolean): AdmissionRequest {
   const spec = { selector: { matchLabels: { app: name, before: before?.metadata?.resourceVersion ?? "" } } };

@@ -11,7 +11,7 @@ const claim = (more: Fields = {}, metadata?: Fields): Fields => ({
   },
 });
 
-/** The errors are those of the validation in Kubernetes 1.32. */
+/** Errors as in the validation of Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   ["a claim template with only the required fields is accepted", claim(), []],
   [

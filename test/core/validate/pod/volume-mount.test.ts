@@ -13,7 +13,7 @@ const VOLUMES: readonly Fields[] = [
   },
 ];
 
-/** The errors are those of the validation in Kubernetes 1.32. */
+/** Errors as in the validation of Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
     "a container with a mount and two devices is accepted",
