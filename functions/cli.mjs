@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import "./check-node.mjs";
-// An older Node does not have the function: a named import of it would fail before the sentence that says what is needed.
+// An older Node lacks the function: a named import would fail before the sentence about the wanted version.
 import * as nodeModule from "node:module";
 
-// A second call need not wait for types to be stripped again.
+// The second call loads code whose types are already stripped.
 nodeModule.enableCompileCache();
 await import("./cli.ts");

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command of the npm package; beside it stands cli.mjs, which is built. */
+/** The command of the npm package; the built cli.mjs is beside it. */
 import "./check-node.mjs";
 
 await import("./cli.mjs");

@@ -1,4 +1,4 @@
-/** All webhooks as one function of a request: what a platform needs. An adapter is in test/platforms/fetch.ts. */
+/** All webhooks as one function of a request, which platforms call. An adapter is in test/platforms/fetch.ts. */
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
@@ -21,11 +21,11 @@ import type { ViewState } from "../shared/webhook/view/cluster-view.ts";
 export interface WebhooksInput {
   /** path of a kubeconfig */
   readonly kubeconfig?: string | undefined;
-  /** How API servers prove who they are. */
+  /** The API servers' proof of identity. */
   readonly authentication?: AuthenticationSettings;
   readonly freshnessMs?: number | undefined;
   readonly log?: Log;
-  /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
+  /** Receives announcements of changed SidecarSets, and of pods that turn ready or fail; absent: no announcements. */
   readonly send?: Send;
 }
 
@@ -34,7 +34,7 @@ export interface Webhooks extends Pick<Authenticator, "isKept" | "ready"> {
   readonly connect: () => Promise<Cluster>;
   readonly config: Config;
   readonly identify: AuthenticateOptions;
-  /** how pods are decided on now */
+  /** the present source of decisions on pods */
   readonly viewState: () => ViewState;
 }
 

@@ -54,7 +54,7 @@ export async function linkDocs(folder: string, site: string | undefined): Promis
   }
 }
 
-// What package.json is in the npm package: everything is bundled, so no other package is asked for.
+// The package.json of the npm package: everything is bundled, so it depends on no other package.
 
 const OF_THE_REPOSITORY = [
   "dependencies",

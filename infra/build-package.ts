@@ -1,6 +1,7 @@
 /**
- * Builds what the npm package holds: `node infra/build-package.ts`. Everything is bundled, so the package
- * needs no other; with `--site https://…` its messages link to the documents there. `--pack` leaves them out of package.json while npm packs it, `--unpack` puts that back as it was.
+ * Builds the contents of the npm package: `node infra/build-package.ts`. Everything is bundled, so the package needs no
+ * other. With `--site https://…` its messages link to the documents there. `--pack` leaves dependencies out of
+ * package.json while npm packs it, `--unpack` restores the file.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";

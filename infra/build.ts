@@ -17,7 +17,7 @@ export interface BundleSize {
   readonly eager: number;
   /** bytes by file, for the files that load later, with the imports that only they need */
   readonly lazy: Readonly<Record<string, number>>;
-  /** bytes of everything, gzipped one by one: about what the zip holds */
+  /** bytes of everything, gzipped one by one: about the size of the zip */
   readonly zipped: number;
 }
 
@@ -105,7 +105,7 @@ function labelOf(path: string, outputs: Metafile["outputs"]): string {
 }
 
 if (import.meta.main) {
-  // Builds may run side by side, and what they make is the same: each makes its own, and puts it in place at once.
+  // Builds may run side by side with the same result: each makes its own, and puts it in place at once.
   const [fresh, old] = [`.dist-${process.pid}-new`, `.dist-${process.pid}-old`];
   const tracing = await bundleTraced();
   for (const name of [...FUNCTIONS, CHECKER]) {
@@ -117,7 +117,7 @@ if (import.meta.main) {
   }
   process.stdout.write(`${"with traces".padEnd(20)} ${kilobytes(Buffer.byteLength(tracing)).padStart(6)} kB more\n`);
   await rename("dist", old).catch(() => undefined);
-  // Somebody else's may be there again by now.
+  // Another build may have put its own there by now.
   await rename(fresh, "dist").catch(() => undefined);
   for (const folder of [fresh, old]) await rm(folder, { recursive: true, force: true });
 }

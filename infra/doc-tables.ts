@@ -5,7 +5,7 @@ import { CAUSES } from "../shared/core/rollout/causes.ts";
 
 const TITLE = "## What holds a rollout";
 
-/** `page`: docs/reasons.md; everything else in it stays as it is. @throws Error when the page has no such part */
+/** `page`: docs/reasons.md; its other parts stay. @throws Error when the page has no such part */
 export function withHolds(page: string): string {
   const [before, rest] = page.split(`${TITLE}\n`);
   if (before === undefined || rest === undefined) throw new Error(`docs/reasons.md has no heading "${TITLE}"`);
@@ -98,7 +98,7 @@ const LABEL_ROW =
 
 const WRITTEN_HEADING = "## That you write on a SidecarSet";
 
-/** `page`: docs/annotations.md; everything else in it stays as it is. @throws Error when the page has no such part */
+/** `page`: docs/annotations.md; its other parts stay. @throws Error when the page has no such part */
 export function withAnnotations(page: string): string {
   const [before, rest] = page.split(`${WRITTEN_HEADING}\n`);
   if (before === undefined || rest === undefined) throw new Error(`docs/annotations.md has no "${WRITTEN_HEADING}"`);

@@ -5,7 +5,7 @@ import type { Plugin } from "esbuild";
 const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
 const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
 
-/** For esbuild. Where a module of client-node asks for what is left out, each of its exports is undefined. */
+/** A plugin for esbuild. client-node's imports of left-out modules get undefined exports. */
 export const kubeconfigOnly: Plugin = {
   name: "kubeconfig-only",
   setup: ({ onLoad, onResolve, resolve }) => {

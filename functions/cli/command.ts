@@ -26,7 +26,7 @@ interface OptionSpec {
 export interface Command {
   /** one word, or two: `set image` */
   readonly name: string;
-  /** the heading that it stands under in the help */
+  /** the heading of its group in the help */
   readonly group: string;
   /** half a sentence */
   readonly summary: string;
@@ -35,7 +35,7 @@ export interface Command {
   readonly options?: readonly OptionSpec[];
   /** the first is the default; "file": -o names the file to write; absent: -o is not taken */
   readonly outputs?: readonly Output[] | "file";
-  /** whole lines, each with what it does behind a # */
+  /** whole lines, with their effect behind a # */
   readonly examples: readonly string[];
   /** exit codes beyond 0, 1 and 2 */
   readonly exits?: readonly string[];
@@ -57,7 +57,7 @@ export class Input {
     return this.#arguments;
   }
 
-  /** A required argument; commander has seen to it that it is there. */
+  /** A required argument: commander has refused calls without it. */
   argument(index: number): string {
     return this.#arguments[index] ?? "";
   }
@@ -89,7 +89,7 @@ export class Input {
     return Array.isArray(value) ? value : [];
   }
 
-  /** undefined: not given. @throws CliError for what is no whole number from `least` on */
+  /** undefined: not given. @throws CliError unless it is a whole number of at least `least` */
   number(option: string, least: number): number | undefined {
     const value = this.text(option);
     if (value === undefined) return undefined;
@@ -97,7 +97,7 @@ export class Input {
     throw new CliError(`--${option} ${value}: write a whole number from ${least} on`);
   }
 
-  /** undefined: not given. @throws CliError for what is no duration */
+  /** undefined: not given. @throws CliError unless it is a duration */
   durationMs(option: string): number | undefined {
     const value = this.text(option);
     return value === undefined ? undefined : parseDuration(option, value);

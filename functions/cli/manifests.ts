@@ -21,7 +21,7 @@ interface AskedCluster {
 }
 
 export interface WebhooksOptions {
-  /** where the webhooks answer */
+  /** the webhooks' address */
   readonly url: string;
   /** PATH=URL, for webhooks that answer elsewhere */
   readonly urlsOf?: readonly string[];
@@ -29,15 +29,15 @@ export interface WebhooksOptions {
   readonly caBundle?: string | undefined;
   /** file: the first line is the secret of the path */
   readonly pathSecrets?: string | undefined;
-  /** one of several that are served there */
+  /** the cluster's name, where the address serves several */
   readonly cluster?: string | undefined;
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
-  /** Also: pods that turn ready, or fail, are reported. */
+  /** Registers the webhook for pods that turn ready or fail, too. */
   readonly statusHints: boolean;
-  /** Which part to print where API servers read the registration from a file: that file, or everything to apply. */
+  /** The part to print where API servers read the registration from a file: that file, or everything to apply. */
   readonly staticPart: string | undefined;
   /** Leaves out the policies around the reconciler. */
   readonly isUnfenced?: boolean;
@@ -136,7 +136,7 @@ async function secretOf(file: string | undefined): Promise<string | undefined> {
   return file === undefined ? undefined : await readPathSecret(file);
 }
 
-/** From which the secret of each path is made. @throws CliError */
+/** The secret from which each path's secret is made. @throws CliError */
 export async function readPathSecret(file: string): Promise<string> {
   const [secret = ""] = await linesOf(file);
   if (SECRET.test(secret)) return secret;

@@ -1,4 +1,4 @@
-/** Makes a command line of the commands: parsing, help, and what is said when something is wrong. */
+/** Makes a command line of the commands: parsing, help, and errors. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
 import { counted } from "../../shared/go/counted.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
@@ -11,14 +11,14 @@ import { type Command, Input } from "./command.ts";
 import { type GlobalOptions, Session } from "./session.ts";
 
 export interface ProgramOptions {
-  /** as it was called: `sidecarset`, or `kubectl sidecarset` */
+  /** the program's name as called: `sidecarset`, or `kubectl sidecarset` */
   readonly name: string;
   readonly version: string;
   readonly stdout: Stream;
   readonly stderr: Stream;
   /** NO_COLOR is not set */
   readonly mayColor: boolean;
-  /** a change is made to a SidecarSet of this generation alone; absent: to that which is there */
+  /** changes apply to this generation alone; absent: to the present one */
   readonly generation?: number | undefined;
 }
 
@@ -26,9 +26,9 @@ const FOOTER = [
   "Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.",
   "Exit codes: 0 done, 1 failed, 2 called in a wrong way; commands that answer yes or no say which others they have.",
 ];
-/** of a column of help, that texts are broken for */
+/** The least width of a column of help. */
 const NARROWEST_COLUMN = 10;
-/** of help that no terminal shows */
+/** The width of help without a terminal. */
 const HELP_WIDTH = 80;
 
 /** @returns the exit code */
@@ -41,7 +41,7 @@ export async function runProgram(
   const isPlain = args.includes("--no-color") || args.includes("--json");
   const screen = recorded(createScreen({ out: stdout, err: stderr, mayColor: mayColor && !isPlain }));
   const code = await codeOf(commands, args, options, screen);
-  // A program that asked for JSON gets JSON, also where there is nothing to print but what went wrong.
+  // A program that asked for JSON also gets errors as JSON.
   const [, , asked] = ASKED_OUTPUT.exec(args.join("\0")) ?? [];
   if (code !== 0 && !screen.hasPrinted() && asked !== undefined)
     screen.text(
@@ -59,7 +59,7 @@ interface RecordedScreen extends Screen {
   readonly hasPrinted: () => boolean;
 }
 
-/** Remembers what it shows. */
+/** Records the screen's output. */
 function recorded(screen: Screen): RecordedScreen {
   let hasPrinted = false;
   return {
@@ -120,7 +120,7 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
       if (words[0] === undefined || words[0] === "help") commandIn(program, words.slice(1)).outputHelp();
       else throw noSuchCommand(words, commands);
     })
-    // `apply -f FILE`: the word is what is wrong, and not its option.
+    // In `apply -f FILE` the word is wrong, and the option is not.
     .allowUnknownOption()
     .argument("[COMMAND...]");
   program.configureHelp({
@@ -133,7 +133,7 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
   return program;
 }
 
-/** The command that stands behind `help`. @throws CliError */
+/** The command named behind `help`. @throws CliError */
 function commandIn(program: Commander, words: readonly string[]): Commander {
   return words.reduce((above, word) => {
     const found = above.commands.find((one) => one.name() === word);
@@ -150,7 +150,7 @@ function noSuchCommand(words: readonly string[], commands: readonly Command[]): 
   return new CliError(`${word}: no such command${suggestion(word, commands)}; --help lists them all`);
 }
 
-/** The words behind a command are its own to tell. */
+/** Hides arguments that the command's own help explains. */
 function visibleArguments(command: Commander): Argument[] {
   return command.parent === null ? [] : [...command.registeredArguments];
 }

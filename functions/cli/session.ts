@@ -60,7 +60,7 @@ async function readPassSettings(
   return announced;
 }
 
-/** Formats that -o takes; `table` is what people read. */
+/** Formats of -o; `table` is for people. */
 export type Output = "table" | "json" | "yaml" | "markdown" | "diff" | "patch" | "sarif" | "github";
 
 /** Options that every command takes. */
@@ -94,7 +94,7 @@ export class Session {
     return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
   }
 
-  /** A change is made to a SidecarSet of this generation alone; undefined: to that which is there. */
+  /** Changes apply to this generation alone; undefined: to the present one. */
   get generation(): number | undefined {
     return this.#options.generation;
   }
@@ -172,13 +172,13 @@ export class Session {
     return kubeconfigContexts(settings.kind === "kubeconfig" ? settings.path : undefined);
   }
 
-  /** With which feature gates passes decide there. Told of once. @throws KubeError */
+  /** The feature gates of that cluster's passes. A warning comes once. @throws KubeError */
   passSettings(cluster: Cluster): Promise<RolloutSettings> {
     this.#passSettings ??= readPassSettings(this, cluster);
     return this.#passSettings;
   }
 
-  /** The way to the cluster itself, for what is no object of it. @throws KubeError or ConfigError */
+  /** The connection to the cluster itself, for requests beside its objects. @throws KubeError or ConfigError */
   async access(): Promise<ClusterAccess> {
     const requestTimeoutMs = this.#requestTimeoutMs();
     const access = await accessOf(this.#settings(), readAwsAccess);
@@ -212,7 +212,7 @@ export class Session {
     return settings.kind === "kubeconfig" ? { ...settings, context } : { kind: "kubeconfig", context };
   }
 
-  /** One of several values that come one after another: a line of JSON, or a YAML document. */
+  /** Prints one of several values in a row: a line of JSON, or a YAML document. */
   printNext(value: unknown): void {
     const text = this.output === "yaml" ? `---\n${writeYaml(value)}` : `${JSON.stringify(value)}\n`;
     this.screen.text(withoutSecrets(text));

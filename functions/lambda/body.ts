@@ -35,7 +35,7 @@ export function bytesAsJson(text: string): number {
   return Buffer.byteLength(JSON.stringify(text));
 }
 
-// What Lambda calls for an HTTP request, and how one function answers by several sets of settings.
+// The calls of Lambda for HTTP requests, and one function's answers by several sets of settings.
 
 /** API Gateway passes the certificate of mutual TLS along; a Function URL has none. */
 export type GatewayEvent = APIGatewayProxyEventV2 & {

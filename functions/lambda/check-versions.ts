@@ -41,7 +41,7 @@ interface HookEvent {
   readonly LifecycleEventHookExecutionId: string;
 }
 
-/** How callers prove who they are. */
+/** The callers' proof of identity. */
 interface Proof {
   readonly pathSecret?: string;
   readonly token?: string;
@@ -57,7 +57,7 @@ const RETRY_MS = 2_000;
 /** The right to call a version is as new as the version. */
 const REFUSALS = 30;
 
-/** The returned value stands in no log: it is for people who call the function by hand. */
+/** The log does not have the returned value: it is for people who call the function by hand. */
 export async function handler({ DeploymentId: deploymentId, LifecycleEventHookExecutionId }: HookEvent) {
   const log = createLog(readLogLevel());
   const aws = readAwsAccess();
@@ -99,7 +99,7 @@ async function worse(version: CheckedVersion, question: Question, asking: Asking
   for (let attempt = 1; ; attempt++) {
     const problem = await difference(version, question, asking);
     if (problem === undefined || attempt === ATTEMPTS) return problem;
-    // What it was asked about may have changed, or it has just started.
+    // Its facts may have changed, or it has just started.
     await sleep(RETRY_MS);
   }
 }
@@ -160,7 +160,7 @@ async function readProof(settings: AuthenticationSettings, aws: AwsAccess): Prom
   return { settings, ...(pathSecret ? { pathSecret } : {}), ...(token ? { token } : {}) };
 }
 
-// What a version of a webhook is asked before API servers ask it, and what of its answers is no worse than it should be.
+// Questions to a webhook's version before API servers ask it, and the checks of its answers.
 
 /** Lambda's answer; `errorMessage` comes from a function that ended without an answer. */
 export interface VersionAnswer {
@@ -189,7 +189,7 @@ interface Reviewed {
 const SIDECAR_SETS = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
 const { uid: _, resourceVersion: __, ...metadata } = SAMPLE_SIDECAR_SET.metadata ?? {};
 const SIDECAR_SET_REVIEW = sampleReview({ ...SAMPLE_SIDECAR_SET, metadata }, SIDECAR_SETS);
-/** As it comes to those who validate, with its defaults. */
+/** The review for validation, after the defaults. */
 const DEFAULTED_REVIEW = sampleReview(defaulted(SIDECAR_SET_REVIEW), SIDECAR_SETS);
 const CONVERSION_REVIEW = JSON.stringify({
   apiVersion: "apiextensions.k8s.io/v1",
@@ -202,7 +202,7 @@ const READY: Question = { path: READY_PATH, purpose: "admission", problemOf: cod
 const allowed: Question["problemOf"] = (answer) =>
   codeProblem(200)(answer) ?? (reviewed(answer)?.allowed === true ? undefined : "refused what is valid");
 
-/** Without labels: it is given what every pod is given. READY has a made-up SidecarSet injected. */
+/** A pod without labels, which gets what every pod gets. READY has a made-up SidecarSet injected. */
 function podOf(labels: Labels): Question {
   return {
     path: MUTATE_POD_PATH,
@@ -245,7 +245,7 @@ export function questionsFor(webhook: string, canProve: boolean, labels: Labels)
   ];
 }
 
-/** As a Function URL hands it over. */
+/** The event of a Function URL. */
 export function eventOf({ body }: Question, path: string, headers: Readonly<Record<string, string>>) {
   const method = body === undefined ? "GET" : "POST";
   const http = { method, path, protocol: "HTTP/1.1", sourceIp: "127.0.0.1", userAgent: "check-versions" };

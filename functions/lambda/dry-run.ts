@@ -1,4 +1,7 @@
-/** Lambda: what a pass would do now, and for one SidecarSet how it would go on, {"sidecarSet"?: "name", "cluster"?: "name"}. Needs no right to write. */
+/**
+ * Lambda: the actions of a pass now, and the next steps of one SidecarSet, {"sidecarSet"?: "name", "cluster"?: "name"}.
+ * Needs no right to write.
+ */
 import { dnsSubdomainErrors } from "../../shared/go/label-name.ts";
 import { type RolloutContext, serveDryRun } from "./rollout.ts";
 import type { DryRunEvent } from "./rollout-site.ts";
@@ -30,7 +33,7 @@ function readEvent(event: unknown): DryRunEvent {
   return read;
 }
 
-/** A name that may stand in the path of a request to an API server. */
+/** True for names that are valid in a request's path. */
 function isObjectName(value: unknown): boolean {
   return typeof value === "string" && dnsSubdomainErrors(value).length === 0;
 }

@@ -16,7 +16,7 @@ export type Sites<Memory> = (name: string, use?: TokenUse) => Promise<NamedSite 
 
 const table = processClusters();
 
-/** `remember`: what the process keeps of one cluster from one invocation to the next. */
+/** `remember`: makes the memory of one cluster, which the process keeps between invocations. */
 export function newSites<Memory extends object>(remember: () => Memory): Sites<Memory> {
   const kept = new Map<string, Memory>();
   return async (name, use = "passes") => {

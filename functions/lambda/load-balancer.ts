@@ -9,7 +9,7 @@ import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, type RestEvent
 /** The limit of the JSON that carries the answer, less room for its other fields. */
 const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
 
-/** From a listener that verifies client certificates: the certificate, percent-encoded. */
+/** The percent-encoded certificate, from a listener that verifies client certificates. */
 const LEAF_HEADER = "x-amzn-mtls-clientcert-leaf";
 
 /** Node's own Request and Response load a whole HTTP client at their first use: most of a cold start. */
@@ -84,7 +84,9 @@ function only(event: Event, wanted: string): string | undefined {
   return others.length === 0 ? value : undefined;
 }
 
-/** A target group may stand behind several listeners, of which another lets anybody write the header. */
+/**
+ * Checks the listener, because a target group may have several, and through another one anybody can write the header.
+ */
 function isFrom(event: Event, listener: string): boolean {
   const { elb } = event.requestContext as Partial<ALBEvent["requestContext"]>;
   const from = `${elb?.targetGroupArn}:${only(event, "x-forwarded-port")}`;

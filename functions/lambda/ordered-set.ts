@@ -20,7 +20,7 @@ import {
 import { logSets } from "../server/statefulset-log.ts";
 
 interface StatefulSetEvent {
-  /** of several; absent: each of them */
+  /** one of several; absent: all of them */
   readonly cluster?: string;
   readonly set?: string;
   readonly dryRun?: boolean;

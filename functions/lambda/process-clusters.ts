@@ -4,7 +4,7 @@ import { type Environment, readAwsAccess, readEnvironment } from "../../shared/s
 
 interface ProcessClusters {
   readonly clusters: ClusterTable;
-  /** what the clusters have in common */
+  /** the settings that all clusters share */
   readonly env: Environment;
 }
 

@@ -1,4 +1,4 @@
-/** Passes over several clusters: each by itself, so that trouble with one is reported under its name and stops no other. */
+/** Passes over several clusters. A cluster's trouble is reported under its name and stops no other. */
 import type { SQSEvent } from "aws-lambda";
 import { newPassMemory } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";

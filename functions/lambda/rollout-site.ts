@@ -6,20 +6,20 @@ import type { Log } from "../../shared/log.ts";
 import type { Environment } from "../../shared/settings/config.ts";
 
 export interface RolloutEvent {
-  /** of several; absent: each of them */
+  /** one of several; absent: all of them */
   readonly cluster?: string;
   readonly sidecarSet?: string;
   readonly dryRun?: boolean;
   /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
   readonly readyAfterSeconds?: number;
-  /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
+  /** RFC3339: the planned time of the Scheduler's call, which may be late; absent: now */
   readonly scheduledTime?: string;
 }
 
 /** The event of the function for dry runs. */
 export type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
 
-/** The cluster that is served, by its settings, and what the process remembers of it. */
+/** A cluster with its settings, and the process' memory of it. */
 export interface Site {
   /** absent: the process' own */
   readonly env?: Environment;
@@ -29,6 +29,6 @@ export interface Site {
   readonly served: Served;
   readonly refusals: Gates["refusals"];
   readonly memory?: PassMemory;
-  /** the process is there for dry runs: it has no way to write to the cluster */
+  /** the process makes only dry runs: it cannot write to the cluster */
   readonly isReadOnly?: boolean;
 }

@@ -124,7 +124,7 @@ type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
   readonly site: Site;
 };
 
-/** One after the other, though the queue hands them over one by one. */
+/** Serves messages in order, though the queue hands them over one by one. */
 async function serveMessages({ Records }: SQSEvent, { site, ...options }: MessageOptions) {
   const { log, served, name } = site;
   let last: PassReport | undefined;
@@ -143,9 +143,9 @@ async function serveMessages({ Records }: SQSEvent, { site, ...options }: Messag
   return last;
 }
 
-// What Lambda's log says of a pass.
+// Lines of Lambda's log about a pass.
 
-/** So long a SidecarSet needs attention before somebody is called, and after so long nobody is called any more. */
+/** The time of trouble before somebody is called, and the time after which the call ends. */
 const [ATTENTION_MS, CALLED_MS] = [600_000, 1_200_000];
 
 /** An alarm counts the lines with this field. They have it for ten minutes; then the alarm ends, and the next SidecarSet can ring it. `failing`: since when passes fail. */
@@ -155,7 +155,7 @@ function attentionSince(
   nowMs: number,
 ): string | undefined {
   const isTrouble = state !== undefined && natureOf(state).isTrouble === true;
-  // OpenKruise's definition does not tell: then the alarm lasts as long as the trouble.
+  // OpenKruise's definition lacks this time. The alarm then lasts as long as the trouble.
   const since = failing ?? (isTrouble ? (troubleSince ?? "unknown") : undefined);
   if (since === undefined || since === "unknown") return since;
   const ms = nowMs - Date.parse(since);

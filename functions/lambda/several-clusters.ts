@@ -6,14 +6,14 @@ import { ofCluster, splitClusterPath } from "../../shared/webhook/server/cluster
 import type { HttpEvent, HttpHandler, Serve } from "./body.ts";
 import { processClusters } from "./process-clusters.ts";
 
-/** With these no secret is read, and none is known. */
+/** Settings that read no secret and know no caller. */
 const NOBODY = { AUTHENTICATION: "secret-path", PATH_DIGESTS: `/=${"A".repeat(43)}` };
 /** The wait before settings that could not be used are read again. */
 const RETRY_MS = 10_000;
 
 interface Served {
   readonly handler: HttpHandler;
-  /** of `performance.now()`; absent: for good */
+  /** a time of `performance.now()`; absent: for good */
   readonly until?: number;
 }
 

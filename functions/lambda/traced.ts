@@ -15,11 +15,11 @@ type TracedRequest = Parameters<Tracing["traceRequest"]>[0];
 type TracedAnswer = ReturnType<Parameters<Tracing["traceRequest"]>[2]>;
 type Inner = (event: unknown, context: Invoked) => Promise<unknown>;
 
-/** Longer than that nobody waits for a collector; and no longer than a part of what is left to answer. */
+/** The longest wait for a collector, within a part of the time left to answer. */
 const FLUSH_MS = 300;
 const PART_OF_LEFT = 1 / 4;
 
-/** Never throws: variables that cannot be used are an error in the log, and there are no traces. */
+/** Adds traces. Never throws: unusable variables are an error in the log, and there are no traces. */
 export function traced(inner: Inner): Inner {
   const starting = start();
   if (starting === undefined) return inner;
@@ -30,7 +30,7 @@ export function traced(inner: Inner): Inner {
     try {
       return await invoke(inner, tracing, event, context);
     } finally {
-      // An environment stands still from its answer to the next event.
+      // An environment is frozen from its answer to the next event.
       await tracing.flush(Math.min(FLUSH_MS, PART_OF_LEFT * leftMs(event, context, performance.now() - beganAt)));
     }
   };
@@ -88,7 +88,7 @@ function answerOf(answered: unknown): TracedAnswer {
   return { status: statusCode, body };
 }
 
-/** Until Lambda ends the invocation, or the API server has waited long enough; it says in the URL how long it waits. */
+/** The time until Lambda ends the invocation, or until the API server stops waiting, which its URL says. */
 function leftMs(event: unknown, context: Invoked, tookMs: number): number {
   const left = context.getRemainingTimeInMillis();
   if (!isHttp(event)) return left;

@@ -1,7 +1,7 @@
 /**
  * Lambda: refuses SidecarSets and Advanced StatefulSets that are invalid or conflict with others, and admits
- * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
- * and pods that turn ready.
+ * ContainerRecreateRequests. It announces changed SidecarSets, and pods that turn ready, to the queue of rollouts if
+ * there is one.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
@@ -27,14 +27,14 @@ import { lambdaWebhook } from "./http.ts";
 
 export const handler = lambdaWebhook((env, log) => {
   const [config, cluster, queue] = [readConfig(env), readCluster(env), readQueue(env)];
-  // Always read again: conflicts are looked for in what is there now.
+  // Always read again, because conflicts depend on the present objects.
   const site = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now, log };
   const view = clusterView(site);
   const options = { ...site, connect: patientConnect(site.connect, new Breaker(site)) };
   const { ofSidecarSets, ofPods } = hints({
     log,
     now: Date.now,
-    // Without a queue nobody is told, so no name is looked up.
+    // Without a queue there are no announcements, so no name is looked up.
     ...(queue === undefined ? {} : { sidecarSetNames: recentNames(options) }),
     send: async (work) => {
       if (queue === undefined) return;

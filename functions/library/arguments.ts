@@ -22,7 +22,7 @@ import {
 import { LABEL_SELECTOR, OBJECT_META } from "../../shared/go/types/meta.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
 
-/** Go types of what the library is given besides SidecarSets and pods, as far as it is read here. */
+/** Go types of the library's other inputs beside SidecarSets and pods, in the fields that it reads. */
 const STATUSES = list(
   struct({
     ...each("name image imageID", always(STRING)),
@@ -92,7 +92,7 @@ const DEFINITION_TYPE = struct({
   status: optional(struct({ storedVersions: TEXTS })),
 });
 
-/** Says what is wrong with a value, behind its name; undefined: nothing. */
+/** The fault of a value, as text behind its name; undefined: none. */
 type Problem = (value: unknown) => string | undefined;
 
 export interface Argument {
@@ -274,7 +274,10 @@ export function readArguments<T extends object>(
 /** No Kubernetes object nests deeper; one that contains itself does. */
 const MAX_DEPTH = 100;
 
-/** Without members that are null, which counts as absent, as in Go. @throws the problem, as text behind the argument's name */
+/**
+ * The value without members that are null, which counts as absent, as in Go.
+ * @throws the problem, as text behind the argument's name
+ */
 function withoutNulls(value: unknown, place = "", depth = 0): unknown {
   if (typeof value !== "object" || value === null || value instanceof Map) return value;
   if (depth > MAX_DEPTH) throw new Nested(` nests deeper than ${MAX_DEPTH} levels`);
@@ -289,7 +292,7 @@ function withoutNulls(value: unknown, place = "", depth = 0): unknown {
 
 class Nested extends Error {}
 
-/** The argument as it is used, or what is wrong with it. */
+/** The argument's value, or its fault. */
 function readOne(given: unknown, argument: Argument): { readonly value?: unknown; readonly wrong?: string } {
   try {
     const value = withoutNulls(given);
@@ -317,7 +320,7 @@ function shown(value: unknown): string {
   return printed.length > 60 ? `${printed.slice(0, 59)}…` : printed;
 }
 
-/** So that an error of what is behind `name` says so. */
+/** Adds `name` to errors of what it reads. */
 export function within<T>(call: string, name: string, read: () => T): T {
   try {
     return read();

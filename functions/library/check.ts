@@ -1,4 +1,4 @@
-/** The library: what is wrong with an installation, as far as its objects tell. Objects in, values out, no I/O. */
+/** The library: faults of an installation that its objects show. Objects in, values out, no I/O. */
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -40,7 +40,7 @@ export interface CheckInput extends PassInput {
   readonly namespaces?: readonly Namespace[];
   /** all in the cluster, with their status */
   readonly pods?: readonly Pod[];
-  /** of all SidecarSets */
+  /** the revisions of all SidecarSets */
   readonly revisions?: readonly ControllerRevision[];
   /** of kruise-system */
   readonly configMaps?: readonly ConfigMap[];
@@ -77,7 +77,7 @@ function seen<T>(value: T | undefined): Seen<T> {
   return value === undefined ? NOT_GIVEN : { value };
 }
 
-/** As it is stored: missing hashes are a finding, an object that cannot be read is a wrong argument. */
+/** The stored object: missing hashes are a finding, an unreadable object is a wrong argument. */
 function readable(object: KubernetesObject): SidecarSet {
   storedSidecarSet(object);
   const sidecarSet = hubSidecarSet(object);
@@ -89,7 +89,7 @@ function readable(object: KubernetesObject): SidecarSet {
 export function check(given: CheckInput): CheckReport {
   const input = readArguments("check", given, ARGUMENTS);
   const { now, definition, lastPass, kubelets, isResizeServed } = input;
-  // What cannot be stored is refused here; what is stored without hashes is a finding.
+  // An object that cannot be stored is a wrong argument; one without hashes is a finding.
   const sidecarSets = input.sidecarSets?.map((one, index) =>
     within("check", `sidecarSets[${index}]`, () => readable(one)),
   );

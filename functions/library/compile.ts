@@ -12,9 +12,9 @@ export interface CompileInput {
   readonly sidecarSets?: readonly KubernetesObject[];
   /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
-  /** RFC 3339: what is written as the time of every injection */
+  /** RFC 3339: the time that every injection gets */
   readonly now: string;
-  /** what becomes of a pod when the policy cannot be evaluated; absent: Ignore */
+  /** the fate of a pod when the policy cannot be evaluated; absent: Ignore */
   readonly failurePolicy?: "Ignore" | "Fail";
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
   readonly featureGates?: { readonly EnableSortSidecarContainerByName?: boolean; readonly PodOptOut?: boolean };

@@ -1,4 +1,4 @@
-/** The library: what a changed SidecarSet means for the pods that run. Objects in, values out, no I/O. */
+/** The library: the effect of a changed SidecarSet on running pods. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { diffSidecarSets, type SidecarSetDiff } from "../../shared/core/inspect/diff/diff.ts";
 import { OBJECT, PASS, PODS, REVISIONS, readArguments, within } from "./arguments.ts";
@@ -12,7 +12,7 @@ export interface DiffInput extends PassInput {
   readonly after: KubernetesObject;
   /** the pods that either of them selects, as the API server has them, with their status */
   readonly pods: readonly Pod[];
-  /** of the SidecarSet; absent: none were recorded */
+  /** the SidecarSet's own; absent: none were recorded */
   readonly revisions?: readonly ControllerRevision[];
 }
 

@@ -1,4 +1,4 @@
-/** The library: why a pod has its sidecars or not, and what it waits for. Objects in, values out, no I/O. */
+/** The library: why a pod has its sidecars or not, and why it waits. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -29,11 +29,11 @@ export interface ExplainInput extends PassInput {
   readonly pod?: Pod;
   /** the pods that the SidecarSet selects, with their status; absent: only `pod` */
   readonly pods?: readonly Pod[];
-  /** of the pod, with its labels */
+  /** the pod's namespace, with its labels */
   readonly namespaceObject?: Namespace;
   /** all SidecarSets of the cluster, for conflicts and canaries; absent: this one */
   readonly sidecarSets?: readonly KubernetesObject[];
-  /** of the SidecarSet */
+  /** the SidecarSet's own */
   readonly revisions?: readonly ControllerRevision[];
   /** webhooks that inject sidecars; absent: not known */
   readonly registrations?: readonly PodRegistration[];

@@ -1,4 +1,4 @@
-/** The library: what is wrong with SidecarSets, as far as files tell. Objects in, values out, no I/O. */
+/** The library: faults of SidecarSets that files show. Objects in, values out, no I/O. */
 import type { ConfigMap, KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -17,14 +17,14 @@ export interface LintInput {
   readonly objects: readonly KubernetesObject[];
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
   readonly featureGates?: Partial<RolloutSettings> & { readonly SidecarSetPatchPodMetadataDefaultsAllowed?: boolean };
-  /** of the API server, such as "1.34"; absent: fields that only some versions take are no finding */
+  /** the API server's version, such as "1.34"; absent: fields that only some versions take are no finding */
   readonly kubernetesVersion?: string;
 }
 
 export interface LintFinding {
-  /** of the object in `objects` */
+  /** the object's index in `objects` */
   readonly index: number;
-  /** of the SidecarSet; "" where it has none */
+  /** the SidecarSet's name; "" where it has none */
   readonly name: string;
   /** "error": the webhook refuses it */
   readonly severity: "error" | "warning";
@@ -45,7 +45,7 @@ const ARGUMENTS = {
   kubernetesVersion: VERSION,
 };
 
-/** In the order of the objects. @throws TypeError that says in one sentence which argument is wrong */
+/** Findings in the order of the objects. @throws TypeError that says in one sentence which argument is wrong */
 export function lint(given: LintInput): readonly LintFinding[] {
   const input = readArguments("lint", given, ARGUMENTS);
   const { objects, featureGates = {}, kubernetesVersion = "" } = input;
@@ -147,7 +147,7 @@ function nextStep({ field, detail, badValue }: Problem): string {
     : `; add the line ${line}`;
 }
 
-/** Why only a cluster can tell; undefined: it is wrong everywhere. */
+/** The reason why only a cluster can judge; undefined: it is wrong everywhere. */
 function needsCluster({ field, detail }: Problem, hasWhitelist: boolean): string | undefined {
   if (field === "revision" && detail.startsWith("Cannot find specific"))
     return "whether there is such a revision only a cluster can tell";

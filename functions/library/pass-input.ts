@@ -1,4 +1,4 @@
-/** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
+/** The library: settings of the cluster's passes that change their actions. */
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";

@@ -12,13 +12,13 @@ export interface PlanInput extends PassInput {
   readonly sidecarSet: KubernetesObject;
   /** the pods that it selects, as the API server has them, with their status */
   readonly pods: readonly Pod[];
-  /** of the SidecarSet; absent: none were recorded */
+  /** the SidecarSet's own; absent: none were recorded */
   readonly revisions?: readonly ControllerRevision[];
   /** RFC 3339, whole seconds, UTC */
   readonly now: string;
-  /** how long a pod is not ready after its images were changed; absent: 5 */
+  /** seconds that a pod is not ready after a change of images; absent: 5 */
   readonly readyAfterSeconds?: number;
-  /** at most so many steps; absent: 10,000 */
+  /** the most steps; absent: 10,000 */
   readonly maxSteps?: number;
 }
 

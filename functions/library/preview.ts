@@ -23,15 +23,15 @@ export interface PreviewInput {
   readonly object: KubernetesObject;
   /** as they stand in manifests, or as the API server has them */
   readonly sidecarSets: readonly KubernetesObject[];
-  /** where the pod is created, unless it says so itself; absent: default */
+  /** the namespace of a pod that names none; absent: default */
   readonly namespace?: string;
-  /** with its labels; absent: one that has none but its name's */
+  /** the namespace with its labels; absent: one with only its name's label */
   readonly namespaceObject?: Namespace;
   /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
   /** RFC 3339: written to the pod's annotations */
   readonly now: string;
-  /** from 0 up to but not including 1, drawn for injectionStrategy.revision with the policy Partial; absent: 0 */
+  /** a number in [0, 1), drawn for injectionStrategy.revision with the policy Partial; absent: 0 */
   readonly random?: () => number;
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
   readonly featureGates?: InjectionGates;

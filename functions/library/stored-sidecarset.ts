@@ -11,7 +11,7 @@ export function kindText(object: KubernetesObject): string {
   return typeof kind === "string" ? kind : "thing without a kind";
 }
 
-/** In v1beta1, with nothing added. @throws TypeError that says in one sentence what is wrong */
+/** The SidecarSet in v1beta1, with nothing added. @throws TypeError that says in one sentence what is wrong */
 export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   const { kind, apiVersion } = object ?? {};
   if (kind !== SIDECARSET_KIND) throw new TypeError(`a ${kindText(object)} is no SidecarSet`);
@@ -33,7 +33,7 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const request: AdmissionRequest = { uid: "library", resource, operation, object: hub };
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
-  // A copy: what is kept for a SidecarSet must not outlive the call, since the caller may change its own.
+  // A copy, because the caller may change its own object while results are kept for this one.
   const { spec, ...rest } = (admission.object ?? hub) as SidecarSet;
   // The one default that the definition has; API servers fill it in last.
   const secrets = spec.imagePullSecrets?.map((one) => ({ name: "", ...one }));

@@ -60,7 +60,7 @@ function reference<Field extends string>(field: Field, option: string, place: st
   return { [field]: secretsAt(option, place) } as { readonly [field in Field]: SecretReference };
 }
 
-/** Unlike a variable, an option may name a file from where one stands. */
+/** The place is kept because an option, unlike a variable, may name a file relative to the working directory. */
 export function secretsAt(option: string, place: string): SecretReference {
   return parseSecretReference(`--${option}`, place.startsWith("arn:") ? place : resolve(place));
 }

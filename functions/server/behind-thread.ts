@@ -99,7 +99,7 @@ interface PageSource {
 /** A second request within this time gets the same page, because a page may cost a list of every pod. */
 const KEPT_MS = 5_000;
 
-/** One page is made at a time, and kept for a moment. */
+/** Makes one page at a time, and keeps it for a moment. */
 function inTurn(source: PageSource): MakePage {
   let last: { readonly key: string; readonly at: number; readonly page: ReturnType<MakePage> } | undefined;
   return (wanted) => {

@@ -41,7 +41,7 @@ type Answered =
 /** An error that crosses threads loses its class and its own fields. */
 export interface Failure {
   readonly message: string;
-  /** of a KubeError */
+  /** the code of a KubeError */
   readonly code?: number;
   readonly reason?: string;
 }
@@ -67,7 +67,7 @@ export interface BehindOptions {
   readonly thread?: URL;
 }
 
-/** In the bundle it stands beside the chunk that has this file. */
+/** The built file stands beside this file's chunk. */
 const THREAD = new URL(import.meta.url.endsWith(".ts") ? "behind-thread.ts" : "behind-thread.mjs", import.meta.url);
 /** A thread that always fails must not keep a processor busy. */
 const AGAIN_MS = 5_000;
@@ -138,7 +138,7 @@ export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = 
       isClosing = true;
       if (worker === undefined) return;
       const over = Promise.withResolvers<void>();
-      // Its error is in the log already; the way of node:events would fail by it.
+      // The log already has its error, and node:events would throw it again.
       worker.once("exit", () => over.resolve());
       tell("end");
       await over.promise;

@@ -3,10 +3,13 @@ import type { Log } from "../../shared/log.ts";
 
 /** Lines of a process that goes on are written this soon. */
 const WRITTEN_MS = 50;
-/** Nobody is waited for longer who reads them slowly. */
+/** Slow readers of the last lines are waited for no longer than this. */
 const MOST_MS = 1_000;
 
-/** Node alone would print the error as it is, and lose what a pipe has not taken yet. The exit code is 1. */
+/**
+ * Logs crashes: Node alone would print the bare error, and lose lines that a pipe has not taken yet. The exit code is
+ * 1.
+ */
 export function logCrashes(log: Log): void {
   const end = () => process.exit(1);
   process.on("uncaughtException", (error) => {

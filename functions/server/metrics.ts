@@ -118,7 +118,7 @@ export function createMetrics(): Metrics {
     "gauge",
     "1 for how pods are decided on: where SidecarSets come from, and how the API server answers",
   );
-  /** name of a SidecarSet → what the last pass that knew it said */
+  /** name of a SidecarSet → its labels in the last pass that knew it */
   const stands = new Map<string, Labels>();
   const lastPass = family(LAST_PASS, "gauge", "When the last pass ended");
 

@@ -6,6 +6,6 @@ export interface NamedCluster {
   readonly name: string;
   /** Rejects when there is no way to it. */
   readonly connect: () => Promise<Cluster>;
-  /** its settings; absent: the process' own. @throws ConfigError for what cannot be used */
+  /** its settings; absent: the process' own. @throws ConfigError for unusable settings */
   readonly env?: () => Environment;
 }

@@ -2,7 +2,7 @@
 import type { Hono } from "hono";
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
 
-/** A hono app's answer; `path` stands for the request's own, which may hold a secret. */
+/** A hono app's answer; `path` replaces the request's own, which may hold a secret. */
 export async function askPages(pages: Hono, { method, query }: HttpRequest, path: string): Promise<HttpAnswer> {
   const url = new URL(`http://pages${path}`);
   url.search = query;

@@ -20,7 +20,7 @@ export interface ServeOptions extends ServerOptions {
   readonly kubeconfig?: string;
   /** absent: no passes, somebody else makes them */
   readonly tickMs?: number;
-  /** How API servers prove who they are. */
+  /** The API servers' proof of identity. */
   readonly authentication: AuthenticationSettings;
   /** the Secret with the secrets of the page's path; absent: no page */
   readonly uiSecrets?: SecretReference;
@@ -28,9 +28,9 @@ export interface ServeOptions extends ServerOptions {
   readonly freshnessMs?: number;
   /** absent: nothing is logged */
   readonly log?: Log;
-  /** Takes what the thread of passes and pages logs, from a level on, as lines; absent: it logs nothing */
+  /** Takes log lines of the thread of passes and pages, from a level on; absent: it logs nothing */
   readonly threadLog?: { readonly from: LogLevel; readonly write: (lines: string) => void };
-  /** of /metrics, over plain HTTP; absent: there is none */
+  /** port of /metrics, over plain HTTP; absent: there is none */
   readonly metricsPort?: number;
   /** absent: there are no traces */
   readonly tracing?: Tracing | undefined;
@@ -55,7 +55,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   try {
     return { ...(await openServer(options, opened)), close };
   } catch (error) {
-    // What is open would keep the process alive, with nothing served.
+    // Open connections would keep the process alive, with nothing served.
     await close();
     throw error;
   }
@@ -80,7 +80,7 @@ async function openServer(options: ServeOptions, opened: (() => Promise<void>)[]
   const answerer = options.tracing ? tracedApp(counted, options.tracing) : counted;
   const server = await serveHttps(answerer, options);
   opened.push(server.close);
-  // What it loads would hold up the first answers.
+  // It starts after the first answers, because loading it would delay them.
   if (behind) opened.push(behind.close);
   await behind?.start();
   return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}) };

@@ -1,4 +1,4 @@
-/** A pass over Advanced StatefulSets in the log: one line for each set that is not at rest, and one for the pass. */
+/** A pass over Advanced StatefulSets in the log: one line for each set that still changes, and one for the pass. */
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import type { Log } from "../../shared/log.ts";
 

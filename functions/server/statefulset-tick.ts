@@ -14,7 +14,7 @@ interface SetTickOptions {
   readonly set?: string;
   /** dry run of one: what to take for granted when it looks ahead */
   readonly plan?: SetPlanWish;
-  /** of one of several clusters; absent: the process' own */
+  /** settings of one of several clusters; absent: the process' own */
   readonly env?: Environment | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface TickOptions {
   readonly plan?: PlanWish;
   /** absent: FEATURE_GATES */
   readonly settings?: RolloutSettings;
-  /** of one of several clusters; absent: the process' own */
+  /** settings of one of several clusters; absent: the process' own */
   readonly env?: Environment | undefined;
 }
 

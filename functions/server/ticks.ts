@@ -18,7 +18,7 @@ import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export interface TicksOptions
   extends Omit<TickerOptions, "kruiseNamespace" | "settings" | "gates" | "isKeepingRegistration"> {
-  /** of one of several clusters; absent: the process' own */
+  /** settings of one of several clusters; absent: the process' own */
   readonly env?: Environment | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface TickingOptions {
   /** instead of that one */
   readonly clusters?: readonly NamedCluster[] | undefined;
   readonly tickMs: number;
-  /** of /metrics, over plain HTTP; absent: there is none */
+  /** port of /metrics, over plain HTTP; absent: there is none */
   readonly metricsPort?: number | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { Tracing } from "../../shared/tracing/tracing.ts";
 import type { Answerer } from "../../shared/webhook/server/http.ts";
 import { endSoon } from "./crash.ts";
 
-/** For the last spans, before the process ends. */
+/** The time for the last spans before the process ends. */
 const LAST_MS = 1_000;
 
 /** The same as `work`, traced. @throws ConfigError before it begins, for variables that cannot be used */

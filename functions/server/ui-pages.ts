@@ -7,14 +7,14 @@ import type { ObjectKey } from "../../shared/kube/port.ts";
 export interface Wanted {
   readonly name?: string | undefined;
   readonly pod?: ObjectKey;
-  /** it does not refresh by itself */
+  /** the page does not refresh by itself */
   readonly isStill: boolean;
 }
 
-/** The page; undefined: what it would be about is not there */
+/** The page; undefined: its subject does not exist */
 export type MakePage = (wanted: Wanted) => Promise<string | undefined>;
 
-/** In the query: the page does not refresh by itself. */
+/** The query of a page that does not refresh by itself. */
 export const STILL = "refresh=off";
 
 const ALL = "All SidecarSets";
@@ -38,12 +38,12 @@ export function pagesAbove({ name, pod, isStill }: Wanted): Frame["up"] {
   ];
 }
 
-/** Until a page that took so long to read is loaded again. */
+/** The time until a page is loaded again, by the time that it took to read. */
 export function refreshAfter(tookMs: number): number {
   return Math.max(REFRESH_SECONDS, Math.ceil((tookMs * REFRESH_PER_READ) / 1000));
 }
 
-/** Why there is no page, as far as strangers to the log may know; the default fits every failure. */
+/** The reason why there is no page, without details of the log; the default fits every failure. */
 export function unreadText(error: unknown): string {
   const unread = "The cluster cannot be read now";
   if (!(error instanceof KubeError)) return unread;

@@ -2,7 +2,7 @@
 import { setTimeout as timeout } from "node:timers/promises";
 
 export interface WakeUp {
-  /** Ends the sleep under way, or the next one if there is none. */
+  /** Ends the present sleep, or the next one if there is none. */
   readonly wake: () => void;
   /** Resolves after that many milliseconds, soon after `wake` was called, or when `signal` aborts. */
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;

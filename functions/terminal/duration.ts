@@ -1,4 +1,4 @@
-/** How long something takes, as people read it. */
+/** Durations as people read them. */
 import { CliError } from "./error.ts";
 
 /** 75 → 1m15s */
@@ -13,7 +13,7 @@ export function duration(seconds: number): string {
   return seconds > 0 && seconds < 1 ? `${Math.round(seconds * 1000)}ms` : parts.join("");
 }
 
-/** How long ago something was, in its largest unit, as kubectl's AGE: 75 → 75s, 180 → 3m, 90000 → 25h */
+/** A time ago in its largest unit, as kubectl's AGE: 75 → 75s, 180 → 3m, 90000 → 25h */
 export function age(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 120) return `${whole}s`;
@@ -21,7 +21,7 @@ export function age(seconds: number): string {
   return whole < 172_800 ? `${Math.floor(whole / 3600)}h` : `${Math.floor(whole / 86_400)}d`;
 }
 
-// A duration, as it is typed: 500ms, 10s, 1m or 2h.
+// Typed durations: 500ms, 10s, 1m or 2h.
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 

@@ -23,7 +23,7 @@ export function code(text: string): string {
   return `${fence}${pad}${line}${pad}${fence}`;
 }
 
-/** Such as `(pods:` and `10%.`; marks at its edges mean nothing in Markdown. */
+/** Words such as `(pods:` and `10%.`; marks at their edges mean nothing in Markdown. */
 const PLAIN_WORD = /^([(]?)(\p{L}+(?:[-']\p{L}+)*|\d{1,6}%?|\d+[hms](?:\d+[ms])*|[→…]|)([)]?[.,;:]?)$/u;
 const EDGES = /^([(]?)(.*?)([)]?[.,;:]?)$/su;
 

@@ -11,9 +11,9 @@ export interface ReadObject {
   readonly object: KubernetesObject;
   /** file:line:column */
   readonly place: string;
-  /** of a field, as file:line:column; of the nearest one above it where the file has none */
+  /** a field's place, as file:line:column; of the nearest field above it where the file lacks it */
   readonly placeOf: (path: readonly (string | number)[]) => string;
-  /** keys that stand twice in one map of its document, and where: kubectl takes the last */
+  /** repeated keys of a map in its document, and their places: kubectl takes the last */
   readonly repeatedKeys: readonly { readonly key: string; readonly place: string }[];
 }
 

@@ -5,16 +5,16 @@ import { withoutSecrets } from "../../shared/log.ts";
 
 export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
-/** A piece of a line. Text comes from clusters and files, so what is in it is shown, never obeyed. */
+/** A piece of a line. Text comes from clusters and files, so control characters in it are shown and not obeyed. */
 export type Part = string | { readonly text: string; readonly color: Color };
 
 export interface Screen {
   /** characters in a line; Infinity where nobody looks */
   readonly width: number;
-  /** somebody looks at it, so it may be redrawn */
+  /** the output is a terminal, so it may be redrawn */
   readonly isTerminal: boolean;
   readonly line: (...parts: readonly Part[]) => void;
-  /** a finished text, such as YAML to apply; ends with a newline. It is written as it is, secrets included. */
+  /** a finished text, such as YAML to apply; ends with a newline. It is written unchanged, secrets included. */
   readonly text: (text: string) => void;
   /** back to the top of an empty screen */
   readonly clear: () => void;
@@ -62,7 +62,7 @@ export function createScreen({ out, err, mayColor }: ScreenOptions): Screen {
   };
 }
 
-/** How many places a text takes up: emoji and East Asian letters take two. */
+/** The width of a text: emoji and East Asian letters take two places. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const character of stripVTControlCharacters(text)) width += isWide(character.codePointAt(0) ?? 0) ? 2 : 1;

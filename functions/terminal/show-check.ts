@@ -30,7 +30,7 @@ export function showReport({ findings, counts, looked }: CheckReport, screen: Sc
 const SHOWN = 3;
 const NAMED = 5;
 
-/** One heading for all findings of a kind, and one link; a hint that all of them have is there once. */
+/** One heading and one link for all findings of a kind; a common hint is printed once. */
 function showKind(kind: readonly Finding[], screen: Screen): void {
   const [first] = kind;
   if (first === undefined) return;

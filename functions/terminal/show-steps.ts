@@ -1,4 +1,4 @@
-/** How an explanation looks: a mark for each verdict, and what to do about it. */
+/** Prints an explanation: a mark for each verdict, and what to do about it. */
 import type { Step, Verdict } from "../../shared/core/inspect/explain/step.ts";
 import type { Color, Screen } from "./screen.ts";
 import { wrap } from "./table.ts";

@@ -9,7 +9,7 @@ const GAP = 2;
 const LEAST = 6;
 /** The last column of this name holds sentences. */
 const SENTENCES = "WHY";
-/** Sentences with less room stand below their rows. */
+/** Sentences with less room go below their rows. */
 const LEAST_SENTENCE = 30;
 
 type Row = readonly Part[];
@@ -75,7 +75,7 @@ function narrowed(widths: readonly number[], width: number, whole: number): read
   return fitted;
 }
 
-/** In the middle: what names differ in is often their end. */
+/** Cuts in the middle, because names often differ at their end. */
 function cut(part: Part, width: number): Part {
   const text = textOf(part);
   if (widthOf(text) <= width) return part;
@@ -85,7 +85,7 @@ function cut(part: Part, width: number): Part {
   return withText(part, `${begin.join("")}…${end.toReversed().join("")}`);
 }
 
-/** As many of the first as have room. */
+/** The first characters that fit. */
 function fitting(characters: readonly string[], width: number): readonly string[] {
   const fitted: string[] = [];
   for (const character of characters) {

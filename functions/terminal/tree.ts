@@ -1,4 +1,4 @@
-/** How far a rollout is: revisions and their pods as a tree, and a bar. */
+/** The picture of a rollout's progress: revisions and their pods as a tree, and a bar. */
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { counted } from "../../shared/go/counted.ts";
 import type { Part, Screen } from "./screen.ts";
@@ -7,7 +7,7 @@ const PODS_SHOWN = 10;
 
 interface Leaf {
   readonly label: string;
-  /** name of the ControllerRevision; "" where none is left that tells */
+  /** name of the ControllerRevision; "" where none with the hash is left */
   readonly revision: string;
   readonly isUpdated: boolean;
   readonly isReady: boolean;
@@ -66,7 +66,7 @@ function showPods(
 /** Characters of a bar. */
 const WIDTH = 20;
 
-/** How far a rollout has come. `ready` counts updated pods only. */
+/** A bar of the rollout's progress. `ready` counts updated pods only. */
 export function bar(ready: number, updated: number, all: number): readonly Part[] {
   const share = (count: number) => (all === 0 ? 0 : Math.min(WIDTH, Math.floor((count / all) * WIDTH)));
   const [full, half] = [share(ready), share(updated)];

@@ -24,22 +24,22 @@ import type { AwsSettings } from "./settings.ts";
 interface Alarm {
   /** what happened, in one sentence without its full stop */
   readonly says: string;
-  /** who has to look: somebody at once, or somebody by day */
+  /** the reader: somebody at once, or somebody by day */
   readonly tier: "page" | "ticket";
   readonly metrics: readonly Metric[];
   /** default: Sum */
   readonly statistic?: "Sum" | "Maximum";
-  /** so many minutes of so many that are beyond the threshold */
+  /** that many of the last minutes are beyond the threshold */
   readonly minutes: readonly [beyond: number, of: number];
   /** a minute is beyond it with a larger value; absent: 0 */
   readonly above?: number;
   /** a minute is beyond it with none at all, or without data */
   readonly isAboutNone?: true;
-  /** the value of a minute is what it has grown by since the minute before */
+  /** the value of a minute is the growth since the minute before */
   readonly isAboutGrowth?: true;
 }
 
-/** One odd request rings nothing, and neither does what ends by itself within a minute. A quiet cluster has ten minutes to fail twice. */
+/** One odd request, or a fault of less than a minute, rings nothing. A quiet cluster has ten minutes to fail twice. */
 const LASTING = [2, 10] as const;
 /** One minute is enough. The alarm stays on for five, so that it does not come and go. */
 const AT_ONCE = [1, 5] as const;
@@ -228,7 +228,7 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     ...(settings.isServingStatefulSets
       ? noTicks("ordered-set", "NoOrderedTicks", "ordered sets are not reconciled", settings)
       : {}),
-    // Where calls of the function do not tell that ticks run, this does.
+    // Schedules whose function has other calls too are watched by this.
     ...(hasScheduleGroups(settings) || settings.hasMoreAlarms ? undeliveredTicks() : {}),
     ...(settings.rolloutWorkers === undefined ? {} : ofQueues()),
   };
@@ -270,7 +270,7 @@ function ofQueues(): Readonly<Record<string, Alarm>> {
 
 /** Four fifths of the time that API servers wait for the pod webhook. */
 const SLOW_MS = 4_000;
-/** Twice what the figures of the costs take for a busy cluster would be 100 a second; a flood is more. */
+/** A flood: 500 a second. The figures of the costs take 50 a second for a busy cluster. */
 const MANY_A_MINUTE = 30_000;
 
 /** Five environments that are busy all the time: $12 a day with 1,769 MB. The flood above takes half of it. */
@@ -343,7 +343,10 @@ function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   };
 }
 
-/** One for each schedule. With workers or several clusters, calls of the function do not tell that a schedule goes on. */
+/**
+ * An alarm for each schedule. With workers or several clusters, calls of the function do not prove that a schedule
+ * runs.
+ */
 function noTicks(name: string, id: string, what: string, settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const { clusters } = settings;
   const alarm = (metric: Metric, where = ""): Alarm => ({

@@ -134,7 +134,7 @@ function hintFor(env: Environment): string {
 }
 
 function originOf(message: string, { CLUSTER: cluster }: Environment): string {
-  // With several clusters the table may have the variable, and the message begins with the cluster.
+  // With several clusters the table may have the variable, and messages begin with the cluster.
   if (cluster) return "";
   const variable = Object.keys(PARAMETERS).find((one) => message.includes(one));
   return variable === undefined ? "" : ` (${variable} is --param ${PARAMETERS[variable]})`;

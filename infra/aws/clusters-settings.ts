@@ -82,7 +82,7 @@ export function refuseSomeTokens(what: string, tokens: readonly (string | undefi
   );
 }
 
-/** The webhooks of a table need some beside the ticks, each of which may last a whole minute. */
+/** The concurrency that webhooks of a table need beside the ticks, which may last a whole minute. */
 const FOR_WEBHOOKS = 5;
 
 /**

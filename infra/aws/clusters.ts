@@ -22,7 +22,7 @@ const FIELDS = {
   NOTIFICATIONS: "notifications",
 } as const satisfies Readonly<Record<string, keyof AwsSettings>>;
 
-/** One cluster after the other as if it were the only one; where there is no table, these settings themselves. */
+/** Settings of each cluster as if it were the only one; without a table, these settings themselves. */
 export function eachAlone(settings: AwsSettings): readonly AwsSettings[] {
   const { clusters, clustersFrom: _, ...common } = settings;
   if (clusters === undefined) return [settings];

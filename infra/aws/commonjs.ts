@@ -80,7 +80,7 @@ async function bundle(contents: string, members: Members): Promise<string> {
     platform: "node",
     target: "node24",
     format: "cjs",
-    // What is imported later is CommonJS as well: Node's own import() would hide its default export.
+    // Later imports are CommonJS too: Node's own import() would hide its default export.
     supported: { "dynamic-import": false },
     plugins: [inMemory(members)],
     logLevel: "warning",

@@ -7,7 +7,7 @@ interface Deferred {
   readonly module: string;
   /** in functions/ */
   readonly functions: readonly string[];
-  /** for whom it is loaded */
+  /** the requests that load it */
   readonly needed: string;
 }
 
@@ -210,7 +210,10 @@ export function deferredName(path: string): string {
   return basename(path, ".ts");
 }
 
-/** For a function in functions/. Replaces each of its deferred modules by functions that load its file of the bundle and call the same one there. */
+/**
+ * The plugin for a function in functions/. Its deferred modules become functions that load a file of the bundle, and
+ * call the same function there.
+ */
 export function deferredModules(functionName: string): DeferredModules {
   const ofFunction = DEFERRED.filter(({ functions }) => functions.includes(functionName));
   const deferred = new Set(ofFunction.map(({ module }) => resolve(module)));

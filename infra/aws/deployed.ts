@@ -7,13 +7,13 @@ export interface DeployedFunction {
   readonly name: string;
   /** admissions are called with the proof that the settings ask for, conversions by secret path */
   readonly isCalledFor?: "admission" | "conversion";
-  /** of the webhooks that it answers */
+  /** paths of the webhooks that it answers */
   readonly paths?: readonly string[];
   /** reads the cluster */
   readonly isInCluster: boolean;
   /** puts work into the queue of rollouts, where there is one; a worker takes it out too */
   readonly queue?: "sender" | "worker";
-  /** has to do with the registration of the pod webhook, where it is kept up to date */
+  /** reads or writes the registration of the pod webhook, where it is kept up to date */
   readonly isKeepingRegistration?: true;
   /** only looks at the cluster, with rights that let it do no more */
   readonly isReadOnly?: true;

@@ -12,10 +12,10 @@ export interface Domain {
   readonly truststoreVersion?: string;
 }
 
-/** In whose metrics an outage shows that no function has seen. */
+/** The door whose metrics show outages that no function sees. */
 type Door =
   | { readonly kind: "function-urls" }
-  /** at its domain, or without one at the address that AWS gives it */
+  /** at its domain, or without one at AWS' address */
   | { readonly kind: "http-api" }
   /** internal to a VPC, and always at a domain */
   | {
@@ -23,7 +23,7 @@ type Door =
       readonly subnets: readonly string[];
       readonly securityGroups: readonly string[];
     }
-  /** another one, which this deployment does not know */
+  /** the operator's own door, which this deployment does not know */
   | { readonly kind: "none" };
 
 export interface FrontDoor {

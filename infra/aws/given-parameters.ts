@@ -16,7 +16,7 @@ const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags", "regi
 const OUTPUT = "Parameters";
 const MOST_CHARACTERS = 200;
 
-/** `given`: what has a value, of what was read by then. */
+/** `given`: the parameters with a value among the ones that were read. */
 export async function noting(ask: ReadParameter): Promise<Given & { readonly read: ReadParameter }> {
   const given = new Map<string, string>();
   const read = async (name: string) => {

@@ -88,7 +88,7 @@ function targetFor({ name }: DeployedFunction, settings: AwsSettings): Readonly<
         Action: "lambda:InvokeFunction",
         FunctionName: arn,
         Principal: "elasticloadbalancing.amazonaws.com",
-        // The target group cannot be named: it takes the function only once this is there.
+        // A wildcard, because the target group takes the function only once this permission exists.
         SourceArn: {
           "Fn::Sub": `arn:\${AWS::Partition}:elasticloadbalancing:\${AWS::Region}:\${AWS::AccountId}:targetgroup/*`,
         },
@@ -105,7 +105,7 @@ function targetFor({ name }: DeployedFunction, settings: AwsSettings): Readonly<
 
 function ruleFor({ name }: DeployedFunction, paths: readonly string[], { authentication, clusters }: AwsSettings) {
   const own = (path: string) => (authentication === "secret-path" ? secretPath("*", path) : path);
-  // One asterisk stands for slashes too, and a rule may have no more than one for each path.
+  // An asterisk matches slashes too, and a rule allows only one for each path.
   const Values = paths.map((path) => (clusters === undefined ? own(path) : clusterPath("*") + path));
   return {
     Conditions: [{ Field: "path-pattern", PathPatternConfig: { Values } }],

@@ -10,14 +10,17 @@ import type { AwsSettings } from "./settings.ts";
 
 /** A webhook that answers 5xx has not failed for Lambda; each logs it. The runtime writes ERROR for what ends a function. */
 const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
-/** At the path of a webhook, where a stranger hardly asks and none of our own probes is counted. */
+/** Refusals at the path of a webhook. Strangers rarely call there, and the product's probes are not counted. */
 const REFUSALS = '{ $.refusedPath = "*" }';
-/** One of the first four warnings of a decision says that it is stale. */
+/** A decision is stale if one of its first four warnings says so. */
 const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE_WORDS}*")`).join(" || ")} }`;
-/** Functions that answer by what they know when they cannot read the cluster. */
+/** Functions that answer from older knowledge when they cannot read the cluster. */
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 const UNREAD = '{ $.unread[0] = "*" }';
-/** The field is there from the tenth minute of the trouble to the twentieth, so that the next SidecarSet in trouble is heard. */
+/**
+ * The field appears from the tenth minute of the trouble to the twentieth, so the next SidecarSet in trouble rings
+ * again.
+ */
 const ATTENTION = '{ $.attentionSince = "*" }';
 
 /** Metrics that AWS makes of lines in the logs. */
@@ -77,7 +80,7 @@ function clusterFilters(settings: AwsSettings): Readonly<Record<string, object>>
   ]);
 }
 
-/** CloudWatch takes a dimension out of what the pattern has matched. */
+/** A filter for each cluster: CloudWatch reads a dimension from the fields that the pattern has matched. */
 function byCluster({ Type, Properties }: ReturnType<typeof filter>) {
   const FilterPattern = Properties.FilterPattern.replace(/^\{ (.*) \}$/, '{ ($.cluster = "*") && ($1) }');
   const Dimensions = [{ Key: CLUSTER, Value: "$.cluster" }];
@@ -89,13 +92,13 @@ export function missedPodsFilter(settings: AwsSettings) {
   return filter("rollout", "{ $.missed.recent > 0 }", ofLogs("MissedPods", settings), "$.missed.recent");
 }
 
-/** A pass of a SidecarSet that came to no decision or no write, and what else passes could not read or write. */
+/** Passes without a decision or without a write, and other failed reads and writes of passes. */
 function problemPattern(): string {
   const terms = ['($.level = "error")', ...GRAVE_STOPS.map((stop) => `($.stop = "${stop}")`)];
   return `{ ${terms.join(" || ")} }`;
 }
 
-/** In the log of a function. `MetricValue`: of each line */
+/** A filter of a function's log. `MetricValue`: the value of each line */
 function filter(
   name: string,
   FilterPattern: string,

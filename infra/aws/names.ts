@@ -1,4 +1,4 @@
-/** Names in the template, as osls gives them to what it makes of a function. */
+/** Names in the template for the resources that osls makes of a function. */
 
 /** The function that is asked before a new version of a webhook gets any request. */
 export const CHECKER = "check-versions";
@@ -31,7 +31,7 @@ export function aliasId(name: string): string {
   return `${normalized(name)}LambdaAlias`;
 }
 
-/** `digest`: of what it is made of, in hexadecimal digits. */
+/** `digest`: of its parts, in hexadecimal digits. */
 export function versionId(name: string, digest: string): string {
   return `${normalized(name)}LambdaVersion${digest.slice(0, 40)}`;
 }

@@ -1,4 +1,4 @@
-/** One parameter of the deployment, by its kind. */
+/** Parameters of the deployment, read by kind. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 
 /** One parameter's text; empty when it is not given. */
@@ -12,7 +12,7 @@ export async function readFlag(name: string, read: ReadParameter, otherwise = fa
   throw new ConfigError(`--param ${name}=${text} is neither true nor false.`);
 }
 
-/** Ids of the VPC, with commas between them. `kind`: what each begins with. @throws ConfigError */
+/** Ids of the VPC, with commas between them. `kind`: their prefix. @throws ConfigError */
 export async function readIds(name: string, kind: "subnet" | "sg", read: ReadParameter): Promise<readonly string[]> {
   const ids = (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
   const odd = ids.find((id) => !id.startsWith(`${kind}-`));

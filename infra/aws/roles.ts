@@ -1,4 +1,4 @@
-/** One IAM role for each function, with nothing that it does not do. */
+/** An IAM role for each function, with only the rights that it uses. */
 import { eachAlone } from "./clusters.ts";
 import { DEPLOYED, type DeployedFunction, tickingFunctions } from "./deployed.ts";
 import { secretsOf } from "./functions.ts";
@@ -32,7 +32,7 @@ interface Statement {
   readonly Resource: unknown;
 }
 
-/** One statement for each action: IAM limits the characters of a policy, and a table of clusters names many resources. */
+/** A statement for each action: IAM limits the characters of a policy, and a table of clusters names many resources. */
 function grouped(statements: readonly Statement[]): readonly Statement[] {
   const byAction = Map.groupBy(statements, ({ Action }) => String(Action));
   return [...byAction.values()].flatMap((those) => {
@@ -42,7 +42,9 @@ function grouped(statements: readonly Statement[]): readonly Statement[] {
   });
 }
 
-/** To ask EKS where the API server is. Its token is signed by the function itself, which needs no permission. */
+/**
+ * The right to ask EKS for the API server's address. The function signs its token itself, which needs no permission.
+ */
 function describeStatements(settings: AwsSettings): readonly Statement[] {
   const asked = eachAlone(settings).flatMap(({ eksCluster, clusterServer }) =>
     eksCluster === undefined || clusterServer !== undefined ? [] : [eksCluster],
@@ -71,7 +73,7 @@ function failureStatement({ name }: DeployedFunction, settings: AwsSettings): re
     : [];
 }
 
-/** To read its own environment. */
+/** The right to read its own environment. */
 export function keyStatement({ functionKey }: AwsSettings): readonly Statement[] {
   return functionKey === undefined ? [] : [{ Effect: "Allow", Action: "kms:Decrypt", Resource: functionKey }];
 }

@@ -1,4 +1,4 @@
-/** A tick every minute: EventBridge Scheduler hands it over once. What it cannot hand over, and what fails, waits in a queue. */
+/** A tick every minute: EventBridge Scheduler sends it once. Undelivered and failed ones wait in a queue. */
 import { ALIAS, calledArn } from "./canary/alias.ts";
 import { tickingFunctions } from "./deployed.ts";
 import { aliasId, clusterId, functionId, functionName } from "./names.ts";
@@ -6,7 +6,7 @@ import { UNDELIVERED } from "./queue.ts";
 import { role } from "./roles.ts";
 import type { AwsSettings } from "./settings.ts";
 
-/** The shortest that Lambda knows: a tick that had to wait longer is not worth running, the next one is there. */
+/** The shortest age that Lambda knows: an older tick is not worth running, because the next one follows. */
 const MAX_AGE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
@@ -45,7 +45,7 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
 /** Pods wait for its first answer; it starts from nothing after some minutes without a call. */
 const WARM = "mutate-pod";
 
-/** One environment is kept, with what its first pod needs. A ping that fails is worth no second one. */
+/** Keeps one environment, with the facts that its first pod needs. A failed ping is not repeated. */
 function keepWarm(settings: AwsSettings): object {
   return {
     Type: "AWS::Scheduler::Schedule",
@@ -64,7 +64,7 @@ function keepWarm(settings: AwsSettings): object {
   };
 }
 
-/** Lambda would try a ping that failed twice more. Nobody looks at a ping that failed: the next one is there in five minutes. */
+/** Stops Lambda's two retries of a failed ping, because the next ping comes in five minutes. */
 function pingOnce({ canary }: AwsSettings): object {
   const { Type, Properties } = onceOnly(WARM);
   const { DestinationConfig: _, ...own } = Properties;
@@ -76,7 +76,9 @@ function arnOf(name: string): object {
   return { "Fn::GetAtt": [functionId(name), "Arn"] };
 }
 
-/** The Scheduler's numbers are of groups. Where calls of a function do not tell that a schedule goes on, each has its own. */
+/**
+ * The Scheduler counts by group. Each schedule has its own group where calls of a function do not prove that it runs.
+ */
 export function hasScheduleGroups({ clusters, rolloutWorkers }: AwsSettings): boolean {
   return clusters !== undefined || rolloutWorkers !== undefined;
 }

@@ -18,7 +18,7 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly stage: string;
   readonly authentication: AuthenticationMode;
   readonly pathSecrets: Arn;
-  /** by which the secrets of paths are known, so that no function reads them */
+  /** digests by which functions know the secrets of paths, so that they need not read them */
   readonly pathDigests?: PathDigests;
   readonly bearerTokens?: Arn;
   /** passed on as they are; the functions check them */
@@ -38,43 +38,46 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   /** and that by which dry runs read, of sidecarset-viewer */
   readonly viewerToken?: string;
   readonly freshnessMs?: string;
-  /** how hard the API server is asked */
+  /** the limit of calls to the API server */
   readonly clientQps?: string;
   readonly clientBurst?: string;
   readonly clientConcurrency?: string;
   readonly keepRegistration?: string;
   readonly metrics?: string;
-  /** where traces are sent, and the layer with the collector that takes them there, by its ARN */
+  /** the receiver of traces, and the ARN of the layer with the collector that sends them */
   readonly otlpEndpoint?: string;
   readonly otlpLayer?: string;
   /** gates that may be asked before a batch */
   readonly gateHosts?: string;
-  /** that evaluates checks of metrics, and where its token is kept */
+  /** the server that evaluates checks of metrics, and the place of its token */
   readonly prometheusServer?: string;
   readonly prometheusToken?: Arn;
-  /** where the receivers of notifications are kept */
+  /** the place of the receivers of notifications */
   readonly notifications?: Arn;
-  /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
+  /** SidecarSets go through a queue to this many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
-  /** one environment of the pod webhook is never started from nothing */
+  /** keeps one environment of the pod webhook warm */
   readonly isKeptWarm?: true;
   /** Advanced StatefulSets are reconciled every minute */
   readonly isServingStatefulSets?: true;
   /** new versions of the webhooks take over step by step; `at-once`: this time in one, and unchecked */
   readonly canary?: "shifted" | "at-once";
-  /** of the pod that versions are compared by: NAME=VALUE, with commas between them */
+  /** labels of the pod that compares versions: NAME=VALUE, with commas between them */
   readonly canaryLabels?: string;
-  /** what wakes somebody is sent here */
+  /** the topic of alarms that wake somebody */
   readonly alarmTopic?: string;
-  /** what can wait for the day; absent: `alarmTopic` */
+  /** the topic of alarms that can wait for the day; absent: `alarmTopic` */
   readonly ticketTopic?: string;
   /** id of an alarm → its threshold in place of the default */
   readonly alarmAbove?: ReadonlyMap<string, number>;
-  /** where the pages of docs/ are, without a slash at the end: descriptions of alarms link there; absent: they name the file */
+  /**
+   * the address of the pages of docs/, without a slash at the end; descriptions of alarms link there. absent: they name
+   * the file
+   */
   readonly site?: string;
-  /** dollars that the deployment may cost in a month before somebody is told */
+  /** dollars in a month above which somebody is notified */
   readonly monthlyBudget?: number;
-  /** those too that not everybody needs to pay for */
+  /** adds the alarms that not everybody needs to pay for */
   readonly hasMoreAlarms?: true;
   readonly logRetentionDays?: string;
   readonly logKey?: string;
@@ -179,7 +182,7 @@ async function readTraces(read: ReadParameter): Promise<Pick<AwsSettings, "otlpE
     throw new ConfigError(
       `--param otlp-layer=${layer.otlpLayer} is not the ARN of a layer's version: write one like arn:aws:lambda:eu-central-1:123456789012:layer:NAME:1.`,
     );
-  // What the collector of a layer listens at.
+  // A layer's collector listens here.
   return { otlpEndpoint: "http://localhost:4318", ...endpoint, ...layer };
 }
 

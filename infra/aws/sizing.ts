@@ -7,7 +7,7 @@ import type { ReadParameter } from "./read-parameter.ts";
 export interface Sizing {
   /** MB by function, where it differs from serverless.yml */
   readonly memory: ReadonlyMap<string, number>;
-  /** by function: so many may run at once, and that many always can */
+  /** by function: the number that can always run at once, and no more may */
   readonly reserved: ReadonlyMap<string, number>;
   /** most requests a second of all webhooks behind an HTTP API */
   readonly requestsPerSecond?: number;
@@ -52,7 +52,7 @@ async function isBehindHttpApi(read: ReadParameter): Promise<boolean> {
 
 function reservedOf(text: string, rolloutWorkers: string): ReadonlyMap<string, number> {
   const reserved = byFunction("reserved-concurrency", text, [1, MAX_RESERVED]);
-  // It would refuse what the queue hands over, until the messages are given up.
+  // Less than the workers would refuse messages of the queue until they are given up.
   if (rolloutWorkers !== "" && reserved.has("rollout"))
     throw new ConfigError(
       "--param reserved-concurrency has rollout, of which --param rollout-workers says how many run.",
@@ -81,7 +81,7 @@ function numberOf(parameter: string, text: string, [least, most]: readonly [numb
   throw new ConfigError(`--param ${parameter}: ${JSON.stringify(text)} is no whole number from ${least} to ${most}.`);
 }
 
-/** `like`: what follows the partition in one such ARN. */
+/** `like`: the text after the partition in such an ARN. */
 export function arnOf(parameter: string, text: string, like: string): string {
   const [service, kind] = [like.split(":")[0], /\w+\//.exec(like)?.[0] ?? ""];
   if (new RegExp(`^arn:aws[a-z-]*:${service}:.*:${kind}.`).test(text)) return text;

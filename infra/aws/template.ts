@@ -84,7 +84,7 @@ interface RoleResource {
   readonly Properties: { readonly Policies?: readonly object[] };
 }
 
-/** For the one who gives them access to the cluster. */
+/** The roles' ARNs, for the person who gives them access to the cluster. */
 function roleOutputs(): Readonly<Record<string, object>> {
   const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
   return Object.fromEntries(
@@ -115,7 +115,7 @@ function inVpc({ subnets, securityGroups }: AwsSettings): Extensions {
   return Object.fromEntries(inCluster.map(({ name }) => [functionId(name), { Properties: { VpcConfig } }]));
 }
 
-/** The file beside a function's bundle that calls it and makes spans of that. */
+/** The file beside a function's bundle that calls the function and makes spans of its calls. */
 function traced({ otlpEndpoint, otlpLayer }: AwsSettings): Extensions {
   if (otlpEndpoint === undefined) return {};
   const layers = otlpLayer === undefined ? {} : { Layers: [otlpLayer] };
@@ -138,7 +138,7 @@ function encryptedLogs({ logKey }: AwsSettings): Extensions {
 /** API servers wait 10 seconds at most. */
 const TIMEOUT_MS = 10_000;
 
-/** Without the path, which may hold a secret. */
+/** The log's format, without the path, which may hold a secret. */
 const LOG_FORMAT = JSON.stringify({
   requestId: "$context.requestId",
   time: "$context.requestTime",
@@ -163,7 +163,7 @@ function httpApiResources(settings: AwsSettings): Readonly<Record<string, object
       Properties: {
         Name: functionName("webhooks", settings),
         ProtocolType: "HTTP",
-        // Beside a domain it would be a way around it and its mutual TLS.
+        // With a domain, the default endpoint would be a way around its mutual TLS.
         DisableExecuteApiEndpoint: domain !== undefined,
       },
     },
@@ -190,7 +190,7 @@ function httpApiResources(settings: AwsSettings): Readonly<Record<string, object
   };
 }
 
-/** In bursts twice as many: what a cluster asks comes in bursts. */
+/** Limits the requests. Bursts may be twice as many, because a cluster calls in bursts. */
 function throttled({ requestsPerSecond }: AwsSettings): object {
   if (requestsPerSecond === undefined) return {};
   const limits = { ThrottlingRateLimit: requestsPerSecond, ThrottlingBurstLimit: 2 * requestsPerSecond };

@@ -6,7 +6,7 @@ import { functionName } from "../aws/names.ts";
 
 interface Question {
   readonly title: string;
-  /** of the catalogue */
+  /** names from the catalogue */
   readonly metrics: readonly string[];
 }
 
@@ -93,7 +93,7 @@ const WEBHOOK_PANELS = [
   },
 ];
 
-/** To be imported in Grafana 10 or later. */
+/** A dashboard to import in Grafana 10 or later. */
 export function grafanaDashboard(): object {
   const panels = [
     STATE_PANEL,
@@ -131,7 +131,7 @@ export function grafanaDashboard(): object {
 const REGION = "REGION";
 const DEPLOYMENT = { service: "sidecarset", stage: "prod" };
 
-/** For put-dashboard, with REGION to be replaced. */
+/** A dashboard for put-dashboard, after replacing REGION. */
 export function cloudWatchDashboard(): object {
   const lambda = (MetricName: string, stat: string) =>
     DEPLOYED.map(({ name }) => ["AWS/Lambda", MetricName, "FunctionName", functionName(name, DEPLOYMENT), { stat }]);

@@ -1,4 +1,7 @@
-/** `npm run demo`: injection and a rollout on an embedded cluster, told line by line and summed up from the API's record. */
+/**
+ * `npm run demo`: injection and a rollout on an embedded cluster, printed line by line and summed up from the API's
+ * record.
+ */
 
 import { once } from "node:events";
 import { basename } from "node:path";
@@ -42,7 +45,7 @@ interface DemoSummary {
   readonly maxUnavailable: number;
   readonly maxUnavailableObserved: number;
   readonly appContainerRestarts: number;
-  /** by our functions alone, since the start */
+  /** calls by the product's functions, since the start */
   readonly apiCalls: Readonly<Record<string, number>>;
   readonly seconds: number;
 }
@@ -126,7 +129,7 @@ export function bannersOf(stage: Pick<Stage, "kubeconfig" | "page" | "isPullable
   };
 }
 
-/** How people call this command line again, who have called this file: by npm in a checkout, else by its own name. */
+/** The command line that starts this file again: npm in a checkout, or else its own name. */
 export function programName(file = ""): string {
   const called = basename(file);
   if (called.startsWith("kubectl-")) return "kubectl sidecarset";

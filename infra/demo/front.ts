@@ -128,7 +128,7 @@ async function review(request: ApiRequest, ask: Ask, { apiVersion, plural }: Ask
   return answer({ allowed: await isGranted(request, ask, who, asObject(spec["resourceAttributes"])) });
 }
 
-/** Refuses what the stored roles do not allow to the user of `kubectl --as`. */
+/** Refuses requests of `kubectl --as` that the stored roles do not allow. */
 async function refuseUngranted(request: ApiRequest, ask: Ask): Promise<void> {
   const { user = NOBODY } = request;
   const path = resourcePath(request.path);

@@ -12,7 +12,7 @@ export interface Manifest {
 
 const apps = (plural: string): Resource => ({ group: "apps", version: "v1", plural, namespaced: true });
 
-/** In the order in which they are applied: what others need comes first. */
+/** Kinds in the order of their creation: needed ones come first. */
 const KINDS: ReadonlyMap<string, Resource> = new Map([
   ["v1 Namespace", NAMESPACES],
   ["v1 ConfigMap", CONFIG_MAPS],
@@ -36,10 +36,7 @@ function identify({ object, place }: ReadObject): Manifest {
   return { resource, object: object as Manifest["object"] };
 }
 
-/**
- * All objects of all files, sorted so that what others need is applied first.
- * @throws CliError naming file, line and column
- */
+/** All objects of all files, with needed ones first. @throws CliError naming file, line and column */
 export async function readManifests(files: readonly string[]): Promise<readonly Manifest[]> {
   const manifests = (await readObjects(files)).map(identify);
   const order = [...KINDS.values()];

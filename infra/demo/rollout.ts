@@ -37,7 +37,7 @@ function show(view: ProgressView, { sidecarSets, pods, counts }: Scene): void {
   view.show({ pods: injected, updated, ready: injected - unavailable, unavailable, maxUnavailable });
 }
 
-/** Creates the objects in order; a Namespace that is there already is fine. */
+/** Creates the objects in order; an existing Namespace is fine. */
 export async function applyAll({ client }: Stage, manifests: readonly Manifest[]): Promise<void> {
   for (const { resource, object } of manifests) {
     const namespace = resource.namespaced ? (object.metadata.namespace ?? "default") : undefined;
@@ -130,7 +130,7 @@ export async function promote({ client }: Stage, { sidecarSets }: Scene): Promis
   return held.map(({ metadata, spec }) => `${metadata?.name}: partition ${spec.updateStrategy?.partition} → 0`);
 }
 
-/** True when the last tick that saw every present generation says that there is nothing left to do for now. */
+/** True if the last tick saw every present generation and had nothing left to do. */
 function isSettled({ reports }: Stage, { sidecarSets }: Scene): boolean {
   return sidecarSets.every(({ metadata }) => {
     const last = reports.findLast(({ sidecarSets: sets }) => sets.some(({ name }) => name === metadata?.name));

@@ -8,7 +8,7 @@ type Ask = (request: ApiRequest) => Promise<Answer>;
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
 
-/** The managers of one object, with what each applied last. */
+/** The managers of one object, with the fields that each applied last. */
 interface Applied {
   readonly uid: string;
   readonly managers: ReadonlyMap<string, JsonObject>;
@@ -40,7 +40,7 @@ function wantedIn({ body }: ApiRequest): JsonObject {
   throw badRequest("error decoding YAML: not an object");
 }
 
-/** None where the object is another one by now, or gone. */
+/** The present managers; none where the object was replaced or deleted. */
 async function managersNow(request: ApiRequest, ask: Ask, applied?: Applied): Promise<Applied["managers"]> {
   if (applied === undefined) return new Map();
   const answer = await ask({ ...request, method: "GET", accept: "application/json" }).catch((error: unknown) => {
@@ -104,7 +104,7 @@ function differing({ theirs, wanted, itemsOf }: Compared, above: string): readon
 
 type Manager = readonly [name: string, applied: JsonObject];
 
-/** In the words of the API server. @throws StatusError */
+/** Refuses with the API server's words. @throws StatusError */
 function refuseConflicts(others: readonly Manager[], wanted: JsonObject, itemsOf: ItemsOf): void {
   const conflicts = others
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -140,12 +140,12 @@ function withoutTaken(theirs: JsonObject, taken: JsonObject, itemsOf: ItemsOf): 
 }
 
 interface Others {
-  /** what other managers have in this place */
+  /** other managers' fields in this place */
   readonly held: readonly JsonObject[];
   readonly itemsOf: ItemsOf;
 }
 
-/** A patch that also removes what the manager's last apply had, this one lacks, and no other manager has. */
+/** A patch that also removes fields of the manager's last apply that it now lacks and that no other manager has. */
 function withRemovals(before: JsonObject, now: JsonObject, { held, itemsOf }: Others): JsonObject {
   const result: JsonObject = { ...now };
   for (const [key, value] of Object.entries(before)) {

@@ -24,11 +24,11 @@ export interface Stage {
   readonly kubeconfig: string;
   /** whether the kubelets can pull it */
   readonly isPullable: (image: string) => boolean;
-  /** where a browser finds the page */
+  /** the page's address in a browser */
   readonly page: string;
-  /** where the API server finds the webhooks */
+  /** the webhooks' address for the API server */
   readonly address: WebhookAddress;
-  /** one for each tick so far, oldest first */
+  /** the reports of all ticks, oldest first */
   readonly reports: readonly PassReport[];
   close(): Promise<void>;
 }
@@ -103,7 +103,7 @@ async function openStage(folder: string, images: readonly string[]): Promise<Sta
   });
   const url = `https://127.0.0.1:${server.port}`;
   const address = { url, caBundle, pathSecret };
-  // Fail: nothing of what is shown may hang on how busy the machine is.
+  // Fail, so that a busy machine never shows pods without sidecars.
   await install(client, installation(address, { podFailurePolicy: "Fail" }));
   const close = async () => {
     await server.close();

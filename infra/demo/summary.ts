@@ -1,4 +1,4 @@
-/** Says how a rollout went, from the API server's own record of what was written, not from our report of it. */
+/** Describes a rollout by the API server's own record of writes, and not by the passes' report. */
 
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
@@ -18,7 +18,7 @@ export interface PodCounts {
 }
 
 export interface RolloutRecord {
-  /** in pods, the sum over all SidecarSets */
+  /** number of pods, summed over all SidecarSets */
   readonly maxUnavailable: number;
   /** the most pods that were unavailable at once, after any single write */
   readonly maxUnavailableObserved: number;
@@ -34,7 +34,7 @@ function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
 }
 
-/** Not ready, or about to restart a container: the spec asks for another image than the one that runs. */
+/** True if it is not ready, or will restart a container because the spec has another image than the running one. */
 function isUnavailable(seen: Pod): boolean {
   const pod = withSpecImages(seen);
   const running = new Map(pod.status?.containerStatuses?.map(({ name, image }) => [name, image]));
@@ -64,7 +64,7 @@ export function countPods(pods: readonly Pod[], sidecarSets: readonly SidecarSet
   };
 }
 
-/** In pods, the budgets of all SidecarSets together. */
+/** The budgets of all SidecarSets together, as a number of pods. */
 export function maxUnavailableSum(sidecarSets: readonly SidecarSet[], pods: readonly Pod[]): number {
   const matched = (name: string) => pods.filter((pod) => injectedBy(pod).includes(name)).length;
   return sidecarSets

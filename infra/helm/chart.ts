@@ -5,7 +5,7 @@ import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts"
 import { readYaml, writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { METRICS_PORT, METRICS_VALUES, metricsTemplate } from "./metrics-template.ts";
 
-// What may be set of the Helm chart: its values, with what each means, and their schema.
+// The values of the Helm chart, with their meaning, and their schema.
 
 /** Files beside the rights of a feature that its users apply. */
 const BESIDE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
@@ -16,7 +16,7 @@ const BESIDE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 
 const RIGHTS = /^infra\/rbac\/optional\/(.+)\.yaml$/;
 
-/** Name of a feature → paths of what it adds. */
+/** Name of a feature → paths of its files. */
 export function featureFiles(): ReadonlyMap<string, readonly string[]> {
   const rights = [...optionalFiles().keys()].flatMap((path) => RIGHTS.exec(path)?.[1] ?? []);
   const features = [...new Set([...rights, ...Object.keys(BESIDE_RIGHTS)])].sort();
@@ -28,7 +28,7 @@ export function featureFiles(): ReadonlyMap<string, readonly string[]> {
   );
 }
 
-/** As names of values are written: `launchOrder`. */
+/** The feature's name in the values: `launchOrder`. */
 export function valueName(feature: string): string {
   return feature.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -199,7 +199,9 @@ function guarded(condition: string, body: string): string {
   return `${NOTE}{{- if ${condition} }}\n${body}{{- end }}\n`;
 }
 
-/** Removing the chart must not take along what users have made: SidecarSets, their history, their pods' records. */
+/**
+ * Kinds that stay when the chart is removed, with users' own objects: SidecarSets, their history, their pods' records.
+ */
 const KEPT: ReadonlySet<string> = new Set(["CustomResourceDefinition", "Namespace"]);
 
 function template(text: string): string {
@@ -220,7 +222,7 @@ function kept(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** As `clientConfig` of shared/install/webhooks/address.ts: a Service of the cluster is named as one. */
+/** A `clientConfig` as in shared/install/webhooks/address.ts; a Service of the cluster is named as one. */
 const CLIENT_CONFIG = `{{- define "sidecarset.clientConfig" -}}
 {{- $own := ternary "https://sidecarset-serve.kruise-system.svc" "" .values.serve.enabled -}}
 {{- $url := index .values.urls .path | default .values.url | default $own | required "url is missing: where the webhooks answer, such as --set url=https://webhooks.example.com" | trimSuffix "/" -}}
@@ -273,7 +275,9 @@ annotations:
 
 // The pods of infra/container/deployment.yaml as a template, with what differs between installations as values.
 
-/** In infra/container/deployment.yaml → what Helm puts there. Each is found at least once, or the chart is not written. */
+/**
+ * pattern in infra/container/deployment.yaml → the chart's text. Every pattern must match, or the chart is not written.
+ */
 const SERVE_VALUES: readonly (readonly [RegExp, string])[] = [
   [/^ {2}maxUnavailable: 1$/gm, "  maxUnavailable: {{ .Values.serve.maxUnavailable }}"],
   [/^ {2}replicas: 2$/gm, "  replicas: {{ .Values.serve.replicas }}"],

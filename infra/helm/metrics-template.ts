@@ -6,14 +6,14 @@ export const METRICS_PORT = 9090;
 interface Alert {
   readonly alert: string;
   readonly expr: string;
-  /** how long before somebody is called */
+  /** duration before somebody is called */
   readonly for: string;
   /** page: somebody has to look at once; ticket: by day */
   readonly severity: "page" | "ticket";
   readonly summary: string;
 }
 
-/** A replica that does not make the passes tells nothing of SidecarSets. */
+/** Alerts. A replica that does not make the passes has no numbers of SidecarSets. */
 export const ALERTS: readonly Alert[] = [
   {
     alert: "SidecarSetInTrouble",
@@ -120,7 +120,7 @@ export function metricsTemplate(): string {
   ].join("");
 }
 
-/** In infra/container/deployment.yaml → the same with the port, where the values ask for it. */
+/** pattern in infra/container/deployment.yaml → the text with the port, if the values ask for it. */
 export const METRICS_VALUES: readonly (readonly [RegExp, string])[] = [
   [
     /^ {12}- (--tick=never|--every=10s)$/gm,

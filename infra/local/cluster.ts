@@ -27,21 +27,21 @@ export interface LocalClusterOptions {
   readonly port?: number;
   /** default 3 */
   readonly nodes?: number;
-  /** How many of the latest writes history() has at least; each keeps its object. Default: all. */
+  /** The least number of latest writes in history(); each keeps its object. Default: all. */
   readonly recordedWrites?: number;
   /** default 60 s, as in kube-apiserver */
   readonly bookmarkIntervalMs?: number;
-  /** How long a container takes to run once it is wanted; default 100. */
+  /** Time from the wish for a container until it runs; default 100. */
   readonly startDelayMs?: number;
-  /** How long a container that runs takes to be ready; default 100. */
+  /** Time from a container's start until it is ready; default 100. */
   readonly readyDelayMs?: number;
-  /** How long a deleted pod takes to be gone; default 50. */
+  /** Time from a pod's deletion until it is gone; default 50. */
   readonly terminationDelayMs?: number;
   /** default: by its tag, see image.ts */
   readonly imageBehaviour?: (image: string) => ImageBehaviour;
-  /** what is asked first; default: nobody */
+  /** answers requests first; default: nobody */
   readonly front?: Front;
-  /** in [0, 1); default Math.random */
+  /** a number in [0, 1); default Math.random */
   readonly random?: () => number;
 }
 
@@ -69,7 +69,7 @@ const ADMINISTRATOR: User = {
   username: "kubernetes-admin",
   groups: ["kubeadm:cluster-admins", "system:authenticated"],
 };
-/** How many changes watches and pages may lag behind. */
+/** The most changes that watches and pages may lag behind. */
 const CHANGES_KNOWN = 50_000;
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -151,7 +151,7 @@ async function startApi(options: LocalClusterOptions, authority: string) {
   };
 }
 
-// Everything that works on the store by itself: controllers, scheduler, kubelets.
+// Everything that works on the store without requests: controllers, scheduler, kubelets.
 
 /** Begin before the first object is written. */
 function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificate: string): Controller {
@@ -173,7 +173,7 @@ function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificate: stri
   };
 }
 
-/** With a CustomResourceDefinition go the objects that it defined. */
+/** Deletes the objects of a deleted CustomResourceDefinition. */
 const CALLER = component("apiextensions-apiserver");
 
 function runDefinitionController(api: Api): Controller {

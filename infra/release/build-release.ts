@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   for (const file of (await readdir(OUT)).sort()) process.stdout.write(`${OUT}/${file}\n`);
 }
 
-/** A release says the same everywhere, or there is none. */
+/** A problem where parts of a release name different versions. */
 async function problemOf(): Promise<string | undefined> {
   const { tag } = values;
   if (tag !== undefined && tag !== `v${version}`)
@@ -88,7 +88,7 @@ async function writeSbom(): Promise<void> {
   await writeFile(join(OUT, "sbom.cdx.json"), stdout);
 }
 
-/** For kubectl's plugin manager: the program, its licence, and the manifest that names the archive's checksum. */
+/** Files for kubectl's plugin manager: the program, its licence, and the manifest that names the archive's checksum. */
 async function packPlugin(): Promise<void> {
   const stage = join(STAGE, "plugin");
   await cp("dist/cli", stage, { recursive: true });

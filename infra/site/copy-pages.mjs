@@ -1,4 +1,4 @@
-/** Copies what the site shows to `pages`: packages are found from there, and from outside of this folder they are not. */
+/** Copies the site's files to `pages`, because packages are found from there, and not from outside of this folder. */
 import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 
 const ROOT = new URL("../../", import.meta.url);

@@ -1,4 +1,4 @@
-/** `check`: what is wrong with an installation, or will be. */
+/** `check`: present and coming faults of an installation. */
 
 import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
@@ -64,7 +64,7 @@ async function reportOf(input: Input, session: Session): Promise<CheckReport> {
   return checkBeforeInstall(facts, tried);
 }
 
-/** API servers tell the whole URL where they were not answered. */
+/** Hides secrets: API servers print whole URLs that did not answer. */
 function withoutPathSecrets(report: CheckReport): CheckReport {
   const text = JSON.stringify(report).replaceAll(/\/s\/[A-Za-z0-9_-]{20,}/g, "/s/[not shown]");
   return JSON.parse(text) as CheckReport;
@@ -121,7 +121,7 @@ const UNUSED = {
   revisions: { value: [] },
   configMaps: { value: [] },
   lastPass: { value: undefined },
-  // Nobody knows yet whether API servers reach the address: one that is not reached from here is in question.
+  // An address that is not reached from here is only in question: API servers may reach it.
   trial: { value: { kind: "untouched" } },
   podTrial: { value: undefined },
   rights: { value: [] },
@@ -183,7 +183,7 @@ async function tryForFile(
 /** Minor version of the first API servers that do, with a gate. */
 const READS_FILES = 36;
 
-/** As kubectl apply would: it is created, or what is there is changed. */
+/** Creates or changes the object in a dry run, as kubectl apply would. */
 async function tryOut(
   cluster: Cluster,
   object: KubernetesObject,

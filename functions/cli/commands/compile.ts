@@ -41,7 +41,7 @@ interface Source {
   readonly sidecarSet: SidecarSet;
   readonly others: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
-  /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
+  /** settings of the passes, which run with the webhooks' gates; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
   readonly isServed: boolean;
 }
@@ -49,7 +49,7 @@ interface Source {
 const NOT_SERVED =
   "this API server does not serve MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, as 1.36 and newer do, so it refuses what is printed";
 
-/** From a file nothing of the cluster is asked for; canaries are not known there. */
+/** A file is compiled without the cluster, so canaries are unknown. */
 async function readSource(input: Input, session: Session): Promise<Source> {
   const name = input.argument(0);
   const given = await readGivenSet(session.screen, input.list("filename"), name);

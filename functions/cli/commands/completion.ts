@@ -1,4 +1,4 @@
-/** `completion`: what a shell has to run, and the words that it asks for. */
+/** `completion`: the script for a shell, and the words that it asks for. */
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
 import { listSets, readSet } from "../input/read-set.ts";
@@ -54,7 +54,7 @@ export const COMPLETION: Command = {
   },
 };
 
-/** For the scripts: the words that may stand where the last one is. */
+/** Words for the scripts that may replace the last word. */
 export function completeWords(commands: () => readonly Command[]): Command {
   return {
     name: "complete-words",

@@ -1,4 +1,4 @@
-/** `diff`: what a changed SidecarSet means for the pods that run. */
+/** `diff`: the effect of a changed SidecarSet on running pods. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { SERVING, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -126,7 +126,7 @@ const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
   ["left", "are no longer selected, and keep what they have", "yellow"],
 ];
 
-/** In the line of a wave. */
+/** Short forms for the line of a wave. */
 const SHORT: Readonly<Record<PodFate["kind"], string>> = {
   inPlace: "in place",
   replace: "replaced",
@@ -218,9 +218,9 @@ function shown(value: unknown, { width }: Pick<Screen, "width"> = { width: Numbe
   return text.length > room ? `${text.slice(0, room - 1)}…` : text;
 }
 
-/** One SidecarSet in a comment on a pull request; all of it is Markdown. */
+/** One SidecarSet's review in a comment on a pull request; all texts are Markdown. */
 export interface Review {
-  /** of its row: what changes, what happens to pods, and how long that takes */
+  /** its cells: the change, the effect on pods, and the duration */
   readonly change: string;
   readonly pods: string;
   readonly rollout?: string;

@@ -75,7 +75,7 @@ function subjectOf(text: string): Subject {
   );
 }
 
-/** A name without a kind that may be two: what is there. */
+/** A name without a kind that may be two: the existing one. */
 async function settled(session: Session, cluster: Cluster, text: string): Promise<Subject> {
   const subject = subjectOf(text);
   if (subject.kind !== "workload" || !EITHER.test(text.split("/")[0] ?? "")) return subject;

@@ -1,4 +1,4 @@
-/** `fleet apply`, `fleet status` and `fleet undo`: a SidecarSet in several clusters. All state stands in the clusters. */
+/** `fleet apply`, `fleet status` and `fleet undo`: a SidecarSet in several clusters. The clusters keep all state. */
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
@@ -164,7 +164,7 @@ interface Judged extends MemberStanding {
   readonly identities: readonly string[];
 }
 
-/** Has the API server and its webhooks try the change, without storing it. @throws CliError or KubeError */
+/** Lets the API server and its webhooks try the change in a dry run. @throws CliError or KubeError */
 async function judgeMember(member: FleetMember, release: Release): Promise<Judged> {
   const standing = await readStanding(member, release.name);
   const identities = await identitiesOf(standing);
@@ -229,7 +229,7 @@ const NOT_READY_AGAIN = -1;
 
 interface LookOptions {
   readonly soakMs: number;
-  /** it ends when the soak time is over, or when the rollout is not done any more; false: as soon as the rollout is done */
+  /** the wait ends with the soak time, or when the rollout is no longer done; false: as soon as the rollout is done */
   readonly isSoaking: boolean;
 }
 
@@ -251,7 +251,7 @@ async function lookAtMember(member: FleetMember, release: Release, { soakMs, isS
   const now = timeAt(await member.connect());
   const readyAt = record?.readyAt ?? now;
   const leftMs = soakMs - 1_000 * (secondsBetween(readyAt, now) ?? 0);
-  // As with waves: the time starts again. What has soaked once is not asked to do so again.
+  // As with waves, the time starts again, but a finished soak is not repeated.
   const keptAt = leftMs <= 0 ? record?.readyAt : undefined;
   await keepReadyAt(member, stored, { before: record?.readyAt, after: code === 0 ? readyAt : keptAt });
   if (code === undefined && isSoaking) return shown(why, NOT_READY_AGAIN);
@@ -261,7 +261,7 @@ async function lookAtMember(member: FleetMember, release: Release, { soakMs, isS
   return shown(`Ready since ${readyAt}, soaks until ${until}`, undefined, Math.min(leftMs, SOAK_LOOK_MS));
 }
 
-/** Undefined: it says what the release says. @throws CliError when somebody changed it */
+/** Undefined: it equals the release. @throws CliError when somebody changed it */
 function whyPutBack(stored: SidecarSet, release: Release): string | undefined {
   const changed = fieldsThatDiffer(stored, release);
   if (changed.length === 0) return undefined;
@@ -280,7 +280,7 @@ async function keepReadyAt(
 
 const shownAs = (cluster: string, why: string) => ({ why, data: { cluster, why }, show: () => undefined });
 
-/** Says where it stands, and the commands that go on and back. */
+/** Prints the state of the stopped fleet, and the commands that go on and back. */
 function showStop(session: Session, { members, release }: Fleet, index: number): void {
   const names = members.map(({ name }) => name);
   const [done, at, later] = [names.slice(0, index), names[index] ?? "", names.slice(index + 1)];
@@ -336,7 +336,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
     if (one instanceof Error) sayFailed(own, cluster, withoutSecrets(one.message));
     else sayUndone(own, cluster, one);
   }
-  // What a twin has is said of the one before it.
+  // A twin's row repeats the one before it.
   if (done.every((one, index) => twins[index] !== undefined || (!(one instanceof Error) && one.isMissing)))
     throw new CliError(`none of ${counted(done.length, "cluster")} has a SidecarSet ${name}: is that its name?`);
   const failed = done.filter((one) => one instanceof Error);

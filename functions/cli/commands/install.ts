@@ -45,7 +45,7 @@ export const INSTALL: Command = {
   },
 };
 
-/** Any will do: what is deleted is named, not described. */
+/** Any address will do: deletion needs names alone. */
 const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
 
 /** Reading SidecarSets as v1alpha1 would fail, since the address that converts them no longer answers. */
@@ -62,7 +62,7 @@ export const UNINSTALL: Command = {
   run: async (input, session) => {
     const isKept = ({ kind }: KubernetesObject) => kind === "CustomResourceDefinition" || kind === "Namespace";
     const objects = installation(ADDRESS).filter((one) => input.isSet("all") || !isKept(one));
-    // Who is asked goes first: what answers would be missed.
+    // Reversed: registrations are deleted before the webhooks that answer them.
     const names = objects.toReversed().map(({ apiVersion, kind, metadata: { name, namespace } = {} }) => ({
       apiVersion,
       kind,

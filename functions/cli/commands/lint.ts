@@ -1,4 +1,4 @@
-/** `lint`: what is wrong with the SidecarSets of files, before a cluster sees them. */
+/** `lint`: faults of SidecarSets in files, before a cluster sees them. */
 import manifest from "../../../package.json" with { type: "json" };
 import { minorVersion } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -120,7 +120,7 @@ function partsOf(place: string): { readonly file: string; readonly line: number;
   return { file, line: Number(line), column: Number(column) };
 }
 
-/** One log with one run, also where nothing was found. */
+/** One log with one run, also without findings. */
 export function sarifLog(findings: readonly Finding[], version: string): object {
   const rules = (["error", "warning"] as const).map((level) => ({
     id: RULES[level].id,

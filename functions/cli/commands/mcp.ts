@@ -152,7 +152,7 @@ const PLAN: Tool = {
 
 const CONFIRMATION = textOption(`what plan gave out for exactly this action, at most ${VALID_MINUTES} minutes ago`);
 
-/** Arguments that stand behind `--`, so that none of them is an option. */
+/** Arguments behind `--`, so that none of them is read as an option. */
 const POSITIONAL = ["name", "subject", "pods"] as const;
 /** Arguments that the server reads itself and passes to no command. */
 const OWN: ReadonlySet<string> = new Set([...POSITIONAL, "images", "manifest", "action", "confirmation"]);
@@ -179,12 +179,12 @@ interface Outcome {
 }
 
 interface Intent extends Intended {
-  /** what it would do, in words */
+  /** the effect in words */
   readonly text: string;
   readonly notes: readonly string[];
 }
 
-/** One client's server. Tools run the commands themselves, so that an answer is what a person would read. */
+/** One client's server. Tools run the commands themselves, so answers are what a person would read. */
 class Tools {
   readonly #commands: readonly Command[];
   readonly #session: Session;
@@ -210,7 +210,7 @@ class Tools {
     return { plan: PLAN, ...READ, ...(this.#confirmations ? Object.fromEntries(writes) : {}) };
   }
 
-  /** `signal`: of a client that gives the call up. @throws CliError, or what the cluster says */
+  /** `signal`: aborted when the client gives the call up. @throws CliError, or an error of the cluster */
   async call(name: string, given: Given, signal: AbortSignal): Promise<string> {
     if (name === "plan" && given["action"] !== undefined) return this.#planAction(String(given["action"]), given);
     const tool = this.all[name];

@@ -1,4 +1,4 @@
-/** `migrate`: the way from OpenKruise and back, as a plan made of what the cluster has. Writes nothing. */
+/** `migrate`: a plan of the way from OpenKruise and back, from the objects of the cluster. Writes nothing. */
 
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
@@ -31,7 +31,7 @@ import { all, count, DEFINITIONS, DEPLOYMENTS, readManagers, readOrWhy, VALIDATI
 import { type Neighbours, requireValid, storedForm } from "../input/given-set.ts";
 import type { Session } from "../session.ts";
 
-/** Looks at what a migration is about: OpenKruise's manager, its webhooks and kinds, and the SidecarSets. */
+/** Reads the objects of a migration: OpenKruise's manager, its webhooks and kinds, and the SidecarSets. */
 const DAEMON = "kruise-daemon";
 const LEDGER = "sidecarset-ledger-";
 const COUNTS_AT_ONCE = 4;
@@ -45,7 +45,7 @@ interface Kind extends Definition {
 }
 
 interface ReadMigrationFacts extends MigrationFacts {
-  /** what the webhook reads beside a SidecarSet */
+  /** other objects that the webhook reads for a SidecarSet */
   readonly neighbours: Pick<Neighbours, "revisions" | "configMaps">;
 }
 
@@ -114,7 +114,7 @@ function ownersOf(configurations: readonly WebhookConfiguration[]) {
 
 async function countKind(cluster: Cluster, { spec }: Kind): Promise<CountedKind> {
   const { group = "", names: { kind = "", plural = "" } = {}, versions = [], scope } = spec ?? {};
-  // What is stored need not be converted.
+  // The stored version needs no conversion.
   const version = (versions.find(({ storage }) => storage) ?? versions[0])?.name ?? "v1alpha1";
   const seen = await readOrWhy(() => count(cluster, { group, version, plural, namespaced: scope === "Namespaced" }));
   return { group, kind, plural, count: "value" in seen ? seen.value : undefined };
@@ -204,7 +204,7 @@ export function showMigration({ found, blocks, same, changes, risks, steps }: Mi
     const [first = "", ...rest] = wrap(what, screen.width, 4);
     screen.line({ text: String(index + 1).padStart(2), color: "bold" }, `. ${first}`);
     for (const line of rest) screen.line(line);
-    // Never broken: they are to be copied.
+    // Lines are not broken, because people copy them.
     for (const command of commands) screen.line({ text: `    ${command}`, color: "cyan" });
     for (const command of back) screen.line({ text: `    # back: ${command}`, color: "dim" });
   }

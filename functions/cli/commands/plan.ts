@@ -90,7 +90,7 @@ async function readPlan(input: Input, session: Session, planned: Wished) {
   return trouble.length > 0 || set?.plan === undefined ? undefined : { report, set, plan: set.plan };
 }
 
-/** The SidecarSet of this name, as it is stored or in the files; without a name every one in the files. */
+/** Plans of the stored SidecarSet with this name, or of the file's; without a name every one in the files. */
 async function printPlanReviews(input: Input, session: Session, name: string | undefined): Promise<number> {
   const cluster = await session.cluster();
   const files = input.list("filename");
@@ -157,7 +157,7 @@ function targetIn(input: Input): Target | undefined {
   throw new CliError("NAME is missing; write the name of a SidecarSet, or -f FILE");
 }
 
-/** Somebody wrote into the SidecarSet that the other pods stay. */
+/** True if the SidecarSet's own settings keep the other pods. */
 function isHeldOnPurpose({ after }: RolloutPlan): boolean {
   return severityOf(after) === "held";
 }
@@ -196,7 +196,7 @@ function updatedNow(plan: RolloutPlan): string {
   return `${updated} of ${counted(matched, "pod")} updated now${heldNow(plan)}`;
 }
 
-/** Without a dot; empty: nothing would be done. */
+/** Pods, steps and time of the plan, without a dot; empty: nothing would be done. */
 function takenText(plan: RolloutPlan): string {
   const { steps, seconds } = plan;
   if (steps.length === 0) return "";

@@ -83,13 +83,16 @@ export const PREVIEW: Command = {
   },
 };
 
-/** The object in the file: a Pod, or what has its template. */
+/** The kind and name of the file's object: a Pod, or a workload with its template. */
 function objectText(object: KubernetesObject): string {
   const { name, generateName } = object.metadata ?? {};
   return `${object.kind ?? "object"} ${name ?? generateName ?? "without a name"}`;
 }
 
-/** As the webhook would warn of a SidecarSet, or refuse it; files cannot say what only a cluster knows. @throws CliError */
+/**
+ * Prints the webhook's warnings of a SidecarSet; files do not show what only a cluster knows. @throws CliError if it
+ * would be refused
+ */
 async function refuseInvalid(
   session: Session,
   written: readonly ReadObject[],
@@ -145,7 +148,7 @@ interface World extends Known {
   readonly registrations: Registrations;
 }
 
-/** Charts hold Services and ConfigMaps beside their workloads. */
+/** Names skipped objects: charts hold Services and ConfigMaps beside workloads. */
 function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void {
   const without = others.filter(({ object }) => podsOf(object).length === 0);
   const kinds = new Map<string, number>();
@@ -166,7 +169,7 @@ interface Shown extends Preview {
   readonly paused: readonly string[];
   /** whether the API server asks the webhook about the pod */
   readonly asked: Step;
-  /** why the API server would refuse what the webhook made of the pod */
+  /** the API server's reasons to refuse the pod after the webhook */
   readonly refusals: readonly string[];
 }
 
@@ -248,7 +251,7 @@ function injectionRemark(paused: readonly string[], injected: readonly string[],
   return ["no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs"];
 }
 
-/** One pod by itself, several as a List, as kubectl prints them. Pods that are refused are not among them. */
+/** Prints one pod alone, several as a List, as kubectl does. Refused pods are left out. */
 function showJson(previews: readonly Shown[], { screen }: Session): void {
   const items = previews.flatMap(({ pod }) => pod ?? []);
   const value = previews.length > 1 ? { apiVersion: "v1", kind: "List", items } : items[0];
@@ -275,7 +278,7 @@ interface Line {
 
 const CONTEXT = 3;
 
-/** Whole texts; between far apart changes stands one line of dots. */
+/** All lines of the texts, with one line of dots between distant changes. */
 export function diffLines(before: string, after: string): readonly Part[] {
   const lines = compare(before.trimEnd().split("\n"), after.trimEnd().split("\n"));
   const changed = lines.flatMap(({ kind }, index) => (kind === "same" ? [] : [index]));

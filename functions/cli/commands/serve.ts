@@ -59,7 +59,7 @@ export const SERVE: Command = {
 
 const LEAST_REST_MS = 1_000;
 
-/** From one pass to the next; undefined: nobody has said. @throws CliError */
+/** The time between passes; undefined: not given. @throws CliError */
 export function restOf(input: Input, option: string): number | undefined {
   const restMs = input.durationMs(option);
   if (restMs === undefined || restMs >= LEAST_REST_MS) return restMs;

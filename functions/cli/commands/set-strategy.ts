@@ -14,7 +14,7 @@ interface Field {
   readonly word: string;
   readonly summary: string;
   readonly details: string;
-  /** where nothing is written */
+  /** the default when the field is absent */
   readonly byDefault: IntOrString;
 }
 
@@ -118,7 +118,7 @@ interface Standing {
   readonly before: IntOrString;
   readonly kept: number;
   readonly total: number;
-  /** new pods go by the partition too, as long as it is a share */
+  /** new pods follow the partition too, as long as it is a share */
   readonly isCanary: boolean;
 }
 
@@ -144,9 +144,9 @@ function stepped(text: string, { before, kept, total, isCanary }: Standing): Int
   return Math.max(0, kept - pods);
 }
 
-// A number of pods, or a share of all, as it is typed.
+// Typed values that are a number of pods, or a share of all.
 
-/** `where`: what was typed, for the sentence. @throws CliError */
+/** `where`: the typed option, for the error. @throws CliError */
 export function intOrShare(where: string, text: string): IntOrString {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (/^\d{1,3}%$/.test(text) && Number.parseInt(text, 10) <= 100) return text;

@@ -34,7 +34,7 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
   });
 }
 
-/** In a file or a pipe only what has changed is a line: the whole list again would hide it. */
+/** In a file or a pipe only changes are printed, because whole lists would hide them. */
 function showLater(rows: readonly Row[], before: readonly Row[] | undefined): (screen: Screen) => void {
   return (screen) => {
     if (before === undefined || screen.isTerminal) return showRows(rows, screen);
@@ -91,7 +91,7 @@ function colorOf(verdict: RolloutVerdict) {
   return isReady ? "green" : "yellow";
 }
 
-/** undefined: something goes on by itself. */
+/** undefined: at least one still moves without help. */
 function codeOf(rows: readonly Row[]): number | undefined {
   if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) return undefined;
   return rows.every(({ verdict }) => verdict !== undefined && natureOf(verdict).isReady) ? 0 : NOT_DONE;

@@ -27,7 +27,7 @@ import { cellsOf, HEADINGS, NEEDS_SOMEBODY, type Row, showStored, statusOfAll } 
 /** `status --all-clusters`: the SidecarSets of every cluster in one table, those first that need somebody. */
 const NOT_READ = 5;
 
-/** For each answer of an API server, where --request-timeout does not say. */
+/** The time for one answer of an API server without --request-timeout. */
 const REQUEST_MS = 10_000;
 /** The time for all questions to one cluster; then the others wait for it no longer. */
 const CLUSTER_MS = 15_000;
@@ -35,7 +35,7 @@ const CLUSTER_MS = 15_000;
 interface ClusterRows {
   readonly cluster: string;
   readonly rows: readonly Row[];
-  /** why it could not be read */
+  /** the reason why it could not be read */
   readonly problem?: string;
 }
 
@@ -69,7 +69,7 @@ function isTrouble({ verdict }: Row): boolean {
   return verdict !== undefined && natureOf(verdict).isTrouble === true;
 }
 
-/** The worst rows first, of whichever cluster; what a cluster has nothing of stands at the end. */
+/** The worst rows of all clusters come first; clusters without SidecarSets come last. */
 function show(all: readonly ClusterRows[], screen: Screen): void {
   const now = nowText();
   const unread = all.flatMap(({ cluster, problem }): readonly (readonly Part[])[] =>

@@ -62,7 +62,10 @@ async function chosen(input: Input, session: Session): Promise<readonly NamedClu
   throw new CliError("CLUSTERS has several clusters: write --cluster NAME, or --all-clusters");
 }
 
-/** One document of one cluster, else by name, once all are done; each has as long, and none waits for another. */
+/**
+ * One cluster's result alone, or all results by name once all are done. All have the same time, and none waits for
+ * another.
+ */
 async function tickedAmong(
   input: Input,
   session: Session,
@@ -114,7 +117,7 @@ interface Ticked {
   readonly trouble: readonly string[];
 }
 
-/** Without a name: all of both. A cluster that cannot be reached is reported once. */
+/** Without a name it serves all objects of both kinds. An unreachable cluster is reported once. */
 async function ticked(
   cluster: Cluster,
   options: { readonly deadlineMs: number; readonly dryRun: boolean; readonly env?: Environment | undefined },

@@ -1,4 +1,4 @@
-/** `undo`, `abort` and `history`: back to what a revision recorded. */
+/** `undo`, `abort` and `history`: return to a recorded revision. */
 
 import { revisionOutcome } from "../../../shared/core/rollout/history/outcomes.ts";
 import { imagesText } from "../../terminal/tree.ts";

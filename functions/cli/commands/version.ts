@@ -1,4 +1,4 @@
-/** `version`: of this program, and of what is there in the cluster. */
+/** `version`: this program's, and the cluster's components'. */
 import manifest from "../../../package.json" with { type: "json" };
 import { readServerFacts } from "../../../shared/kube/server-facts.ts";
 import type { Command } from "../command.ts";

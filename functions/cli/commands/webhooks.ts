@@ -37,7 +37,7 @@ export const WEBHOOKS: Command = {
   },
 };
 
-/** For `webhooks` and `install`. */
+/** Options of the registration, for `webhooks` and `install`. */
 export function registrationOf(input: Input, session: Session): WebhooksOptions {
   return {
     url: input.required("url"),

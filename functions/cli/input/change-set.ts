@@ -15,9 +15,9 @@ export interface Change {
   readonly spec: object;
   /** absent: none is changed */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** what was done, as in "log-agent: paused" */
+  /** the change, as in "log-agent: paused" */
   readonly text: string;
-  /** what to know about it, one sentence each */
+  /** notes about the change, one sentence each */
   readonly notes?: readonly string[];
 }
 
@@ -26,7 +26,10 @@ export const DRY_RUN = {
   about: "let the API server and the webhooks judge the change, and store nothing",
 };
 
-/** With --dry-run the API server checks it, webhooks included, and stores nothing. Says what is wrong with the webhooks. */
+/**
+ * Writes the change; with --dry-run the API server checks it, webhooks included, and stores nothing. Prints problems of
+ * the webhooks.
+ */
 export async function changeSet(input: Input, session: Session, cluster: Cluster, given: ChangeOf): Promise<void> {
   const { sidecarSet, change } = given;
   const { name = "", uid, generation } = sidecarSet.metadata ?? {};
@@ -68,15 +71,15 @@ export function showUnchanged(session: Session, subject: Readonly<Record<string,
 interface StoredChange {
   readonly title: string;
   readonly name: string;
-  /** in the JSON */
+  /** the target in the JSON */
   readonly subject: Readonly<Record<string, string>>;
   readonly change: Pick<Change, "text" | "notes">;
-  /** what the change rests on */
+  /** the object that the change is based on */
   readonly before: KubernetesObject;
   readonly read: () => Promise<KubernetesObject>;
   /** a patch on condition that the object has this version */
   readonly store: (resourceVersion: string | undefined, options: PatchOptions) => Promise<KubernetesObject>;
-  /** what to know about the webhooks after the change */
+  /** warnings about the webhooks after the change */
   readonly doubts?: (stored: KubernetesObject) => Promise<readonly string[]>;
 }
 
@@ -97,7 +100,7 @@ export async function storeChange(input: Input, session: Session, given: StoredC
   });
 }
 
-/** A version that moved with the status alone is no reason to give up: what is wanted has its own count. */
+/** Retries when only the status has changed: its writes move the version, and the wanted parts have their own count. */
 export async function storeUnlessChanged(
   given: Pick<StoredChange, "title" | "before" | "read" | "store">,
   options: PatchOptions,

@@ -1,4 +1,4 @@
-/** Looks at everything that a check is about. What may not be looked at stands there with the reason. */
+/** Reads the facts of a check. A fact that may not be read carries the reason. */
 import type {
   ConfigMap,
   ControllerRevision,
@@ -216,7 +216,7 @@ async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, 
   return { "container-recreate": recreate ?? 0, "ordered-sets": sets ?? 0 };
 }
 
-/** None where no node declares any, as before Kubernetes 1.36. */
+/** Features that nodes declare; nodes before Kubernetes 1.36 declare none. */
 async function readDeclaredFeatures(
   cluster: Cluster,
   sidecarSets: readonly SidecarSet[],
@@ -227,7 +227,7 @@ async function readDeclaredFeatures(
   return new Map(items.map(({ metadata, status }) => [metadata?.name ?? "", status?.declaredFeatures ?? []]));
 }
 
-/** One item is read, the API server counts the others. */
+/** Reads one item: the API server counts the others. */
 export async function count(cluster: Cluster, resource: Resource): Promise<number> {
   const { items, metadata } = await cluster.list(resource, { limit: 1 });
   return items.length + (metadata.remainingItemCount ?? 0);
@@ -235,7 +235,7 @@ export async function count(cluster: Cluster, resource: Resource): Promise<numbe
 
 const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMINATE_SIDECAR_ENV]);
 
-/** As a pass shrinks it, with the variables that tell of optional features. */
+/** Keeps the fields that a pass keeps, with the variables that show optional features. */
 function shrink(pod: Pod, withResources: boolean): Pod {
   const small = projectPod(pod, undefined, { resources: withResources, workloads: true, budgetLabels: undefined });
   const containers = small.spec.containers.map((container, index) => {
@@ -274,7 +274,7 @@ async function tryOut(cluster: Cluster, resource: Resource, object: KubernetesOb
   } catch (error) {
     if (!isKubeError(error)) throw error;
     if (/failed calling webhook/.test(error.message)) return { kind: "unanswered", message: error.message };
-    // It is in order but for the defaults that our other webhook gives.
+    // The product's other webhook adds the defaults, so this refusal is no fault.
     if (/"vsidecarset[.]kb[.]io" denied the request/.test(error.message)) return { kind: "untouched" };
     throw error;
   }
@@ -326,7 +326,7 @@ async function isAllowed(cluster: Cluster, account: string, resourceAttributes: 
         "system:authenticated",
         "system:serviceaccounts",
         `system:serviceaccounts:${KRUISE_NAMESPACE}`,
-        // What an identity from outside the cluster is mapped to.
+        // The groups that identities from outside the cluster are mapped to.
         account === RECONCILER ? "sidecarset:reconciler" : "sidecarset:webhooks",
       ],
       resourceAttributes,

@@ -10,7 +10,7 @@ const PATIENCE_MS = 5_000;
 /** The secret part of a path, as it is registered. */
 const PATH_SECRET = /\/s\/[^/]+(?=\/)/;
 
-/** Never rejects: what goes wrong is what is looked for. */
+/** Never rejects: failures are its result. */
 export async function probe(address: Address): Promise<Probe> {
   const { origin, url, caBundle } = address;
   const ca = caBundle ? pemOf(caBundle) : undefined;
@@ -20,7 +20,7 @@ export async function probe(address: Address): Promise<Probe> {
   }));
   if ("unreachable" in handshake) return { origin, isCaBroken, handshake };
   const toStranger = await post(url.replace(PATH_SECRET, ""), address);
-  // A secret is told to nobody who could be somebody else.
+  // The secret goes only to a server whose certificate is right.
   const isTold = handshake.problem === undefined && PATH_SECRET.test(url);
   return { origin, isCaBroken, handshake, toStranger, ...(isTold ? { toRegistered: await post(url, address) } : {}) };
 }

@@ -12,9 +12,9 @@ const MOST = 100;
 export interface Intended {
   /** such as `undo log-agent --to-revision=3` */
   readonly action: string;
-  /** as it was read before the plan */
+  /** the state before the plan */
   readonly before: SidecarSet;
-  /** as the API server would store it */
+  /** the state that the API server would store */
   readonly after: SidecarSet;
 }
 
@@ -56,7 +56,7 @@ export class Confirmations {
   }
 }
 
-/** All that people write. Passes write the status, which may change every second without changing what was planned. */
+/** The parts that people write. Passes write the status, which may change every second without a change of the plan. */
 function stateOf({ before, after }: Intended): string {
   const { uid = "", generation = 0, labels = {}, annotations = {} } = before.metadata ?? {};
   const state = { uid, generation, labels, annotations, spec: after.spec };

@@ -1,4 +1,4 @@
-/** `explain` of a pod: a trace for every SidecarSet that is meant for it, else the nearest ones and what each misses. */
+/** `explain` of a pod: a trace for every SidecarSet meant for it, or else the nearest ones with the reason why not. */
 
 import type { Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -57,7 +57,7 @@ export async function readSurroundings(cluster: Cluster, namespace: string): Pro
   return { sidecarSets, namespace: namespaceObject, registrations };
 }
 
-/** As far as registrations and the labels of namespaces may be read. */
+/** Reasons why the webhook is not asked, from registrations and labels of namespaces that may be read. */
 export async function readUnasked(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<Unasked> {
   const [registrations, listed] = await Promise.all([
     readRegistrations(cluster),
@@ -136,9 +136,9 @@ function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | unde
 
 export interface Nearest {
   readonly nearest: readonly NearSet[];
-  /** of how many SidecarSets */
+  /** number of SidecarSets */
   readonly of: number;
-  /** why the webhook is not even asked; absent: it is, or that is not known */
+  /** the reason why the webhook is not even asked; absent: it is, or nobody knows */
   readonly webhook?: Step;
 }
 

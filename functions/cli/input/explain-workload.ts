@@ -20,7 +20,7 @@ import { readFacts } from "./read-set.ts";
 export interface WorkloadTarget {
   readonly kind: "workload";
   readonly resource: Resource;
-  /** as `workloadOf` has it: `deployment/web` */
+  /** in the form of `workloadOf`: `deployment/web` */
   readonly workload: string;
   readonly name: string;
   /** absent: the namespace of -n, or of the context */
@@ -53,7 +53,7 @@ interface Workload extends KubernetesObject {
 
 interface Trace {
   readonly sidecarSet: string;
-  /** what its next pods meet */
+  /** steps of its next pods */
   readonly newPods: readonly Step[];
   /** steps of the running pods */
   readonly pods: readonly Step[];
@@ -113,7 +113,7 @@ async function readWorkload(cluster: Cluster, target: WorkloadTarget, namespace:
   }
 }
 
-/** Selectors of two workloads may overlap: owners tell. */
+/** Reads pods by owner, because selectors of two workloads may overlap. */
 async function readPods(
   cluster: Cluster,
   { spec, metadata }: Workload,

@@ -1,4 +1,4 @@
-/** The clusters of a fleet: what each has of a SidecarSet, what `fleet apply` recorded there, and what it would write. */
+/** The clusters of a fleet: their SidecarSets, the records of `fleet apply`, and its next writes. */
 import { createHash } from "node:crypto";
 import type { Namespace } from "../../../shared/api/kubernetes.ts";
 import {
@@ -25,7 +25,7 @@ import { nowText } from "./read-set.ts";
 
 /** A cluster that --contexts names. */
 export interface FleetMember {
-  /** of its context */
+  /** name of its context */
   readonly name: string;
   readonly session: Session;
   readonly connect: () => Promise<Cluster>;
@@ -36,18 +36,18 @@ export interface Release {
   readonly name: string;
   /** with defaults and hashes */
   readonly sidecarSet: SidecarSet;
-  /** of all that the file says */
+  /** digest of the whole file */
   readonly digest: string;
 }
 
 /** The record that `fleet apply` keeps in an annotation of a SidecarSet. Times are RFC3339. */
 interface FleetRecord {
   readonly release: string;
-  /** digest of what a revision records of the SidecarSet before; empty: there was none */
+  /** digest of the revision before; empty: there was none */
   readonly from: string;
   /** the same of the SidecarSet since */
   readonly to: string;
-  /** of labels and annotations that the file has: one that it has no more is taken away */
+  /** keys of labels and annotations in the file; later releases remove the ones that they lack */
   readonly keys?: readonly string[];
   readonly at: string;
   /** since when `fleet apply` sees it Ready */
@@ -61,7 +61,7 @@ export interface MemberStanding {
   readonly record: FleetRecord | undefined;
 }
 
-/** For each answer of an API server, where --request-timeout does not say. */
+/** The time for one answer of an API server without --request-timeout. */
 const REQUEST = "10s";
 /** The time for all reads of one cluster before anything is written. */
 const MEMBER_SECONDS = 15;
@@ -94,7 +94,7 @@ const OF_A_CLUSTER: ReadonlySet<string> = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
 ]);
 
-/** Leaves out what a file has of the cluster that it came from. */
+/** Leaves out fields of the cluster that a file was copied from. */
 export function releaseOfFile({ apiVersion, kind, metadata, spec }: SidecarSet): Release {
   const { name = "", labels = {}, annotations = {} } = metadata ?? {};
   const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => !OF_A_CLUSTER.has(key)));
@@ -105,7 +105,7 @@ export function releaseOfFile({ apiVersion, kind, metadata, spec }: SidecarSet):
   return { name, sidecarSet, digest: digest.slice(0, 10) };
 }
 
-/** Reads a few members at a time, in their order. What takes long is given up, so `work` writes nothing. */
+/** Reads a few members at a time, in their order. Slow reads are given up, so `work` must write nothing. */
 export function readEachMember<T>(members: readonly FleetMember[], work: (member: FleetMember) => Promise<T>) {
   return forEachMember(members, (member) =>
     within(MEMBER_SECONDS * 1_000, () => work(member)).catch((error: Error) => {
@@ -154,7 +154,7 @@ export async function identitiesOf({ member, stored }: MemberStanding): Promise<
   return [await clusterIdentity(member), stored?.metadata?.uid].filter((uid) => uid !== undefined);
 }
 
-/** For each member the name of one before it that leads to the same cluster; undefined: none is known. */
+/** The name of an earlier member in the same cluster, for each member; undefined: none is known. */
 export function twinsOf(
   members: readonly FleetMember[],
   read: readonly ({ readonly identities: readonly string[] } | Error)[],
@@ -186,7 +186,7 @@ export function releaseHash(data: unknown): string {
   return createHash("sha256").update(revisionText(data)).digest("hex").slice(0, 10);
 }
 
-/** Fields in which the file differs from what is stored. */
+/** Fields in which the file and the stored object differ. */
 export function fieldsThatDiffer(stored: SidecarSet, { sidecarSet }: Release): readonly string[] {
   const inPlace = { NativeSidecarInPlaceUpdate: false, canResize: false };
   const paths = specChanges(stored, sidecarSet, inPlace).map(({ path }) => path);
@@ -202,14 +202,14 @@ export function fieldsThatDiffer(stored: SidecarSet, { sidecarSet }: Release): r
   return [...new Set([...paths, ...written, ...taken])].filter((path) => !isHash(path));
 }
 
-/** As paths below metadata. */
+/** The keys as paths below metadata. */
 function keysOf({ metadata }: SidecarSet): readonly string[] {
   return KEYED.flatMap((kind) => Object.keys(metadata?.[kind] ?? {}).map((key) => `${kind}{${key}}`));
 }
 
 const KEYED = ["labels", "annotations"] as const;
 
-/** As a merge patch: null takes away what the file before had, and this one has not. */
+/** A merge patch: null removes a key that the last file had and this one lacks. */
 function writtenKeys(kind: (typeof KEYED)[number], stored: SidecarSet, { sidecarSet }: Release) {
   const own = sidecarSet.metadata?.[kind] ?? {};
   const before = fleetRecord(stored)?.keys ?? [];
@@ -282,7 +282,7 @@ export async function storeRelease(
   const isSame = stored !== undefined && record?.to === to && fieldsThatDiffer(stored, release).length === 0;
   const next: FleetRecord = {
     release: digest,
-    // A change of the strategy alone leaves the way back as it is.
+    // A change of the strategy alone keeps the release to go back to.
     from: before === to && record?.to === to ? record.from : before,
     to,
     keys: keysOf(sidecarSet),
@@ -323,7 +323,7 @@ function recordedIn<T extends string | null>(annotations: Readonly<Record<string
 interface MemberChange {
   readonly labels?: Readonly<Record<string, string | null>>;
   readonly annotations: Readonly<Record<string, string | null>>;
-  /** as a merge patch */
+  /** a merge patch */
   readonly spec?: unknown;
 }
 
@@ -343,7 +343,7 @@ export async function patchMember(
   return (await storeUnlessChanged({ title: `SidecarSet ${name}`, before, read, store }, options)) as SidecarSet;
 }
 
-/** The merge patch that makes `after` of `before`: what is not there any more is null. */
+/** The merge patch from `before` to `after`: removed members are null. */
 function replacingPatch(before: unknown, after: unknown): unknown {
   if (!isJsonObject(before) || !isJsonObject(after)) return after;
   const gone = Object.keys(before).filter((key) => after[key] === undefined);

@@ -28,13 +28,13 @@ export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
   return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
 }
 
-/** The feature gates in FEATURE_GATES that decide what is valid. */
+/** The feature gates in FEATURE_GATES that change which fields are valid. */
 export function gatesOfLint(): NonNullable<LintInput["featureGates"]> {
   const gates = [...Object.keys(DEFAULT_ROLLOUT_SETTINGS), "SidecarSetPatchPodMetadataDefaultsAllowed"];
   return Object.fromEntries(Object.entries(readConfig().featureGates).filter(([gate]) => gates.includes(gate)));
 }
 
-/** With defaults and hashes. @throws CliError that says where it is wrong */
+/** The stored form, with defaults and hashes. @throws CliError that names the wrong place */
 export function storedForm({ object, place }: Pick<ReadObject, "object" | "place">): SidecarSet {
   try {
     return storedSidecarSet(object);
@@ -45,12 +45,12 @@ export function storedForm({ object, place }: Pick<ReadObject, "object" | "place
 }
 
 export interface Neighbours {
-  /** of the cluster */
+  /** all in the cluster */
   readonly sidecarSets: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
   /** the whitelist of patchPodMetadata among them */
   readonly configMaps: readonly ConfigMap[];
-  /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
+  /** settings of the passes, which run with the webhooks' gates; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
 }
 
@@ -104,8 +104,9 @@ export interface GivenSet {
 }
 
 /**
- * The one SidecarSet that files hold under this name, or the only one they hold; undefined: no file was given. Says what
- * has no effect there. @throws CliError
+ * The SidecarSet with this name in the files, or their only one; undefined: no file was given. Warns of fields without
+ * effect.
+ * @throws CliError
  */
 export async function readGivenSet(
   screen: Screen,
@@ -126,7 +127,7 @@ export async function readGivenSet(
   return { sidecarSet: storedForm(only), place: only.place };
 }
 
-/** Every SidecarSet that files hold, in their order. Says what has no effect there. @throws CliError */
+/** All SidecarSets in the files, in their order. Warns of fields without effect. @throws CliError */
 export async function readGivenSets(screen: Screen, files: readonly string[]): Promise<readonly GivenSet[]> {
   const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
   const names = found.map(({ object }) => object.metadata?.name);
@@ -155,7 +156,7 @@ export function warnOfRepeated(read: readonly ReadObject[], screen: Screen): voi
 }
 
 const FIELD = /\b(?:spec|metadata)(?:\.[\w-]+|\[[^\]]*\])+/;
-/** Fields that OpenKruise names without what they are in. */
+/** Fields that OpenKruise names without their parents. */
 const SHORT = /^(?:revision|updateStrategy)(?=[.:])/;
 const PARENTS: Readonly<Record<string, string>> = { revision: "spec.injectionStrategy.", updateStrategy: "spec." };
 
@@ -177,7 +178,7 @@ function onlyName(files: readonly string[], found: readonly ReadObject[]): strin
   throw new CliError(`${files.join(", ")}: ${what}; say which one: NAME behind the command`);
 }
 
-// What a SidecarSet that is not stored yet would find in the cluster.
+// The effect of a SidecarSet in the cluster before it is stored.
 
 interface Given {
   readonly sidecarSet: SidecarSet;

@@ -60,7 +60,7 @@ export const PATH_SECRETS: Command = {
   },
 };
 
-/** `value` as JSON where that was asked for, else `plain`. Secrets are what is asked for here. */
+/** `value` as JSON when -o asks for it, or else `plain`. Secrets are wanted output here. */
 function printOf({ output, screen }: Session, value: object, plain: string): void {
   screen.text(output === "json" ? `${JSON.stringify(value, null, 2)}\n` : plain);
 }

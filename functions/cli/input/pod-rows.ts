@@ -14,13 +14,13 @@ export interface PodRow {
   readonly namespace: string;
   readonly name: string;
   readonly node: string;
-  /** name of the ControllerRevision; "" where none is left that tells */
+  /** name of the ControllerRevision; "" where none with the hash is left */
   readonly revision: string;
   readonly isUpdated: boolean;
   readonly isReady: boolean;
   /** such as `ready`, `waiting for its turn`, `agent: ImagePullBackOff` */
   readonly state: string;
-  /** of the sidecar containers: name → image */
+  /** name → image, of the sidecar containers */
   readonly images: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** How far a rollout is, and how long the rest will take, judged by the pods that are through. */
+/** The progress of a rollout, and the time for the rest by the pace of the updated pods. */
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";
@@ -19,11 +19,11 @@ import { type Sequence, where } from "../../../shared/go/sequence.ts";
 
 export interface Progress {
   readonly summary: Summary;
-  /** it goes on only when somebody does something: it was stopped, or no pod that holds the budget comes back */
+  /** only a person can continue it: it was stopped, or no pod that holds the budget comes back */
   readonly isStopped?: true;
-  /** it was stopped, and the next pass puts the revision before back */
+  /** the next pass takes the stopped release back */
   readonly isUndone?: true;
-  /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
+  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or nothing is left */
   readonly etaSeconds?: number;
 }
 

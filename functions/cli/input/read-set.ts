@@ -1,4 +1,4 @@
-/** Reads what the cluster knows about a SidecarSet, as a pass does, and what else an explanation needs. */
+/** Reads a SidecarSet's facts as a pass does, and the further facts of an explanation. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
@@ -48,7 +48,7 @@ export interface ReadSet {
   readonly facts: SetFacts;
 }
 
-/** `changed`: as if it were stored. @throws CliError when there is none */
+/** `changed`: replaces the stored SidecarSet. @throws CliError when there is none */
 export async function readFacts(
   session: Session,
   cluster: Cluster,

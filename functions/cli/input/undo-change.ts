@@ -157,7 +157,7 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
   );
 }
 
-/** Waves hold for the way back too, and it is said so, unless they are to be skipped: for this revision, and no other. */
+/** The way back keeps the order of waves and says so, unless the user skips them, for this revision alone. */
 function skipOf(
   sidecarSet: SidecarSet,
   { metadata }: ControllerRevision,

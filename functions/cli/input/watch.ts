@@ -11,13 +11,13 @@ import type { Progress } from "./progress.ts";
 const WATCH_MS = 2_000;
 
 interface Look {
-  /** one sentence, which changes whenever anything does that is worth a line; absent: each change shows everything again */
+  /** one sentence; a new one is worth a line. absent: each change shows everything again */
   readonly why?: string;
   readonly data: object;
   readonly show: (screen: Screen) => void;
   /** the exit code; undefined: look again */
   readonly code: number | undefined;
-  /** until the next look; absent: two seconds */
+  /** time until the next look; absent: two seconds */
   readonly waitMs?: number;
 }
 
@@ -54,7 +54,7 @@ interface WatchedSet {
   readonly progress: Progress;
 }
 
-/** undefined: it goes on by itself, or no pass has seen it as it is. */
+/** undefined: it still moves without help, or no pass has seen its newest state. */
 export function watchCode(status: WatchedSet): number | undefined {
   const { summary, isStopped, isUndone } = status.progress;
   if (isStopped) return NOT_DONE;

@@ -23,13 +23,13 @@ import { templateImages } from "./status.ts";
 export interface StatefulSetChange {
   readonly before: StatefulSet;
   readonly after: StatefulSet;
-  /** what was done, as in "db: paused" */
+  /** the change, as in "db: paused" */
   readonly text: string;
-  /** what to know about it, one sentence each */
+  /** notes about the change, one sentence each */
   readonly notes?: readonly string[];
 }
 
-/** With --dry-run the API server checks it, webhooks included, and stores nothing. */
+/** Writes the change; with --dry-run the API server checks it, webhooks included, and stores nothing. */
 export async function changeStatefulSet(
   input: Input,
   session: Session,

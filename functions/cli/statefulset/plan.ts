@@ -1,4 +1,4 @@
-/** `plan` of an Advanced StatefulSet: what passes would do to its pods, step by step, until its end. */
+/** `plan` of an Advanced StatefulSet: the passes' actions on its pods, step by step, to the end. */
 
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../../shared/api/names.ts";
@@ -104,7 +104,7 @@ function showSteps({ steps, readyAfterSeconds, after }: SetRolloutPlan, { screen
   }
 }
 
-/** One after the other: what is done, and with whom first. */
+/** Actions of a step in order, each with its first pods. */
 function rowOf({ atSeconds, pods, updated, ready }: PlannedSetStep, desired: number): readonly Part[] {
   const actions = [...new Set(pods.map(({ action }) => action))];
   const parts = actions.map((action) => {
@@ -122,7 +122,7 @@ function podText({ name, action, images = [] }: PlannedSetPod): string {
 
 // An Advanced StatefulSet out of a file, as the webhook would have it stored: with defaults, and valid.
 
-/** As it would be stored in the place of `before`; undefined: no file was given. @throws CliError */
+/** The file's object as the update of `before` would store it; undefined: no file was given. @throws CliError */
 async function readGivenStatefulSet(
   files: readonly string[],
   before: StatefulSet,
@@ -151,7 +151,7 @@ async function readGivenStatefulSet(
 
 async function stored({ object, place }: ReadObject, before: StatefulSet, cluster: Cluster): Promise<StatefulSet> {
   const { featureGates: gates } = readConfig();
-  // What an API server fills in on an update.
+  // Fields that an API server fills in on an update.
   const { uid, name, namespace, creationTimestamp, generation, resourceVersion } = before.metadata ?? {};
   const own = { uid, name, namespace, creationTimestamp, generation, resourceVersion };
   const metadata = { ...object.metadata, ...own };

@@ -1,4 +1,4 @@
-/** Reads what the cluster knows about an Advanced StatefulSet, as a pass does. */
+/** Reads an Advanced StatefulSet's facts, as a pass does. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";

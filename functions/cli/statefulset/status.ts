@@ -79,7 +79,7 @@ function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {
   return { text: state, color: isUpdated ? "green" : "yellow" };
 }
 
-/** undefined: it goes on by itself. */
+/** undefined: it still moves without help. */
 function codeOf({ standing, isSeen, isStuck }: SetProgress): number | undefined {
   if (isStuck) return NOT_DONE;
   if (!isSettled(standing) || !isSeen) return undefined;
@@ -95,7 +95,7 @@ export function templateImages(revision: ControllerRevision): string {
   return (spec?.containers ?? []).map(({ name, image }) => `${name}=${image}`).join(", ");
 }
 
-// How far an Advanced StatefulSet is, which pod runs what, and how long the rest takes, judged by pods that are through.
+// The progress of an Advanced StatefulSet, its pods' revisions, and the time for the rest by the pace of updated pods.
 
 /** More than this is not worth a simulation at every look. */
 const MAX_STEPS = 200;
@@ -119,7 +119,7 @@ interface SetProgress {
   readonly isSeen: boolean;
   /** every pod that is waited for fails, and nothing but a person helps */
   readonly isStuck: boolean;
-  /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
+  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or nothing is left */
   readonly etaSeconds?: number;
   /** highest ordinal first, as they are updated */
   readonly pods: readonly SetPodRow[];

@@ -10,12 +10,12 @@ export const ALIAS = "live";
  */
 export const WEBHOOKS = DEPLOYED.filter(({ isCalledFor }) => isCalledFor !== undefined);
 
-/** Whom the door of a webhook calls. */
+/** The ARN that the door of a webhook calls. */
 export function calledArn(name: string, { canary }: AwsSettings): object {
   return canary === undefined ? { "Fn::GetAtt": [functionId(name), "Arn"] } : { Ref: aliasId(name) };
 }
 
-/** The same where a reference would make a circle: the alias waits for what is given this. */
+/** The alias' ARN without a reference, which would make a circle where the alias waits for its user. */
 export function aliasArn(name: string): object {
   return { "Fn::Sub": `\${${functionId(name)}.Arn}:${ALIAS}` };
 }

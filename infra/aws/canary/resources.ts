@@ -31,7 +31,7 @@ export function canaryResources(settings: AwsSettings): Resources {
   };
 }
 
-/** For a front door of one's own, which is to call these. */
+/** Addresses that an operator's own front door has to call. */
 export function canaryOutputs({ canary, door }: AwsSettings): Resources {
   if (canary === undefined || door.kind !== "none") return {};
   return Object.fromEntries(
@@ -42,7 +42,7 @@ export function canaryOutputs({ canary, door }: AwsSettings): Resources {
   );
 }
 
-/** As the other functions have them. */
+/** Settings that all other functions have too. */
 export function checkerExtensions({ canary, logKey, functionKey }: AwsSettings) {
   if (canary === undefined) return {};
   return {
@@ -72,7 +72,7 @@ function shifted(name: string, settings: AwsSettings): Resources {
   };
 }
 
-/** Beside the one of the function itself, where webhooks are registered until they are registered at this one. */
+/** The alias' address. Registrations keep the function's own until they name this one. */
 function urlOf(name: string): Resources {
   const alias = aliasId(name);
   const permission = (properties: object) => ({
@@ -90,7 +90,7 @@ function urlOf(name: string): Resources {
   };
 }
 
-/** One for each webhook: a group makes one deployment at a time. */
+/** A group for each webhook, because a group makes one deployment at a time. */
 function deploymentGroup(name: string, settings: AwsSettings): object {
   return {
     Type: "AWS::CodeDeploy::DeploymentGroup",
@@ -123,7 +123,8 @@ function canaryRole(settings: AwsSettings): object {
 
 /** Besides, versions.ts lets it call the new versions. */
 function checkerRole(settings: AwsSettings): object {
-  // By their names: the groups wait for a role that names the checker, which waits for this one.
+  // By name, because references would make a circle: groups wait for a role that names the checker, which waits for
+  // this one.
   const groups = WEBHOOKS.map(({ name }) => ({
     "Fn::Sub": `arn:\${AWS::Partition}:codedeploy:\${AWS::Region}:\${AWS::AccountId}:deploymentgroup:${applicationName(settings)}/${functionName(name, settings)}`,
   }));
@@ -161,7 +162,7 @@ export function checkerFunction(settings: AwsSettings): Readonly<Record<string, 
         ...(canaryLabels === undefined ? {} : { SAMPLE_LABELS: canaryLabels }),
         ...(clientNames === undefined ? {} : { CLIENT_NAMES: clientNames }),
       },
-      // Each version is asked three times before it is given up.
+      // The checker asks each version three times before it refuses it.
       timeout: 240,
     },
   };

@@ -1,4 +1,7 @@
-/** A version of each webhook, in a template that osls has finished: named by what it is made of, so that only a change makes another. */
+/**
+ * Versions of the webhooks, in a template that osls has finished. A version's name is a digest of its parts, so only a
+ * change makes another.
+ */
 import { hash } from "node:crypto";
 import { aliasId, CHECKER, functionId, roleId, versionId } from "../names.ts";
 import { WEBHOOKS } from "./alias.ts";
@@ -13,7 +16,7 @@ export interface CompiledTemplate {
   readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
 }
 
-/** Not of a version but of the function, or another one with each deployment. */
+/** Properties of the function, or ones that change with each deployment: they make no new version. */
 const OF_NO_VERSION = ["Code", "ReservedConcurrentExecutions", "Tags"];
 
 /** The template itself where there is no alias. `codeOf`: SHA-256 of a function's zip, in base64. */
@@ -50,7 +53,7 @@ function versionOf(name: string, resources: CompiledTemplate["Resources"], code:
   return { name, id, resource };
 }
 
-/** As osls writes them in another order, it is the same version. */
+/** Sorted, because osls may write the same version in another order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value) || typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** All that a deployment asks of AWS beside what osls does, with the credentials that osls finds too. */
+/** The calls of AWS that a deployment makes beside osls, with the credentials that osls finds too. */
 import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { fromNodeProviderChain } from "@aws-sdk/credential-providers";

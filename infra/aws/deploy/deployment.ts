@@ -41,7 +41,7 @@ export function nameOfDeployment({ options, stackName }: Pick<Deployment, "optio
 /** The webhooks' address, with the secret of its paths. */
 export type SecretAddress = WebhookAddress & { readonly pathSecret: string };
 
-/** Makes changes, or says in a dry run what they would be. */
+/** Makes changes, or in a dry run prints them. */
 export class Changes {
   readonly #screen: Screen;
   readonly #isDryRun: boolean;
@@ -60,7 +60,7 @@ export class Changes {
     return this.#isDryRun;
   }
 
-  /** undefined: in a dry run. `isChange`: of what it came to */
+  /** undefined: in a dry run. `isChange`: judges the result */
   async make<T>(
     what: string,
     act: () => Promise<T>,
@@ -97,8 +97,8 @@ interface StageSteps {
 }
 
 /**
- * Deploys one stage after another. Nothing is begun unless all of them can be deployed, and none follows one that failed.
- * A repeated call goes on where the one before stopped, since what is there already is left as it is.
+ * Deploys one stage after another. It begins only if all of them can be deployed, and stops at the first failure. A
+ * repeated call continues there, because finished steps are left as they are.
  */
 export async function throughStages(
   stages: readonly DeployOptions[],

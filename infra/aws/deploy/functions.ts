@@ -65,7 +65,7 @@ async function untilSettled({ aws, options, stackName, changes, now }: Deploymen
   const endsAt = now() + PATIENCE_MS;
   for (let isSaid = false; ; isSaid = true) {
     const stack = await aws.describeStack(stackName);
-    // Another run may have given it more than this one has.
+    // Compared after the wait, because another run may have given the stack more parameters.
     if (stack === undefined || !UNDER_WAY.test(stack.status)) return refuseForgotten(stack, options);
     if (now() > endsAt) throw new DeployError(`stack ${stackName} has been ${stack.status} for half an hour.`);
     if (!isSaid) changes.said(`stack ${stackName} is ${stack.status}: waiting for what was begun before`);
@@ -73,7 +73,7 @@ async function untilSettled({ aws, options, stackName, changes, now }: Deploymen
   }
 }
 
-/** Output of its ARN → groups that the role has to be in. */
+/** Output of its ARN → groups that the role needs. */
 function groupsByRole({ settings }: Deployment): ReadonlyMap<string, readonly string[]> {
   const served = DEPLOYED.filter(
     ({ name, isInCluster }) => isInCluster && (name !== "ordered-set" || settings.isServingStatefulSets),

@@ -1,4 +1,4 @@
-/** Compares with what the last deployment was given: a parameter that was left out, or another cluster, is not taken for a wish. */
+/** Compares with the last deployment's parameters: a left-out parameter, or another cluster, is taken for a mistake. */
 import { FOUND_OUT, lastGiven } from "../given-parameters.ts";
 import type { Stack } from "./aws.ts";
 import { DeployError } from "./deployment.ts";
@@ -27,7 +27,7 @@ export function refuseForgotten(
   );
 }
 
-/** As a shell takes it. */
+/** The parameter as a shell takes it. */
 function shown(name: string, value = ""): string {
   if (value === "…") return `--param ${name}=… (too long to be shown)`;
   const text = `${name}=${value}`;

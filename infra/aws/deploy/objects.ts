@@ -52,7 +52,7 @@ export async function readAuthority(file: string): Promise<string> {
 
 const isWebhook = ({ kind = "" }: KubernetesObject) => kind.endsWith("WebhookConfiguration");
 
-/** In the order to apply them in. */
+/** The objects in the order of their creation. */
 function objectsOf(deployment: Deployment, address: SecretAddress): readonly KubernetesObject[] {
   const { options, settings } = deployment;
   const annotations = { [DEPLOYED_BY_ANNOTATION]: nameOfDeployment(deployment) };
@@ -74,7 +74,7 @@ export async function applyObjects(deployment: Deployment, address: SecretAddres
   await apply(deployment, await withoutOlder(deployment, objects));
 }
 
-/** A definition of a newer release stays: without its fields the API server would drop what is stored in them. */
+/** Keeps a definition of a newer release: without its fields the API server would drop stored data. */
 async function withoutOlder(
   { kubectl, changes }: Deployment,
   objects: readonly KubernetesObject[],
@@ -87,7 +87,10 @@ async function withoutOlder(
   return objects.filter((one) => dropped.get(one)?.length === 0);
 }
 
-/** None where conversions are asked for elsewhere, or the own one has fields that are missing there: it has to be applied. */
+/**
+ * Stored fields that the own definition would drop. None where conversions are asked for elsewhere, or where the own
+ * definition also adds fields: then it has to be applied.
+ */
 function fieldsDropped(own: Definition, there: readonly Definition[]): readonly string[] {
   const stored = there.find((one) => nameOf(one) === nameOf(own));
   const urlOf = ({ spec }: Definition) => spec?.conversion?.webhook?.clientConfig?.url;
@@ -99,7 +102,7 @@ function fieldsDropped(own: Definition, there: readonly Definition[]): readonly 
   });
 }
 
-/** To be called once the functions are ready. */
+/** Registers the webhooks; to be called once the functions are ready. */
 export async function registerWebhooks(deployment: Deployment, address: SecretAddress): Promise<void> {
   await apply(deployment, objectsOf(deployment, address).filter(isWebhook));
   if (deployment.settings.keepRegistration !== "true") await endKeeping(deployment);
@@ -140,7 +143,7 @@ async function apply({ kubectl, changes }: Deployment, objects: readonly Kuberne
   const before = await versionsThere(kubectl, manifest);
   const ended = await kubectl(["apply", "-f", "-", "-o", "json"], manifest);
   const after = versionsIn(ended.stdout);
-  // kubectl calls some configured that are what they were: API servers fill in defaults.
+  // kubectl also calls unchanged objects configured, because API servers fill in defaults.
   const changed = [...after].filter(([name, version]) => before.get(name) !== version);
   for (const [name] of changed)
     await changes.make(name, async () => changes.said(`${name} ${before.has(name) ? "changed" : "created"}`));

@@ -9,13 +9,16 @@ export interface DeployOptions {
   readonly region: string;
   /** of EKS */
   readonly cluster: string;
-  /** of the kubeconfig; absent: its current one */
+  /** context of the kubeconfig; absent: its current one */
   readonly context?: string;
-  /** of serverless.yml, as they are given to osls too; empty: the default, though the last deployment had another */
+  /**
+   * parameters of serverless.yml, as osls gets them; empty text: the default, though the last deployment had another
+   * value
+   */
   readonly parameters: ReadonlyMap<string, string>;
   /** file: who signed the certificate of the webhooks; absent: a public authority, as Function URLs have */
   readonly caBundle?: string;
-  /** absent: the one of a registration that is there, or Ignore */
+  /** absent: the present registration's, or Ignore */
   readonly failurePolicy?: "Ignore" | "Fail";
   readonly isDryRun: boolean;
 }
@@ -52,8 +55,9 @@ export const BY_HAND = [
 ];
 
 /**
- * The stages of `--stages`, in the order of the file, each with the options beside it too; without it the one stage of
- * these options. undefined: help was asked for. @throws ConfigError for the first that cannot be used
+ * The stages of `--stages`, in the order of the file, with the options beside it too; without it one stage with these
+ * options. undefined: help was asked for.
+ * @throws ConfigError for the first that cannot be used
  */
 export function parseStages(
   args: readonly string[],
@@ -87,7 +91,7 @@ function readStageFile(file: string, readText: (file: string) => string): readon
   throw new ConfigError(`--stages ${file} has no list of stages, such as ${EXAMPLE}`);
 }
 
-/** The options of one stage as they stand on a command line. */
+/** The options of one stage in the form of a command line. */
 function commandLineOf(entry: unknown): readonly string[] {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry))
     throw new ConfigError(`write options by their names, such as ${EXAMPLE}`);

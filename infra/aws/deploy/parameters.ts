@@ -1,4 +1,6 @@
-/** Every parameter by the functions' own parsers, before anything is begun; osls itself passes over what it does not know. */
+/**
+ * Checks every parameter with the functions' own parsers before anything is begun. osls itself ignores unknown ones.
+ */
 import { nearest } from "../../../shared/go/edit-distance.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { checkEnvironment } from "../check-environment.ts";

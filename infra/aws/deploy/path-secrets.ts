@@ -12,12 +12,12 @@ import { SERVICE } from "./parameters.ts";
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const BYTES = 32;
 
-/** In SSM, where functions without digests read it too. */
+/** The name in SSM, which functions without digests read too. */
 export function secretName(stage: string): string {
   return `/${SERVICE}/${stage}/path-secrets`;
 }
 
-/** One a line. @throws DeployError */
+/** The secrets, one a line. @throws DeployError */
 export function parseSecrets(where: string, text: string): readonly string[] {
   const secrets = text.split(/\r?\n/).flatMap((line) => line.trim() || []);
   for (const secret of secrets) hideSecret(secret);
@@ -27,10 +27,7 @@ export function parseSecrets(where: string, text: string): readonly string[] {
   );
 }
 
-/**
- * Digests by which the functions know callers. Before there are secrets, secrets of the same length stand in their
- * place.
- */
+/** Digests by which the functions know callers. Before there are secrets, made-up ones of the same length are used. */
 export function digestsOf(secrets: readonly string[]): string {
   const paths = [...DEPLOYED.flatMap(({ paths: own = [] }) => own), ANNOUNCE_SIDECARSET_PATH, READY_PATH];
   return printPathDigests(pathDigestsOf(secrets.length === 0 ? [made()] : secrets, [...new Set(paths)].toSorted()));

@@ -25,7 +25,7 @@ import { type Kubectl, sentenceOf } from "./programs.ts";
 
 /** The concurrency that AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;
-/** In which a stack can neither be updated nor created again. */
+/** States of a stack that can neither be updated nor created again. */
 const STUCK =
   /^(CREATE_FAILED|ROLLBACK_COMPLETE|ROLLBACK_FAILED|DELETE_FAILED|REVIEW_IN_PROGRESS|UPDATE_ROLLBACK_FAILED)$/;
 
@@ -293,8 +293,8 @@ function refuseOtherPolicy({ options }: Tools, { stack }: Pick<Facts, "stack">, 
 }
 
 /**
- * Addresses change where `canary` is turned on or off, but they stay addresses. `deployedBy`: absent where it was registered
- * by hand: then the address tells.
+ * `canary` changes the kind of addresses, and both kinds belong to the deployment. `deployedBy`: absent where the
+ * webhook was registered by hand; then the address decides.
  */
 function refuseOtherDeployment(
   { deployedBy, webhook }: Pick<Registered, "webhook"> & { readonly deployedBy: string | undefined },

@@ -1,4 +1,4 @@
-/** Runs other programs. What is secret reaches them by stdin: everybody on a machine may read a command line. */
+/** Runs other programs. Secrets reach them by stdin, because everybody on a machine may read a command line. */
 import { spawn } from "node:child_process";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { readEnvironment } from "../../../shared/settings/config.ts";
@@ -15,7 +15,7 @@ export interface Ended {
 
 export interface ProgramOptions {
   readonly stdin?: string;
-  /** gets what it prints, as it comes */
+  /** gets the output as it comes */
   readonly onOutput?: (text: string) => void;
   /** absent: this process' environment */
   readonly env?: NodeJS.ProcessEnv;
@@ -30,7 +30,7 @@ export function endPrograms(): void {
     try {
       process.kill(-pid, "SIGTERM");
     } catch {
-      // It has ended by itself.
+      // The process has ended already.
     }
 }
 
@@ -58,7 +58,7 @@ export function runProgram(
       if (pid !== undefined) running.delete(pid);
       resolve({ code: code ?? 1, ...printed });
     });
-    // One that ends without reading has said why.
+    // A program that ends without reading prints why.
     child.stdin.on("error", () => undefined);
     child.stdin.end(stdin);
   });
@@ -69,7 +69,7 @@ export type Kubectl = (args: readonly string[], stdin?: string) => Promise<Ended
 
 export function openKubectl(context: string | undefined): Kubectl {
   const where = context === undefined ? [] : ["--context", context];
-  // What it shows is read here, however its user likes to see it.
+  // The output is parsed here, so the user's own viewer of differences must not run.
   const { KUBECTL_EXTERNAL_DIFF: _, ...env } = readEnvironment();
   return (args, stdin = "") => runProgram("kubectl", [...args, ...where], { stdin, env });
 }

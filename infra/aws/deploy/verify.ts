@@ -75,7 +75,7 @@ interface Asked {
   readonly containers: readonly string[];
 }
 
-/** Injects by a SidecarSet of the cluster, or by a temporary one where there is none. */
+/** Injects by a SidecarSet of the cluster, or by a temporary one if it has none. */
 export async function injectFirstPod(deployment: Deployment): Promise<void> {
   const { changes } = deployment;
   const stored = await sidecarSetsOf(deployment);
@@ -101,7 +101,7 @@ export async function injectFirstPod(deployment: Deployment): Promise<void> {
   }
 }
 
-/** With its ledger, in which nothing was reserved: its pods are never changed. */
+/** Removes the sample with its ledger, which has no reservations because its pods are never changed. */
 async function removeSample(deployment: Deployment): Promise<void> {
   const { name } = SAMPLE.metadata;
   const ledger = ["-n", KRUISE_NAMESPACE, "delete", "configmap", `sidecarset-ledger-${name}`];
@@ -147,7 +147,10 @@ async function untilInjected(deployment: Deployment, { name, labels, containers 
   }
 }
 
-/** As the API server answers; undefined: quotas or policies of the cluster refuse it, which is no fault of the webhooks. */
+/**
+ * Containers of the pod that the API server returns; undefined: quotas or policies of the cluster refuse it, which is
+ * no fault of the webhooks.
+ */
 async function containersOfPod({ kubectl, changes }: Deployment, labels: Asked["labels"]) {
   const metadata = { name: "sidecarset-first-pod", namespace: "default", labels };
   const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "web", image: "nginx:1.29" }] } };
@@ -167,7 +170,7 @@ async function kubectlOrThrow({ kubectl }: Deployment, args: readonly string[], 
 
 // Asks each function whether it could decide now, as a caller that it knows, before any API server does.
 
-/** Access entries take a while to be in force. */
+/** The time until access entries are in force. */
 const HEALTH_PATIENCE_MS = 90_000;
 const HEALTH_POLL_MS = 2_000;
 const TIMEOUT_MS = 12_000;

@@ -209,7 +209,7 @@ function addTolerations(spec: JsonObject): void {
   if (added.length > 0) spec["tolerations"] = [...present, ...added];
 }
 
-/** Answers a new pod; run a second time it adds only what is still missing. */
+/** Admits a new pod; a second run adds only missing parts. */
 function admitPod(api: Api, call: Call, original: ApiObject): ApiObject {
   const pod = copyOf(original);
   const spec = childOf(pod, "spec");
@@ -221,7 +221,7 @@ function admitPod(api: Api, call: Call, original: ApiObject): ApiObject {
   return pod;
 }
 
-/** One AdmissionReview: what is asked, and what of the answer holds. */
+/** One AdmissionReview: the request, and the parts of the answer that count. */
 interface Verdict {
   readonly allowed: boolean;
   /** metav1.Status of a denial */

@@ -1,4 +1,7 @@
-/** Between the versions of a kind: a conversion webhook for custom resources, a renaming for events, else only apiVersion. */
+/**
+ * Conversions between the versions of a kind: a webhook for custom resources, a renaming for events, or only another
+ * apiVersion.
+ */
 import { randomUUID } from "node:crypto";
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
 import { withDefaults } from "../schema/schema-validate.ts";
@@ -17,7 +20,7 @@ function convertedObjects(answer: JsonObject, uid: string, fail: (why: string) =
   return objectsIn(at(answer, "response", "convertedObjects"));
 }
 
-/** metadata is the API server's: of what a conversion webhook answers only labels and annotations count. */
+/** metadata is the API server's own: only labels and annotations of a conversion webhook's answer count. */
 function restored(
   original: ApiObject,
   converted: JsonObject | undefined,

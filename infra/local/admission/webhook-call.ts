@@ -1,4 +1,4 @@
-/** One POST to a webhook over HTTPS, trusting only its caBundle; failures in the words of Go's client. */
+/** A POST to a webhook over HTTPS that trusts only its caBundle; failures have the words of Go's client. */
 import { request } from "node:https";
 import { asText, isObject, type JsonObject } from "../storage/json.ts";
 

@@ -70,7 +70,7 @@ function matchesObject(webhook: JsonObject, request: AdmissionRequest): boolean 
   });
 }
 
-/** The kind to call the webhook with; undefined when it is not to be called. */
+/** The kind to call the webhook with; undefined when it is not called. */
 export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionRequest): Kind | undefined {
   // Webhook configurations are never sent to webhooks, so that a broken one can be removed.
   if (request.call.kind.group === "admissionregistration.k8s.io") return undefined;
@@ -79,7 +79,7 @@ export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionR
   return kind && matchConditionsHold(webhook, request) ? kind : undefined;
 }
 
-// Whether the matchConditions of a webhook hold: CEL over the request and its objects.
+// The matchConditions of a webhook: CEL over the request and its objects.
 
 /** The values that a condition can read. */
 interface Subject {

@@ -204,7 +204,7 @@ function deploymentStatus(
   };
 }
 
-// ReplicaSets: as many pods as wanted.
+// The ReplicaSet controller: keeps the wanted number of pods.
 
 const REPLICA_SET_CALLER = component("replicaset-controller");
 

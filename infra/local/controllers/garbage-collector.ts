@@ -1,4 +1,4 @@
-/** Deletes what has lost its owners, and sees through foreground and orphaning deletions. */
+/** Deletes objects without their owners, and finishes foreground and orphaning deletions. */
 import { type Api, component, internalCall } from "../storage/api.ts";
 import { deleteObject } from "../storage/delete.ts";
 import { type ApiObject, keyOf, type OwnerReference } from "../storage/object.ts";

@@ -50,7 +50,7 @@ function create(api: Api, set: ApiObject, ordinal: number): Promise<ApiObject> {
   return createPod(api, CALLER, set, { name, labels });
 }
 
-/** Answers whether all wanted pods are there. */
+/** Creates missing pods. True if all wanted pods exist. */
 async function createMissing(api: Api, set: ApiObject, pods: readonly ApiObject[]): Promise<boolean> {
   const isOrdered = at(set, "spec", "podManagementPolicy") !== "Parallel";
   for (let ordinal = 0; ordinal < asNumber(at(set, "spec", "replicas"), 1); ordinal += 1) {

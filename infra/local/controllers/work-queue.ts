@@ -10,7 +10,7 @@ export interface Controller {
 export interface ControllerParts {
   /** Keys to look at after a change. */
   keysOf(change: Change): readonly string[];
-  /** Brings one thing closer to what is wanted. May be called at any time, for things long gone too. */
+  /** Brings one object closer to its wanted state. May be called at any time, also for deleted objects. */
   reconcile(key: string): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ class WorkQueue implements Controller {
   #add(key: string): void {
     if (this.#isClosed || this.#waiting.has(key)) return;
     this.#waiting.add(key);
-    // Not within the write that made the change.
+    // Later, and not within the write that made the change.
     if (!this.#running.has(key)) setImmediate(() => this.#begin(key));
   }
 

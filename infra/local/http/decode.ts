@@ -1,4 +1,6 @@
-/** From a request's body to an object: type check, unknown fields, defaults. What Go's decoder does before admission. */
+/**
+ * Reads an object from a request's body, as Go's decoder does before admission: type check, unknown fields, defaults.
+ */
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
 import { readQuantity } from "../kinds/quantity.ts";
 import { strategyOf } from "../kinds/strategy.ts";

@@ -77,7 +77,7 @@ function aggregated(items: readonly JsonObject[]): JsonObject {
   return { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
 }
 
-/** For /api (core) or /apis (the other groups). */
+/** Discovery at /api (core) or /apis (the other groups). */
 export function aggregatedDiscovery(registry: Registry, isCore: boolean): JsonObject {
   const groups = [...groupsOf(registry)].filter(([group]) => (group === "") === isCore);
   return aggregated(
@@ -124,7 +124,7 @@ export function resourceList(registry: Registry, group: string, version: string)
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }
 
-/** As much OpenAPI v3 as kubectl needs to validate on the server: that writes take fieldValidation. */
+/** The least OpenAPI v3 that makes kubectl validate on the server: writes take fieldValidation. */
 function rootOf(group: string, version: string): string {
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }

@@ -1,4 +1,4 @@
-/** A request as the handlers see it, and what they answer. */
+/** Requests as the handlers see them, and the handlers' answers. */
 
 import type { IncomingMessage } from "node:http";
 import { parse as parseYaml } from "yaml";

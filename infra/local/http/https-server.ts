@@ -158,7 +158,9 @@ interface Certificates {
   readonly key: string;
 }
 
-/** Also serves webhooks of tests: one authority, certificates for localhost and one other address or name. */
+/**
+ * Certificates, also for webhooks of tests: one authority, certificates for localhost and one other address or name.
+ */
 export async function createCertificates(host = "127.0.0.1"): Promise<Certificates> {
   const common = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
   const authority = await generate([{ name: "commonName", value: "kubernetes" }], {

@@ -3,7 +3,7 @@ import { asList, asObject, asText, at, type JsonObject } from "../storage/json.t
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** "k8s" and a zero stand before every body. */
+/** The bytes before every body: "k8s" and a zero. */
 const MAGIC = "k8s\0";
 
 interface Field {

@@ -49,7 +49,7 @@ function hasSelector(parameters: URLSearchParams): boolean {
   return Boolean(parameters.get("labelSelector")) || Boolean(parameters.get("fieldSelector"));
 }
 
-/** Throws 400 or 422 for what the API server refuses. */
+/** Throws 400 or 422 where the API server refuses. */
 export function listQuery(call: Call, parameters: URLSearchParams): ListQuery {
   const query = {
     matches: selectorOf(call, parameters),
@@ -82,7 +82,7 @@ export function watchQuery(call: Call, parameters: URLSearchParams): WatchQuery 
   };
 }
 
-// What a URL path names.
+// The parts of a URL's path.
 
 export interface ResourcePath {
   readonly group: string;

@@ -1,4 +1,4 @@
-/** From any request to its answer: health, version, discovery, OpenAPI, resources. */
+/** Answers every request: health, version, discovery, OpenAPI, resources. */
 import type { Api, Caller } from "../storage/api.ts";
 import type { JsonObject } from "../storage/json.ts";
 import { unauthorized, unknownResource } from "../storage/status-error.ts";

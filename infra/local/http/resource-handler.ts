@@ -1,4 +1,4 @@
-/** From a request about a resource to the verb that answers it. */
+/** Finds the verb that answers a request about a resource. */
 import { type FieldError, forbiddenField, invalidObject, notSupported } from "../kinds/field-error.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
 import { bindPod, evictPod } from "../kinds/pod-subresource.ts";
@@ -105,7 +105,7 @@ async function watchAnswer(
 
 // DELETE of one object and of a collection, as answers.
 
-/** Options come in the body, and only without one as parameters: a dryRun beside a body is not seen. */
+/** Reads options from the body, or without a body from parameters: a dryRun beside a body is ignored. */
 function deleteOptions(request: ApiRequest): JsonObject {
   if (request.body.length > 0) return checked(asObject(parsedBody(request)));
   const options: JsonObject = {};
@@ -323,7 +323,7 @@ function checkListOptions(parameters: URLSearchParams, isWatch: boolean): void {
   if (errors.length > 0) throw invalidObject(SUBJECT, "", errors);
 }
 
-// What the client accepts: plain JSON, a Table, or only the metadata.
+// The answer's form by the Accept header: plain JSON, a Table, or only the metadata.
 
 type View = "object" | "table" | "metadata";
 

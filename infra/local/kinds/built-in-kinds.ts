@@ -1,4 +1,4 @@
-/** The kinds that are there without a CustomResourceDefinition. */
+/** The kinds without a CustomResourceDefinition. */
 import { apiVersionOf, type Kind } from "./kind.ts";
 
 type Feature = "cluster" | "status" | "scale" | "generation" | "all";
@@ -41,7 +41,7 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
 function parse(row: string, features: readonly Feature[]): Kind {
   const [groupVersion = "", kind = "", plural = "", shortNames = ""] = row.split(" ");
   const [version = "", group = ""] = groupVersion.split("/").reverse();
-  // One collection for the two groups that serve events.
+  // Both groups that serve events share one collection.
   const storedGroup = group === "events.k8s.io" ? "" : group;
   return {
     group,

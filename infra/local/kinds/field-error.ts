@@ -5,7 +5,7 @@ export interface FieldError {
   readonly field: string;
   /** StatusCause reason */
   readonly reason: string;
-  /** without the field */
+  /** text without the field */
   readonly message: string;
 }
 

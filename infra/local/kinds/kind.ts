@@ -1,4 +1,4 @@
-/** A kind that is served, in one version: what the URL, discovery and the verbs need to know of it. */
+/** A served kind in one version: the facts for URLs, discovery and the verbs. */
 import type { JsonObject } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 

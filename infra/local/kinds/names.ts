@@ -1,4 +1,4 @@
-/** Names, labels and annotations: what may be written, and generated names. */
+/** Valid names, labels and annotations, and generated names. */
 
 import { createHash } from "node:crypto";
 import { textMap } from "../storage/json.ts";

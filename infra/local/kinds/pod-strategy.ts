@@ -17,7 +17,7 @@ import { duplicate, type FieldError, forbiddenField, invalid, notSupported, requ
 import { labelNameErrors } from "./names.ts";
 import { quantityText, readQuantity } from "./quantity.ts";
 
-// What is wrong with a pod spec: the checks of pkg/apis/core/validation that users meet.
+// Errors of a pod spec: the checks of pkg/apis/core/validation that users meet.
 
 interface Names {
   readonly containers: Set<string>;
@@ -110,7 +110,7 @@ function containerErrors(container: JsonObject, list: string, path: string, name
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
-/** `path` is where the spec stands: "spec", or "spec.template.spec". */
+/** `path`: the spec's place, "spec" or "spec.template.spec". */
 export function podSpecErrors(spec: JsonObject, path: string): readonly FieldError[] {
   const volumeNames = new Set<string>();
   const volumes = objectsIn(spec["volumes"]).flatMap((volume, index) =>

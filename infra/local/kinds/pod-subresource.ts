@@ -70,7 +70,7 @@ function namesIn(spec: JsonObject, list: string): readonly unknown[] {
   return objectsIn(spec[list]).map(({ name }) => name);
 }
 
-/** The current pod with the wanted resources; the wanted spec as it is where its containers are others. */
+/** The current pod with the wanted resources; the wanted spec unchanged if its containers differ. */
 export function resizedOnly(wanted: ApiObject, current: ApiObject): ApiObject {
   const { labels, annotations, finalizers, ownerReferences, ...metadata } = wanted.metadata;
   const kept = Object.fromEntries(

@@ -1,10 +1,10 @@
-/** Amounts of resources, such as 100m or 1Gi: what they are worth, exactly, and the text that kube-apiserver prints for them. */
+/** Amounts of resources, such as 100m or 1Gi: their exact value, and the text that kube-apiserver prints. */
 
 export interface Quantity {
-  /** in billionths, which nothing is finer than */
+  /** billionths, the finest unit */
   readonly nano: bigint;
   readonly format: "DecimalSI" | "BinarySI" | "DecimalExponent";
-  /** as it was written, where kube-apiserver prints that again */
+  /** the original text, if kube-apiserver prints that again */
   readonly text?: string;
 }
 
@@ -24,14 +24,14 @@ export function readQuantity(value: unknown): Quantity | undefined {
     : decimalQuantity(digits, "DecimalExponent", Number(exponent));
 }
 
-/** As it was written, or with the largest suffix that leaves an integer: 1000m is 1. */
+/** The original text, or the form with the largest suffix that leaves an integer: 1000m is 1. */
 export function quantityText({ nano, format, text }: Quantity): string {
   if (text !== undefined) return text;
   if (nano === 0n) return "0";
   return (format === "BinarySI" ? binaryText(nano) : undefined) ?? decimalText(nano, format);
 }
 
-/** In thousandths, rounded up. */
+/** The value in thousandths, rounded up. */
 export function milliOf({ nano }: Quantity): bigint {
   return scaled(nano, -6);
 }
@@ -41,7 +41,7 @@ export function integerOf({ nano }: Quantity): bigint {
   return scaled(nano, -9);
 }
 
-/** In the format of the first that is not zero. */
+/** The sum in the format of the first quantity that is not zero. */
 export function sumOf(one: Quantity, other: Quantity): Quantity {
   return { nano: one.nano + other.nano, format: one.nano === 0n ? other.format : one.format };
 }
@@ -55,9 +55,9 @@ const MAX_BINARY = (2n ** 63n - 1n) * ONE;
 
 interface Digits {
   readonly sign: string;
-  /** without the point */
+  /** all digits without the point */
   readonly digits: string;
-  /** how many of them are behind the point */
+  /** number of digits behind the point */
   readonly places: number;
   readonly text: string;
 }

@@ -12,7 +12,7 @@ import { changeObject } from "../storage/update.ts";
 import { jsonPath } from "../table/table.ts";
 import type { Kind } from "./kind.ts";
 
-/** Replicas have the same path in all workloads; a definition says where its selector stands. */
+/** Replicas have the same path in all workloads; a definition names the path of its selector. */
 function selectorOf(kind: Kind, object: ApiObject): string {
   if (kind.custom !== undefined) return asText(jsonPath(object, kind.custom.scaleSelector));
   const labels = Object.entries(textMap(at(object, "spec", "selector", "matchLabels")));

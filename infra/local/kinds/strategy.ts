@@ -84,7 +84,7 @@ const STATEFUL_SET_STRATEGY = {
   },
 };
 
-/** CustomResourceDefinitions: defaults, what must be said, and the conditions that make them served. */
+/** CustomResourceDefinitions: defaults, required fields, and the conditions that make them served. */
 function versionErrors(crd: ApiObject): readonly FieldError[] {
   const versions = objectsIn(at(crd, "spec", "versions"));
   const stored = versions.filter((version) => version["storage"] === true);

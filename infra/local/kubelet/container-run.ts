@@ -1,4 +1,4 @@
-/** One container on a node: pulled, started, ready, killed and restarted when its image changes. */
+/** A container on a node: pulled, started, ready, killed and restarted when its image changes. */
 import { randomBytes } from "node:crypto";
 import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
 import { asObject, asText, at, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
@@ -24,7 +24,7 @@ function resizeProblem(container: JsonObject): ResizeProblem | undefined {
   return { reason: "Deferred", message: `Node didn't have enough resource: ${requested}, used: 32, capacity: 64` };
 }
 
-/** Some of what changed asks for a restart. */
+/** True if a changed resource asks for a restart. */
 function restartsForResize(container: JsonObject, before: JsonObject): boolean {
   const now = asObject(container["resources"]);
   return objectsIn(container["resizePolicy"]).some(({ resourceName, restartPolicy }) => {
@@ -42,7 +42,7 @@ type State =
 
 export interface RunSurroundings {
   readonly settings: KubeletSettings;
-  /** Why the container cannot be created now. */
+  /** The reason why the container cannot be created now. */
   configProblem(container: JsonObject): string | undefined;
   /** Called after every change of state. */
   changed(): void;
@@ -50,7 +50,7 @@ export interface RunSurroundings {
   hangs(): void;
 }
 
-/** The ways in which a container can end: only an init container ends by itself. */
+/** The ways in which a container can end: only an init container ends without a signal. */
 export type Role = "container" | "sidecar" | "init" | "ephemeral";
 
 export class ContainerRun {
@@ -61,15 +61,15 @@ export class ContainerRun {
   #state: State = { type: "waiting", reason: "PodInitializing" };
   #lastTerminated: JsonObject | undefined;
   #restartCount = -1;
-  /** of the last container that was created */
+  /** image of the container that was created last */
   #image: string;
   #imageId = "";
   #containerId = "";
   #wanted: string | undefined;
   #cancel: () => void = () => undefined;
-  /** that the last container that was created has now */
+  /** present resources of the container that was created last */
   #resources: JsonObject = {};
-  /** that it is on its way to */
+  /** the resources of the resize under way */
   #resizedTo: unknown;
   #cancelResize: () => void = () => undefined;
 
@@ -132,7 +132,7 @@ export class ContainerRun {
     return this.#state.type === "running" && !isEqual(asObject(this.#container["resources"]), this.#resources);
   }
 
-  /** Why they stay as they are. */
+  /** The reason why the resources stay. */
   get resizeProblem(): ResizeProblem | undefined {
     return this.isToBeResized ? resizeProblem(this.#container) : undefined;
   }
@@ -155,7 +155,7 @@ export class ContainerRun {
       });
   }
 
-  /** For good: the pod's phase is final. */
+  /** Ends the container for good: the pod's phase is final. */
   end(): void {
     this.#cancel();
     if (this.#state.type === "terminated") return;

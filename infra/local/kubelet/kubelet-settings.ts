@@ -1,29 +1,29 @@
-/** How fast the nodes are, and what images do on them. */
+/** The speed of nodes, and the behaviour of images on them. */
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../storage/clock.ts";
 
 export interface KubeletSettings {
   readonly clock: Clock;
-  /** From the wish to run a container until it runs. */
+  /** Time from the wish to run a container until it runs. */
   readonly startDelayMs: number;
-  /** From running until ready; for an init container until it has ended. */
+  /** Time from running until ready; for an init container until it has ended. */
   readonly readyDelayMs: number;
-  /** From deletion until a pod is gone, if its grace period allows as much. */
+  /** Time from deletion until a pod is gone, if its grace period allows as much. */
   readonly terminationDelayMs: number;
   imageBehaviour(image: string): ImageBehaviour;
 }
 
-// What a pulled image is called, and how an image behaves.
+// Names of pulled images, and the behaviour of images.
 
 /**
- * `unpullable`: no such image. `never-ready`: runs, and fails its readiness probe for ever. `hook-fails` and
- * `hook-never-ends`: what its container's postStart hook does, if it has one; without one it runs. `completes`: ends by
- * itself with exit code 0, and is not started again.
+ * `unpullable`: no such image. `never-ready`: runs, and its readiness probe always fails. `hook-fails` and
+ * `hook-never-ends`: the behaviour of its container's postStart hook; without a hook it runs. `completes`: ends with
+ * exit code 0 without a signal, and is not started again.
  */
 export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends" | "completes";
 
-/** Returns what the image does: its tag says so, such as "does-not-exist". */
+/** The behaviour of an image, by its tag, such as "does-not-exist". */
 export function imageBehaviour(image: string): ImageBehaviour {
   if (image.includes("does-not-exist")) return "unpullable";
   return (

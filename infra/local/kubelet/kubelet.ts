@@ -75,7 +75,7 @@ function references(container: JsonObject): readonly (readonly [Source, JsonObje
   return found.flatMap(([source, reference]) => (isObject(reference) ? [[source, reference] as const] : []));
 }
 
-/** The kubelet's message; undefined when all is there. */
+/** The kubelet's message; undefined when nothing is missing. */
 export function configProblem(read: ReadSource, namespace: string, container: JsonObject): string | undefined {
   for (const [source, reference] of references(container)) {
     const found = problem(read, namespace, source, reference);
@@ -107,7 +107,7 @@ class Kubelet implements Controller {
     if (change.collection === CONFIG_MAP.collection || change.collection === "/secrets") this.#retry(change.object);
     if (change.collection !== POD.collection || textAt(change.object, "spec", "nodeName") === "") return;
     if (change.type === "DELETED") this.#forget(change.object);
-    // Not within the write that made the change.
+    // Later, and not within the write that made the change.
     else setImmediate(() => this.#sync(change.key));
   }
 
@@ -130,7 +130,7 @@ class Kubelet implements Controller {
     if (pod !== undefined && this.#isOurs(pod)) this.#workerOf(pod).sync(pod);
   }
 
-  /** Nobody runs what is bound to a node that does not exist; but it can be deleted, which is the pod GC's work elsewhere. */
+  /** A pod that is bound to a missing node never runs; but it can be deleted, which is the pod GC's work elsewhere. */
   #isOurs({ spec, metadata }: ApiObject): boolean {
     const node = textAt({ spec }, "spec", "nodeName");
     return metadata.deletionTimestamp !== undefined || this.#api.store.get(NODE.collection, `/${node}`) !== undefined;

@@ -1,4 +1,4 @@
-/** One pod on its node: runs its containers in order and reports what they do, until the pod is gone. */
+/** A pod on its node: runs its containers in order and reports their states, until the pod is gone. */
 import { asObject, asText, at, type JsonObject, objectsIn } from "../storage/json.ts";
 import { type ApiObject, timestamp } from "../storage/object.ts";
 import { ContainerRun, type Role } from "./container-run.ts";
@@ -72,7 +72,7 @@ function verdicts(pod: ApiObject, runs: PodRuns): readonly Verdict[] {
   ];
 }
 
-/** Only while there is something to tell. */
+/** The conditions of a resize; absent without one. */
 function resizeVerdicts({ init, containers }: PodRuns): readonly Verdict[] {
   const toBe = [...init, ...containers].filter((run) => run.isToBeResized);
   const problem = toBe.map((run) => run.resizeProblem).find((one) => one !== undefined);
@@ -128,11 +128,11 @@ function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObject {
 
 /** The API server as a kubelet uses it. A kubelet retries soon after every rejection. */
 export interface PodApi {
-  /** Gives the pod the status that `next` makes of it as it is now; nothing when it is gone. */
+  /** Writes the status that `next` makes of the present pod; does nothing when the pod is gone. */
   writeStatus(pod: ApiObject, next: (current: ApiObject) => JsonObject): Promise<void>;
-  /** Makes a pod that has ended be gone; nothing when it is. */
+  /** Removes an ended pod; does nothing when it is gone. */
   remove(pod: ApiObject): Promise<void>;
-  /** Why a container of that namespace cannot be created now. */
+  /** The reason why a container of that namespace cannot be created now. */
   configProblem(namespace: string, container: JsonObject): string | undefined;
 }
 
@@ -170,7 +170,7 @@ export class PodWorker {
     this.#startTime = timestamp(settings.clock.now());
   }
 
-  /** Looks at the pod as it is now. */
+  /** Looks at the present pod. */
   sync(pod: ApiObject): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);

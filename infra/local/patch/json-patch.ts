@@ -20,7 +20,7 @@ function steps(pointer: string): readonly string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** A list index; `end` is what "-" stands for. */
+/** A list index; "-" means `end`. */
 function indexOf(list: readonly unknown[], step: string, end: number): number {
   if (step === "-") return end;
   if (!/^-?\d+$/.test(step)) throw unprocessable();
@@ -39,7 +39,7 @@ function read(document: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** As copy reads: a key that is not there is null. */
+/** Reads a key as `copy` does: a missing key is null. */
 function readOrNull(document: unknown, path: readonly string[]): unknown {
   const parent = read(document, path.slice(0, -1));
   const last = path.at(-1) ?? "";
@@ -105,7 +105,7 @@ function isOperation(value: unknown): value is Operation {
   return isObject(value) && typeof value["op"] === "string" && typeof value["path"] === "string";
 }
 
-/** Answers a new document. Throws 400 for what is no patch, 422 for what does not apply, 413 for too much. */
+/** Returns a new document. Throws 400 for a wrong patch, 422 for a patch that does not apply, 413 for too much. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch))
     throw badRequest(

@@ -20,7 +20,7 @@ function patched(call: Call, current: ApiObject, mediaType: string, patch: unkno
   return applyStrategicPatch(current, patch, { group: call.kind.group, kind: call.kind.kind });
 }
 
-/** 422 without a kind, as the API server says that what a patch made is no object of the kind. */
+/** The API server's 422, which names no kind, for a patch whose result is no object of the kind. */
 function unreadable(result: unknown, problem: string): Error {
   const nothing = { group: "", plural: "", kind: "" };
   return invalidObject(nothing, "", [invalid("patch", JSON.stringify(result), problem)]);
@@ -161,7 +161,7 @@ const SETS: ReadonlySet<string> = new Set(["finalizers", "podCIDRs"]);
 /** Objects where only the keys named in `$retainKeys` stay. */
 type ListStrategy = { readonly mergeKey: string } | "set" | "atomic";
 
-/** How a list field of a kind merges. apiextensions has no merging lists outside metadata. */
+/** The way in which a list field of a kind merges. apiextensions has no merging lists outside metadata. */
 function listStrategy(group: string, kind: string, field: string): ListStrategy {
   if (SETS.has(field)) return "set";
   if (group === "apiextensions.k8s.io" && field !== "ownerReferences") return "atomic";

@@ -1,4 +1,4 @@
-/** Structural schemas: what is wrong with a custom resource, in the API server's words. */
+/** Structural schemas: errors of a custom resource, in the API server's words. */
 import {
   duplicate,
   type FieldError,
@@ -199,7 +199,7 @@ function isWhole(schema: JsonObject): boolean {
   return schema["x-kubernetes-embedded-resource"] === true;
 }
 
-/** The schema of one field; undefined when the field is to be dropped. */
+/** The schema of one field; undefined when the field is dropped. */
 function fieldSchema(schema: JsonObject, key: string): JsonObject | undefined {
   const property = asObject(schema["properties"])[key];
   if (property !== undefined) return asObject(property);
@@ -237,7 +237,7 @@ export function pruned(object: ApiObject, schema: JsonObject): { object: ApiObje
   return { object: { ...kept, metadata: object.metadata }, dropped: pruning.dropped };
 }
 
-/** Structural schemas: which defaults the API server fills in, inside objects that are there. */
+/** Structural schemas: fills in the API server's defaults, in existing objects. */
 function defaultFields(value: JsonObject, schema: JsonObject): JsonObject {
   const result: JsonObject = { ...value };
   const properties = asObject(schema["properties"]);

@@ -12,7 +12,7 @@ export interface Api {
   readonly registry: Registry;
   readonly history: History;
   readonly clock: Clock;
-  /** in [0, 1) */
+  /** a number in [0, 1) */
   readonly random: () => number;
 }
 
@@ -26,7 +26,7 @@ export interface Caller {
   readonly user: User;
 }
 
-/** One request about one kind, wherever it came from. */
+/** A request about one kind, from any source. */
 export interface Call extends Key {
   readonly kind: Kind;
   /** "" for the object itself */

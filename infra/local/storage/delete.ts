@@ -111,7 +111,7 @@ export async function deleteObject(api: Api, call: Call, options: JsonObject): P
 function settle(api: Api, call: Call, next: ApiObject, current: ApiObject): Deletion {
   const isRemoved = mayGo(call, next);
   if (call.dryRun) return { object: next, isRemoved };
-  // What is removed at once was never marked.
+  // An object that is removed at once was never marked.
   if (isRemoved) return { object: commitRemoval(api, call, "delete", current), isRemoved };
   if (isEqual(next, current)) return { object: current, isRemoved };
   return { object: commit(api, call, "delete", next), isRemoved };

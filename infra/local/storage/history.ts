@@ -3,7 +3,7 @@ import type { ApiObject } from "./object.ts";
 
 export type WriteVerb = "create" | "update" | "patch" | "delete";
 
-/** One object as one write left it; for a delete that removed it, its last state. */
+/** An object as a write left it; for a delete that removed it, its last state. */
 export interface RecordedWrite {
   readonly sequence: number;
   /** RFC 3339 with milliseconds */
@@ -20,7 +20,7 @@ export interface RecordedWrite {
   readonly resourceVersion: string;
   /** True when this write removed the object. */
   readonly isRemoved: boolean;
-  /** In storage version. */
+  /** The object in its storage version. */
   readonly object: ApiObject;
   readonly previous: ApiObject | undefined;
 }
@@ -42,7 +42,7 @@ export interface RecordedAdmission {
   readonly dryRun: boolean;
   readonly durationMs: number;
   readonly allowed: boolean;
-  /** Why the call failed; undefined when the webhook answered. */
+  /** The reason of a failed call; undefined when the webhook answered. */
   readonly error: string | undefined;
   readonly object: ApiObject | undefined;
   /** RFC 6902 operations it answered with. */
@@ -58,7 +58,7 @@ export interface History {
   calls(userAgentPrefix: string): Record<string, number>;
 }
 
-/** `limit`: so many of the latest writes are kept at least, and twice as many at most. */
+/** `limit`: the least number of latest writes that are kept; at most twice as many are. */
 export function createHistory(now: () => number, limit = Number.POSITIVE_INFINITY): History {
   const writes: RecordedWrite[] = [];
   const admissions: RecordedAdmission[] = [];

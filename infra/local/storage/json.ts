@@ -56,7 +56,7 @@ export function childOf(parent: JsonObject, key: string): JsonObject {
   return made;
 }
 
-/** Also a key that JavaScript gives a meaning to is only a key. */
+/** Sets any key, also one with a meaning in JavaScript, such as __proto__. */
 export function setField(object: JsonObject, key: string, value: unknown): void {
   if (key !== "__proto__") object[key] = value;
   else Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });

@@ -74,7 +74,7 @@ function fresh(api: Api, call: Call, query: ListQuery): Snapshot {
   return { objects, resourceVersion, after: "" };
 }
 
-/** One page, in the version of the call. */
+/** A page of objects, in the version of the call. */
 export async function listObjects(api: Api, call: Call, query: ListQuery): Promise<ListPage> {
   const snapshot = query.continue === "" ? fresh(api, call, query) : continued(api, call, query);
   const isAfter = (object: ApiObject): boolean => snapshot.after === "" || storageKey(keyOf(object)) > snapshot.after;
@@ -90,7 +90,7 @@ export async function listObjects(api: Api, call: Call, query: ListQuery): Promi
   return { items, metadata: { resourceVersion, continue: token, ...remaining } };
 }
 
-/** In the version of the call. Throws 404. */
+/** The object in the version of the call. Throws 404. */
 export async function getObject(api: Api, call: Call): Promise<ApiObject> {
   const stored = api.store.get(call.kind.collection, storageKey(call));
   if (stored === undefined) throw notFound(call.kind, call.name);

@@ -16,7 +16,7 @@ interface Collection {
   readonly objects: Map<string, ApiObject>;
   /** sorted, or undefined after a key came or went */
   keys: readonly string[] | undefined;
-  /** in this order, or undefined after a write */
+  /** the list in this order, or undefined after a write */
   list: readonly ApiObject[] | undefined;
 }
 
@@ -48,7 +48,7 @@ export class Store {
     return this.#collections.get(collection)?.objects.get(key);
   }
 
-  /** In key order. */
+  /** The objects in the order of their keys. */
   list(collection: string): readonly ApiObject[] {
     const stored = this.#collections.get(collection);
     if (stored === undefined) return [];
@@ -57,7 +57,7 @@ export class Store {
     return stored.list;
   }
 
-  /** The list as it was at a resourceVersion; undefined when that is forgotten. */
+  /** The list at a resourceVersion; undefined when that is forgotten. */
   listAt(collection: string, resourceVersion: number): readonly ApiObject[] | undefined {
     if (resourceVersion < this.#compacted) return undefined;
     const later = this.#changesSince(resourceVersion).filter((change) => change.collection === collection);

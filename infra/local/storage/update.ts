@@ -13,7 +13,7 @@ import { type ApiObject, keyOf, type Metadata, storageKey } from "./object.ts";
 import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
 import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
 
-/** From the current object (in the call's version) to the wanted one. May run several times. */
+/** Makes the wanted object of the current one, in the call's version. May run several times. */
 export type Transform = (current: ApiObject) => ApiObject;
 
 export interface Change {
@@ -121,7 +121,7 @@ function finish(api: Api, call: Call, verb: WriteVerb, states: { next: ApiObject
   return isUnchanged(next, stored) ? stored : commit(api, call, verb, next);
 }
 
-/** Answers the object as it is now stored, in the version of the call. Throws 404, 409, 422 and what admission says. */
+/** Returns the stored object, in the version of the call. Throws 404, 409, 422 and errors of admission. */
 export async function changeObject(api: Api, call: Call, change: Change): Promise<ApiObject> {
   for (let tried = 0; tried < ATTEMPTS; tried += 1) {
     const stored = api.store.get(call.kind.collection, storageKey(call));
@@ -168,7 +168,7 @@ export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiO
   return changeObject(api, call, { verb: "update", transform });
 }
 
-// Which half of an object a write may touch: the status, or all but the status.
+// The half of an object that a write may change: the status, or all but the status.
 
 /** Kinds whose labels and annotations may be changed through /status. */
 const WITH_METADATA: ReadonlySet<string> = new Set(["/pods", "/namespaces", "/nodes"]);

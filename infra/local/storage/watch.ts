@@ -1,4 +1,4 @@
-/** WATCH: what is there (when asked), then every change, each in order, until time or the client ends it. */
+/** WATCH: the present objects (when asked), then every change, in order, until time or the client ends it. */
 
 import { convert } from "../admission/conversion.ts";
 import type { WatchQuery } from "../http/query.ts";

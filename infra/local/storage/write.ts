@@ -16,7 +16,7 @@ export function throwFieldErrors(call: Call, object: ApiObject, errors: readonly
   if (errors.length > 0) throw invalidObject(call.kind, object.metadata.name ?? "", errors);
 }
 
-/** Errors of an object by itself. */
+/** Errors of an object alone. */
 export function objectErrors(call: Call, object: ApiObject): readonly FieldError[] {
   const { kind } = call;
   const { metadata: _metadata, ...rest } = object;
@@ -29,7 +29,7 @@ function withoutMetadata(schema: Readonly<Record<string, unknown>>): Record<stri
   return { ...schema, required };
 }
 
-/** Runs the validating webhooks and answers the object as it is to be stored. */
+/** Runs the validating webhooks and returns the object to store. */
 export async function admitted(api: Api, request: AdmissionRequest, object: ApiObject): Promise<ApiObject> {
   const metadata = { ...object.metadata };
   await validate(api, { ...request, object: { ...object, metadata } });

@@ -1,4 +1,4 @@
-/** One call of the cluster's API. */
+/** Calls of the cluster's API. */
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
