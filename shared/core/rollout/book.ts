@@ -20,7 +20,7 @@ import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
 import { unavailableOf } from "./summary.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
-/** Nothing is down that could come back, and no pod may go down. */
+/** True when no pod may go down, and no pod is down that could come back. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
 
 function usedText(held: Counted): string {
@@ -211,7 +211,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
 };
 
-/** Well only where exactly those pods are old that the partition keeps, or that nobody asked to update. */
+/** A good end only when the old pods are exactly those that the partition keeps or the selector leaves out. */
 function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }: Counted) {
   if (updated + partition + notSelected >= matched) return "well";
   return inFlight > 0 ? undefined : "badly";
@@ -232,7 +232,7 @@ export interface HeldWords {
   readonly next?: string | undefined;
 }
 
-/** `hold`: any that `held` has facts about, not only the one that holds it most. `name`: of the SidecarSet. */
+/** `hold`: any hold that `held` has facts about, not only the main one. `name`: name of the SidecarSet. */
 export function wordsOf(hold: Hold, held: Counted, name: string): HeldWords {
   const words = BOOK[hold];
   const sentence = (words.sentence ?? words.clause)(held);
@@ -257,7 +257,7 @@ export function severityOf(held: Counted): Severity {
   return saidBy(BOOK[held.hold].severity, held);
 }
 
-/** How a command that waits for the rollout ends, because it does not go on by itself. Undefined: it may go on. */
+/** How a command that waits for the rollout ends when the rollout cannot go on by itself. Undefined: it may go on. */
 export function endOf(held: Counted): "well" | "badly" | undefined {
   const { ends } = BOOK[held.hold];
   const isInTrouble = held.trouble?.isLasting === true && isPassTrouble(held.hold);

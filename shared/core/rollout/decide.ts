@@ -1,4 +1,4 @@
-/** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
+/** One pass's decision for one SidecarSet: from what the pass observed to a list of the reference's steps, as data. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../go/sequence.ts";
@@ -29,47 +29,47 @@ import { NOTHING_COUNTED, type Restarts, type Summary, saidByRules } from "./sum
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 
-/** All that a decision is made from. Nothing in it is optional: who forgets one would decide otherwise than a pass. */
+/** All inputs of a decision. No field is optional, so every caller reaches the same decision as a pass. */
 export interface Observation extends Observed {
-  /** found under a name that CreateRevision asked for, after AlreadyExists */
+  /** found under a name that CreateRevision wanted, after AlreadyExists */
   readonly taken: readonly ControllerRevision[];
 }
 
 export interface DecideContext extends SceneContext {
   readonly kruiseNamespace: string;
-  /** true: conditions SidecarSetUpgradable that are wrong by now stay, as in OpenKruise; absent: as passes do, which put them right */
+  /** true: outdated SidecarSetUpgradable conditions stay, as in OpenKruise; absent: passes correct them */
   readonly areConditionsLeft?: true;
 }
 
 const DOWN_PODS_NAMED = 3;
 
 export interface Decision {
-  /** in the order in which they are to be carried out */
+  /** in the order in which the pass carries them out */
   readonly actions: readonly Action[];
-  /** as observed, whether or not it has to be written */
+  /** as observed, even when nobody has to write it */
   readonly status: SidecarSetStatus;
   readonly summary: Summary;
   /** updated pods that cannot run, all of them */
   readonly failing: readonly FailingPod[];
-  /** set when the rollout stops because of them, or of an annotation that nobody can read: why */
+  /** why the rollout stops: failing pods, or an annotation that nobody can read; absent: it does not stop */
   readonly halt?: string;
-  /** set when the SidecarSet is to be put back because of that */
+  /** set when the pass puts the SidecarSet back because of the halt */
   readonly undo?: Standstill["undo"];
-  /** what the status is to say of waves; absent: nothing */
+  /** what the status says about waves; absent: nothing */
   readonly waves?: WavesRecord;
-  /** absent: no restarts of workloads are asked for, or none are decided on */
+  /** absent: no restarts of workloads are configured, or this decision plans none */
   readonly restarts?: RestartPlan | undefined;
-  /** absent: no image is pulled first, and nothing is left of that */
+  /** absent: no image is pulled first, and no earlier pull is left */
   readonly pulls?: PullPlan | undefined;
-  /** pods that are back, and that disruption budgets still count as going down; absent: none */
+  /** pods that are ready again but still registered with disruption budgets; absent: none */
   readonly ended?: readonly EndedDisruption[];
-  /** uids of reserved pods that cannot be fenced, and whose late patch has its place beside all that is planned; absent: none */
+  /** uids of reserved pods that cannot be fenced; a late patch of one counts in addition to the plan; absent: none */
   readonly counted?: ReadonlySet<string>;
 }
 
 /**
- * Pure: the same observation and `now` give the same decision. Nothing in a pod makes it throw.
- * @throws TypeError for a spec that the API server would not have stored
+ * Pure: the same observation and `now` give the same decision. No content of a pod makes it throw. @throws TypeError
+ * for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
   const scene = sceneOf(observation, context);
@@ -113,7 +113,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts = countsNow(scene, sidecarSet, status);
   const failing = failingPods(sidecarSet, pods);
-  /** Beside what is written to other pods, and whatever holds the rollout. */
+  /** Restores that do not depend on other writes or on the hold of the rollout. */
   const putBacks = (others: readonly Action[], selected: Sequence<PodState>) =>
     planPutBacks(sidecarSet, pods, writtenTo(others, selected), budgetUse.passedOver);
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
@@ -179,7 +179,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   return { actions, status, summary, failing, restarts, pulls };
 }
 
-/** uids of pods whose turn it is, or that are written to. */
+/** The uids of pods that are selected or written to. */
 function writtenTo(actions: readonly Action[], selected: Sequence<PodState>): ReadonlySet<string> {
   const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : []));
   return new Set([...written, ...Array.from(selected, ({ pod }) => uidOf(pod))]);
@@ -213,7 +213,7 @@ function leftBeside(
   };
 }
 
-/** Where every pod is updated. */
+/** The hold of a rollout whose pods are all updated. */
 function holdOfAll({ rules: { waves } }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
 }
@@ -223,7 +223,7 @@ function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summa
   return { ...summary, ...(asked ? { asked } : {}), rules: { ...summary.rules, halt: facts } };
 }
 
-/** What would be in the way without restarts. */
+/** The hold that would apply without restarts. */
 interface Otherwise {
   readonly hold: Hold;
   readonly isNoneSelected: boolean;
@@ -231,7 +231,7 @@ interface Otherwise {
   readonly isWaveOpen: boolean;
 }
 
-/** Nothing where no workload is restarted, waits, or has to stay. */
+/** Returns nothing when no workload is restarted, waits, or has to stay. */
 function restartedBy(
   plan: RestartPlan | undefined,
   { hold, isNoneSelected, isWaveOpen }: Otherwise,
@@ -242,7 +242,7 @@ function restartedBy(
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
   const isAsideOnly = underWay.length + waiting + all.length === aside;
-  // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
+  // A workload's own report also blocks other workloads: unlike a partition, users can change it.
   const isStuckBy = (inTheWay: number) => isNoneSelected && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
   const { yieldsTo } = EFFECTS[hold];
   const areThere = {
@@ -255,10 +255,10 @@ function restartedBy(
   return { facts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
-/** A pass tries four times at most while nothing else is to be done. */
+/** A pass tries at most four times while it has nothing else to do. */
 const TIMES_OF_A_PASS = 4;
 
-/** The refusals of pods that would get their turn now. */
+/** The refusals of the pods that are next. */
 function refusedWrites(scene: Scene, sidecarSet: SidecarSet, { line }: Batch["selection"]): Pick<Summary, "trouble"> {
   const { refused: known } = scene;
   if (known.length === 0) return {};
@@ -357,15 +357,15 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["partition", ({ selection }) => selection.kept > 0],
 ];
 
-// The status of a SidecarSet from its matched pods: what was observed, never what is about to be done.
+// The status of a SidecarSet, counted from the matched pods as observed, before this pass acts.
 
-/** The newest ControllerRevision and how often its name was taken already. */
+/** The newest ControllerRevision and the number of name collisions so far. */
 interface LatestRevision {
   readonly name: string;
   readonly collisionCount: number;
 }
 
-/** Counts of pods. Members that are zero and that the API leaves out then are left out. */
+/** Counts pods. A member that is zero and that the API omits when zero is omitted. */
 export function calculateStatus(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -389,7 +389,7 @@ export function calculateStatus(
   };
 }
 
-/** True unless what is stored says the same already; observedGeneration counts only when it grows. */
+/** True when the stored status differs. A change of observedGeneration counts only when it grows. */
 export function isStatusChanged(stored: SidecarSetStatus | undefined, wanted: SidecarSetStatus): boolean {
   if ((wanted.observedGeneration ?? 0) > (stored?.observedGeneration ?? 0)) return true;
   if (stored?.collisionCount !== wanted.collisionCount) return true;

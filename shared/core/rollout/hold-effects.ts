@@ -1,37 +1,39 @@
-/** What passes, plans, evictions and restarts do while a hold lasts, in one table. The book beside it has what is said. */
+/** What passes, plans, evictions and restarts do while a hold lasts, in one table. book.ts has the words. */
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import type { Summary } from "./summary.ts";
 
 interface HoldEffects {
   /**
-   * off: nobody asks for updates, a pass ends; wait: a pass waits; retry: each second; clock: a pass waits if `endsIn` is
-   * soon; pods: a pass waits while pods are on their way
+   * off: updates are switched off, the pass ends; wait: the pass waits; retry: each second; clock: the pass waits if
+   * `endsIn` is soon; pods: the pass waits while pods are on their way
    */
   readonly follow: "off" | "wait" | "retry" | "clock" | "pods";
   /** pods that missed their sidecars are not evicted */
   readonly stopsEvictions: boolean;
-  /** how many seconds after `now` (RFC3339) it ends by the clock alone; undefined: not by the clock */
+  /** seconds after `now` (RFC3339) until the hold ends by time alone; undefined: it does not */
   readonly endsIn: (held: Summary, now: string) => number | undefined;
-  /** what it waits for changes without news of pods, so that a pass looks again; absent: never */
+  /** true when the hold may end without an event of a pod, so a pass looks again; absent: never */
   readonly changesUnseen?: (held: Summary) => boolean;
-  /** when a restart that is left to do is named instead; absent: never, unless one is under way */
+  /** restarts that are named instead of this hold; absent: none, unless a restart is under way */
   readonly yieldsTo?: "anyRestart" | "waitingRestart" | "keptRestart" | "stuckRestart";
-  /** no pod is written to for as long as it lasts */
+  /** no pod is written to while it lasts */
   readonly isStill?: true;
-  /** its pods get no other release either until it ends, so that an undo alone does not reach them */
+  /** its pods get no other release until the hold ends, so an undo alone does not reach them */
   readonly keepsRelease?: true;
-  /** where no pod that uses the budget can come back, the rollout has stopped */
+  /** the rollout has stopped when no pod that uses the budget can come back */
   readonly waitsForPods?: true;
-  /** the rollout is as far as it can go: nothing has stopped it */
+  /** the rollout is complete as far as possible: nothing has stopped it */
   readonly isEnd?: true;
-  /** asked: the next batch waits for somebody's answer; later: what was allowed before ends first; absent: neither */
+  /**
+   * asked: the next batch waits for an answer from outside; later: the batch allowed before ends first; absent: neither
+   */
   readonly batch?: "asked" | "later";
 }
 
 const NEVER = () => undefined;
 
-/** A new hold answers the three questions of the first columns: the compiler asks for them. */
+/** Each hold answers the three required columns: the compiler asks for them. */
 export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   paused: { follow: "off", stopsEvictions: true, endsIn: NEVER, isStill: true, keepsRelease: true },
   NotUpdate: { follow: "off", stopsEvictions: false, endsIn: NEVER, isStill: true, keepsRelease: true },
@@ -68,7 +70,7 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
     changesUnseen: ({ rules: { disruptionBudgets } }) => disruptionBudgets !== undefined,
   },
   evictionRefused: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
-  // What a workload says of its restart comes after its last pod.
+  // A workload reports its restart only after its last pod.
   restart: { follow: "pods", stopsEvictions: false, endsIn: NEVER, changesUnseen: isRestarting },
   leftAlone: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "anyRestart" },
   inFlight: { follow: "wait", stopsEvictions: false, endsIn: NEVER, yieldsTo: "anyRestart" },
@@ -86,7 +88,7 @@ export function isRestarting({ rules: { restarts } }: Pick<Summary, "rules">): b
   return restarts !== undefined && restarts.underWay.length > 0;
 }
 
-/** The next pods wait until other SidecarSets put theirs back. */
+/** True while the next pods wait until other SidecarSets restore theirs. */
 export function waitsForOthers({ hold, drainedElsewhere }: Pick<Summary, "hold" | "drainedElsewhere">): boolean {
   return Boolean(EFFECTS[hold].waitsForPods && drainedElsewhere);
 }
@@ -102,5 +104,5 @@ export function nextEnd(held: Summary, now: string, holds: readonly Hold[] = HOL
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** Holds whose end by the clock a pass waits for. */
+/** Holds that end by the clock, so a pass waits for the moment. */
 export const CLOCKED = HOLDS.filter((hold) => EFFECTS[hold].follow === "clock");

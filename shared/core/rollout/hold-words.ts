@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of each hold, and words that several holds use. hold-effects.ts has what is done. */
+/** The shape of the book's rows, and words that several holds share. hold-effects.ts says what passes do meanwhile. */
 import { counted } from "../../go/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
@@ -8,7 +8,7 @@ import type { Hold } from "./hold.ts";
 import type { LeftDown } from "./select/down-pods.ts";
 import type { Summary } from "./summary.ts";
 
-/** trouble: somebody has to act; wait: it goes on by itself; held: as somebody asked for; none: nothing is in the way. */
+/** trouble: somebody has to act; wait: it continues by itself; held: a user asked for it; none: nothing blocks. */
 export type Severity = "trouble" | "wait" | "held" | "none";
 
 /** The counts of a decision, and why the rollout was stopped if it was. */
@@ -20,53 +20,55 @@ export interface Blocks {
   readonly reason: ConditionReason<"Blocked">;
   /** undefined: it does not block now */
   readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
-  /** what the condition says, with its reason, before it blocks; absent: nothing */
+  /** message of the condition, with its reason, before it blocks; absent: no message */
   readonly warning?: (held: Counted) => string | undefined;
 }
 
 export interface HoldWords {
   readonly cause: HoldCause | ((held: Counted) => HoldCause);
   readonly severity: Severity | ((held: Counted) => Severity);
-  /** whether it holds pods, even if something else holds more; absent: only while it is the hold */
+  /** true when it holds pods, even if another hold is the main one; absent: only while it is the main one */
   readonly applies?: (held: Counted) => boolean;
-  /** `explain` has a step about it that says more than the sentence; absent: it tells the sentence */
+  /** `explain` has a step about it that says more than the sentence; absent: `explain` prints the sentence */
   readonly isExplainedApart?: true;
-  /** the page tells it with the pods that it is about, so not once more; absent: it does not */
+  /** the page shows it with its pods and does not repeat it; absent: the page shows it once, on its own */
   readonly isToldWithPods?: true;
-  /** the report has its clause beside that of a hold that holds more */
+  /** the report prints its clause after the clause of the main hold */
   readonly isBeside?: true;
-  /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
+  /**
+   * how a command that waits for the rollout ends while no pod is on its way; absent: badly for trouble, else it waits
+   */
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */
   readonly reason: ConditionReason<"Progressing"> | ((held: Counted) => ConditionReason<"Progressing">);
   /** what the message of `Progressing` says beside the counts; absent: nothing */
   readonly progress?: (held: Counted) => string | undefined;
-  /** `Progressing` is True even then, because it goes on by itself */
+  /** `Progressing` stays True because the rollout continues by itself */
   readonly goesOn?: (held: Counted) => boolean;
-  /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */
+  /** the state while it blocks and no pod is on its way; Ready and HeldByPartition only when the counts agree */
   readonly verdict: RolloutVerdict | ((held: Counted) => RolloutVerdict);
-  /** the condition Blocked, and the Event when it begins; undefined: it never blocks, and has no Event */
+  /** the condition Blocked, and the Event at its start; undefined: it never blocks and has no Event */
   readonly blocked: Blocks | undefined;
-  /** the facts that the message of the condition Blocked tells, for readers that know nothing else; absent: none */
+  /** facts parsed from the message of the condition Blocked, for readers that know nothing else; absent: none */
   readonly factsIn?: (message: string) => Partial<Summary>;
-  /** one clause for the report, `status` and the plan; "" says nothing beside the counts */
+  /** one clause for the report, `status` and the plan; "" adds nothing to the counts */
   readonly clause: (held: Counted) => string;
-  /** one sentence for `explain`; absent: as the clause */
+  /** one sentence for `explain`; absent: the clause */
   readonly sentence?: (held: Counted) => string;
-  /** title on the page; absent: as the sentence */
+  /** title on the page; absent: the sentence */
   readonly title?: (held: Counted) => string;
-  /** what to do, for `explain` and the page; absent: nothing, it goes on by itself */
+  /** what to do, for `explain` and the page; absent: nothing, the rollout continues by itself */
   readonly next?: (name: string, held: Counted) => string | undefined;
   /** the command that shows more, which `check` itself does not print */
   readonly seeAlso?: string;
 }
 
-/** True while this holds the rollout and no pod that is down may come back. */
+/** True while this hold blocks the rollout and no pod that is down may come back. */
 export function isStuckBy(held: Counted, hold: Hold, failing: readonly FailingPod[]): boolean {
   return held.hold === hold && held.selected === 0 && (held.used === 0 || failing.length > 0);
 }
 
-/** Pods that cannot be handled, and why the first of them cannot. */
+/** How many pods cannot be handled, and why the first one cannot. */
 export function leftAloneText({ problems }: Pick<Summary, "problems">): string {
   const [first] = problems;
   const such = first ? `, such as ${first.namespace}/${first.name}: ${first.message}` : "";
@@ -80,7 +82,7 @@ export function failingText(failing: readonly FailingPod[]): string {
   return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
 }
 
-/** Pods that an older release took down, and that nothing brings back for now. */
+/** The pods that an older release took down and that nothing restores for now. */
 export function leftDownText({ count, pods }: LeftDown): string {
   const named = pods.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`);
   const more = count > named.length ? [`${count - named.length} more`] : [];

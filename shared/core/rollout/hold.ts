@@ -1,12 +1,12 @@
-/** Every reason why a pass does no more than it does. What is done meanwhile is in hold-effects.ts, and what is said of it in book.ts. */
+/** All reasons why a pass does not do more. hold-effects.ts has the effects, book.ts the words. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
 export const HOLDS = [
   "paused",
   "NotUpdate",
-  /** too many updated pods fail, where somebody has said how many those are */
+  /** too many updated pods fail, and a limit for failures is set */
   "halted",
-  /** nobody can tell what an annotation asks for */
+  /** an annotation cannot be read */
   "unreadable",
   /** the API server, or a policy, refuses every write to the pods that are next */
   "refused",
@@ -44,15 +44,15 @@ export const HOLDS = [
   "order",
   /** pods wait for others of their owners, where those have budgets */
   "ownerBudget",
-  /** pods wait for namespaces that come before theirs */
+  /** pods wait for namespaces of earlier waves */
   "wave",
   /** pods wait for disruption budgets that select them */
   "disruptionBudget",
   /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
   "evictionRefused",
-  /** workloads are being restarted, or wait for that, or cannot be */
+  /** workloads are being restarted, wait for a restart, or cannot be restarted */
   "restart",
-  /** every pod whose turn it is cannot be handled, so passes leave it alone */
+  /** none of the next pods can be handled, so passes skip them */
   "leftAlone",
   /** the old pods still carry out an older release */
   "inFlight",
@@ -66,7 +66,7 @@ export const HOLDS = [
 
 export type Hold = (typeof HOLDS)[number];
 
-/** The holds that the strategy asks for, whatever else holds the rollout; the first is the one that is named. */
+/** The holds that the strategy itself asks for. The first one is named. */
 export function askedHolds({ spec }: Pick<SidecarSet, "spec">): readonly ("NotUpdate" | "paused")[] {
   const { type, paused } = spec.updateStrategy ?? {};
   return [...(type === "NotUpdate" ? (["NotUpdate"] as const) : []), ...(paused ? (["paused"] as const) : [])];

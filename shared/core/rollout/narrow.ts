@@ -1,6 +1,6 @@
 /**
- * Narrows a decision by what only others can tell: checks of metrics, a gate, disruption budgets. What they do not allow
- * is taken away, and nothing is added. Passes ask them; readers take them to answer as they did last.
+ * Narrows a decision by outside answers: checks of metrics, a gate, disruption budgets. An answer only removes actions.
+ * Passes ask for answers; readers assume the last ones.
  */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
@@ -21,19 +21,19 @@ import {
 import { checksNow } from "./rules/waves/wave-checks.ts";
 import type { Observed } from "./select/observed-states.ts";
 
-/** What came of the checks that are asked now. */
+/** The results of the checks that were just evaluated. */
 export interface Checked {
   readonly known: readonly KnownCheck[];
   /** when they were asked, RFC 3339 */
   readonly at: string;
 }
 
-/** What others said of a decision. Absent: nobody was asked, or nothing is in the way. */
+/** Outside answers about a decision. Absent: nobody was asked, or the answer allows it. */
 export interface Answers {
   readonly checked?: Checked | undefined;
   /** why a gate does not allow the batch, one sentence */
   readonly gate?: string | undefined;
-  /** pods that disruption budgets were not brought to count */
+  /** pods that could not be registered with their disruption budgets */
   readonly uncounted?: readonly Uncounted[];
 }
 
@@ -45,7 +45,10 @@ interface Uncounted {
   readonly why: string;
 }
 
-/** The decision without what the answers do not allow. `reserved`: uids of pods that were allowed when they were reserved. */
+/**
+ * Removes from the decision what the answers do not allow. `reserved`: uids of pods that an earlier pass was allowed to
+ * reserve.
+ */
 export function narrow<T extends Batched>(
   decision: T,
   { checked, gate, uncounted = [] }: Answers,
@@ -73,7 +76,7 @@ export function asLastAnswered<T extends Batched>(
   return allowed === passed ? withEvictionsRefused(sidecarSet, passed) : allowed;
 }
 
-/** The decision while all that it does is to ask for evictions again, which the last pass was refused. */
+/** The decision when its only action would repeat evictions that the API server refused in the last pass. */
 export function withEvictionsRefused<T extends Batched>({ metadata, status }: SidecarSet, decision: T): T {
   const { summary } = decision;
   const { selected, rules, used } = summary;
@@ -87,7 +90,7 @@ export function withEvictionsRefused<T extends Batched>({ metadata, status }: Si
   return { ...decision, summary: { ...summary, hold, selected: 0, rules: { ...rules, replacement: kept } } };
 }
 
-/** A wave waits for nothing but its checks. */
+/** True while a wave waits only for its checks. */
 export function isChecking({
   summary: {
     hold,
@@ -97,7 +100,7 @@ export function isChecking({
   return waves?.checkedFrom !== undefined && !isStill(hold);
 }
 
-/** Without a batch that checks are in the way of; says what a wave waits for. */
+/** Removes the batch when checks do not allow it, and says which checks the wave waits for. */
 function byChecks<T extends Batched>(decision: T, checked: Checked | undefined, reserved: ReadonlySet<string>) {
   const metrics = checked && heldBy(checked.known, checked.at);
   const batch = metrics ? newlyWanted(decision, reserved) : [];
@@ -109,7 +112,7 @@ function byChecks<T extends Batched>(decision: T, checked: Checked | undefined, 
   });
 }
 
-/** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
+/** The reason why a batch is not allowed: a gate's answer, as one sentence, or checks of metrics. */
 type InTheWay = GateHold | { readonly hold: "metrics"; readonly rules: { readonly metrics: Held } };
 
 function without<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {

@@ -1,4 +1,4 @@
-/** Notifications: news of a rollout that wait in the status until somebody outside the cluster has taken them. */
+/** Notifications: news of a rollout that wait in the status until a receiver outside the cluster has taken them. */
 import type { Notification, SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { shortText, visibleLine } from "../../go/unseen.ts";
@@ -6,22 +6,24 @@ import type { Action } from "../actions.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
-/** What has changed for people, in the words of the Event about it. */
+/** One change that people hear about, in the words of its Event. */
 export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
-  /** reason of the condition; absent: it is about none */
+  /** reason of the condition; absent: no condition is involved */
   readonly cause?: string;
 }
 
-/** More notifications than these do not wait: the oldest are given up, and so is what nobody took for a day. The newest waits on. */
+/**
+ * Upper limit of waiting notifications: the oldest are dropped, and also any that waited a day. The newest one stays.
+ */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
-/** A pass that claimed notifications and then died: another one sends them after this time. */
+/** A claim by a pass that died expires after this time, and another pass sends the notifications. */
 export const CLAIM_MS = 60_000;
 const MOST_MESSAGE = 500;
 
 /**
- * The status with the news, written down by the very write that makes them so: a pass that is killed before it, after it
- * or beside it neither loses one nor writes it twice. `sidecarSet`: as it is stored, the precondition of that write.
+ * Adds the news to the status in the write that makes them true, so that a killed or concurrent pass neither loses nor
+ * repeats one. `sidecarSet`: the stored object, precondition of that write.
  */
 export function withNews(
   { metadata, status: before }: SidecarSet,
@@ -30,7 +32,7 @@ export function withNews(
   at: string,
 ): SidecarSetStatus {
   const waiting = before?.notifications ?? [];
-  // A tenant whose pods fail and recover all the time would have what else waits given up.
+  // Pods of one tenant that fail and recover all the time must not push out the other notifications.
   const untold = news.filter((one) => !(REPEATED.has(one.reason) && waiting.some((told) => isAlike(told, one))));
   if (untold.length === 0) return status;
   const added = untold.map(({ reason: event, cause, message }, index) => ({
@@ -43,18 +45,21 @@ export function withNews(
   return { ...status, notifications: bounded([...waiting, ...added], at) };
 }
 
-/** Obstacles that come and go: one that waits to be told is not written down again. */
+/** Obstacles that come and go: while one waits to be sent, it is not added again. */
 const REPEATED: ReadonlySet<string> = new Set(["Blocked", "Degraded", "MissedInjection"]);
 
 function isAlike({ event, cause }: Notification, news: News): boolean {
   return event === news.reason && cause === news.cause;
 }
 
-/** What waits, with a claim on it, and without what is given up. Undefined: nothing does, or another pass sends it now. */
+/**
+ * The waiting notifications, claimed by this pass, without the dropped ones. Undefined: none wait, or another pass
+ * sends them now.
+ */
 export function claimed({ status }: SidecarSet, now: string): readonly Notification[] | undefined {
   const waiting = status?.notifications ?? [];
   if (waiting.length === 0) return undefined;
-  // A time that nobody can read, or a later one, holds nobody up.
+  // A time that cannot be read, or lies in the future, does not block sending.
   if (waiting.some(({ claimedAt = "" }) => Math.abs(secondsBetween(claimedAt, now) ?? CLAIM_MS) * 1_000 < CLAIM_MS))
     return undefined;
   return bounded(waiting, now).map((one) => ({ ...one, claimedAt: now }));
@@ -77,14 +82,14 @@ function bounded(waiting: readonly Notification[], now: string): readonly Notifi
   return [{ ...first, givenUp }, ...others];
 }
 
-/** What a receiver is told about the SidecarSet of a notification. */
+/** The facts about a SidecarSet that a notification carries. */
 export interface NotifiedSubject {
   readonly name: string;
   readonly uid: string;
   readonly generation: number;
 }
 
-/** How a receiver wants it. */
+/** The formats of a request body. */
 export const NOTIFICATION_FORMATS = ["slack", "json"] as const;
 export type NotificationFormat = (typeof NOTIFICATION_FORMATS)[number];
 
@@ -116,7 +121,7 @@ export function notificationBody(
   const facts = escaped(`${cause ?? event} · generation ${sidecarSet.generation} · ${at} · ${id}${lost}`);
   const plain = (text: string) => ({ type: "plain_text", text, emoji: false });
   return JSON.stringify({
-    // In a code block, since those who read this field alone may also read Markdown and names of groups in it.
+    // The text is in a code block, because clients that read only this field may interpret Markdown and group names.
     text: `${title}\n\`\`\`\n${escaped(message)}\n\`\`\``,
     blocks: [
       { type: "section", text: plain(title) },
@@ -126,7 +131,7 @@ export function notificationBody(
   });
 }
 
-/** So that no text of the cluster names a group, makes a link, or ends the code block. Source: Slack, "Escaping text". */
+/** Escapes text so that it cannot name a group, make a link, or end the code block. Source: Slack, "Escaping text". */
 function escaped(text: string): string {
   return visibleLine(text)
     .replaceAll("&", "&amp;")

@@ -1,34 +1,34 @@
-/** Decides what is said of a rollout whose passes are refused, or fail: in the status, and by those who read it. */
+/** What the status and its readers say about a rollout whose passes are refused, or fail. */
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import { countsText } from "./counts-text.ts";
 import type { Hold } from "./hold.ts";
 
 export interface PassTrouble {
-  /** the object, and the words of the API server, or of the failure; one clause */
+  /** the object and the words of the API server, or of the failure; one clause */
   readonly text: string;
-  /** a pass before this one met such trouble as well */
+  /** an earlier pass met such trouble too */
   readonly isLasting: boolean;
-  /** how `text` ends where no image may change: what is done instead; absent: it has another cause */
+  /** what the pass does instead when no image may change: the end of `text`; absent: another cause */
   readonly instead?: string;
 }
 
-/** Every trouble of passes: nothing is updated while it lasts. */
+/** All troubles of passes. Nothing is updated while one lasts. */
 const PASS_TROUBLES = ["refused", "passRefused", "unreachable", "contention", "unread", "passFailed"] as const;
 export type PassTroubleHold = (typeof PASS_TROUBLES)[number];
-/** The trouble that keeps a pass from its decision. */
+/** Trouble that prevents a pass from reaching a decision. */
 type PassHold = Exclude<PassTroubleHold, "refused">;
 
-/** True where writes to pods are refused, not what a pass reads or records. */
+/** True when the API server refuses writes to pods, rather than reads or records of a pass. */
 export function isOfWrites(hold: Hold): hold is "refused" {
   return hold === "refused";
 }
 
-/** True while the trouble is what holds the rollout; else it concerns single pods, and others go on. */
+/** True while the trouble holds the whole rollout; otherwise it concerns single pods and the others continue. */
 export function isPassTrouble(hold: Hold): boolean {
   return PASS_TROUBLES.some((one) => one === hold);
 }
 
-/** Why a pass did not come to a decision. */
+/** Why a pass reached no decision. */
 export interface PassFailure {
   readonly hold: PassHold;
   /** one clause */
@@ -48,7 +48,9 @@ interface LastTrouble extends PassTrouble {
   readonly hold: PassTroubleHold;
 }
 
-/** What the last pass met, as the stored status says. Undefined: nothing. A pass that failed did not see the generation. */
+/**
+ * The trouble of the last pass, as the stored status says. Undefined: none. A failed pass did not see the generation.
+ */
 export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | undefined {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   const hold = troubleOf(blocked?.reason);
@@ -57,7 +59,7 @@ export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | und
   return { hold, text: blocked.message, isLasting: blocked.status === "True" };
 }
 
-/** Why passes fail, two or more in a row. Undefined: they do not. */
+/** Why two or more passes in a row failed. Undefined: they did not. */
 export function lastFailure(sidecarSet: SidecarSet): PassTrouble | undefined {
   const trouble = lastTrouble(sidecarSet);
   return trouble?.isLasting && !isOfWrites(trouble.hold) ? trouble : undefined;
@@ -67,7 +69,7 @@ interface Troubled {
   readonly summary: { readonly hold: Hold; readonly selected: number };
 }
 
-/** The decision while passes are in trouble: nothing more is done, where that lasts. */
+/** The decision while passes are in trouble: a lasting trouble removes all further actions. */
 export function withTrouble<T extends Troubled>(decision: T, { hold, text, isLasting }: LastTrouble) {
   const { summary } = decision;
   const selected = isLasting ? 0 : summary.selected;
@@ -75,8 +77,8 @@ export function withTrouble<T extends Troubled>(decision: T, { hold, text, isLas
 }
 
 /**
- * The conditions after a pass that failed. After the first one only `Blocked` changes, and stays False; the others keep
- * what was seen last. `now`: RFC3339
+ * The conditions after a failed pass. After the first failure only `Blocked` changes, and stays False; the others keep
+ * their last values. `now`: RFC3339
  */
 export function conditionsOfFailure(
   sidecarSet: SidecarSet,
@@ -101,7 +103,7 @@ export function conditionsOfFailure(
   return [...kept, ...changed.filter(({ type }) => !stored.some((condition) => condition.type === type))];
 }
 
-/** Blocked by a failed pass, or by something that this pass did not see. */
+/** True when a failed pass, or something that this pass did not see, set Blocked. */
 function isBlocked(stored: readonly StatusCondition[]): boolean {
   const blocked = stored.find(({ type }) => type === "Blocked");
   const trouble = troubleOf(blocked?.reason);
@@ -112,7 +114,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 }: Si
   return countsText({ matched: matchedPods, updated: updatedPods, updatedReady: updatedReadyPods });
 }
 
-/** Only this condition remembers that a rollout was finished. */
+/** Keeps a Finished condition: no other field remembers that the rollout was finished. */
 function progressing(stored: readonly StatusCondition[], reason: string) {
   const isFinished = stored.some((one) => one.type === "Progressing" && one.reason === "Finished");
   return isFinished ? {} : { Progressing: { status: "False", reason } as const };

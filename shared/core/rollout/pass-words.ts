@@ -19,7 +19,7 @@ interface Trouble {
   readonly seeAlso?: string;
 }
 
-/** The words about a pass that was refused, or failed: it warns after the first pass and blocks after the second. */
+/** Words about a pass that was refused or failed: the first such pass warns, the second blocks. */
 function troubleWords(hold: PassTroubleHold, { cause, title, next, ...more }: Trouble): HoldWords {
   const reason = reasonOfTrouble(hold);
   return {

@@ -1,11 +1,11 @@
-/** Decides nothing: the feature gates that change what pods get. Whatever decides, or says what would be decided, is given all of them. */
+/** Feature gates that change what pods get. Every function that decides or predicts a decision receives all of them. */
 
 export interface RolloutSettings {
   /** ours: cpu and memory of sidecars are changed in place */
   readonly InPlaceResize: boolean;
   /** ours: native sidecars get new images in place */
   readonly NativeSidecarInPlaceUpdate: boolean;
-  /** pods are given the condition that it has them wait for */
+  /** passes set the readiness condition that the pod's readiness gate waits for */
   readonly KruisePodReadinessGate: boolean;
   /** ours: new pods may decline sidecars */
   readonly PodOptOut: boolean;
@@ -17,11 +17,11 @@ export interface RolloutSettings {
   readonly SidecarTerminatorByPhase: boolean;
   /** ours: pods get no SidecarSetUpgradable condition, which is a second write for each */
   readonly SkipUpgradableCondition: boolean;
-  /** ours: every pod that is down uses budget, old ones too */
+  /** ours: every pod that is down uses budget, even an old one */
   readonly StrictMaxUnavailable: boolean;
 }
 
-/** OpenKruise's, and ours off. */
+/** OpenKruise's defaults; all gates of this project are off. */
 export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   InPlaceResize: false,
   NativeSidecarInPlaceUpdate: false,

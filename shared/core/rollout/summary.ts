@@ -1,4 +1,4 @@
-/** What a decision says of where the rollout stands, in counts and reasons: for the report, conditions and the plan. */
+/** Counts and reasons of a decision: where the rollout stands, for the report, conditions and the plan. */
 
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
@@ -8,14 +8,14 @@ import type { PullsSummary } from "./rules/pre-pull/pull-facts.ts";
 import type { WavesSummary } from "./rules/waves/standing.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
 
-/** A pod that could not be handled; it is left alone, the others are not held up by it. */
+/** A pod that cannot be handled. Passes skip it and continue with the others. */
 export interface PodProblem {
   readonly namespace: string;
   readonly name: string;
   readonly message: string;
 }
 
-/** Pods that are drained, and in how many seconds the first of them is written to. */
+/** Pods that are drained, and the seconds until the first one is written to. */
 export interface Draining {
   readonly pods: number;
   readonly seconds: number;
@@ -30,40 +30,43 @@ export interface Summary {
   /** may be upgraded in place, before partition and budget */
   readonly waiting: number;
   readonly notUpgradable: number;
-  /** where those differ from what they were made with, such as `spec.containers{agent}.env` */
+  /** fields that differ from the injected ones and cannot change in place, such as `spec.containers{agent}.env` */
   readonly immutableFields: readonly string[];
   /** old pods that still carry out an older release */
   readonly inFlight: number;
-  /** old pods that `updateStrategy.selector` leaves out; absent: none, or nobody looked */
+  /** old pods that `updateStrategy.selector` leaves out; absent: none, or not counted */
   readonly notSelected?: number;
   /** old pods that stay because of the partition */
   readonly partition: number;
   readonly maxUnavailable: number;
   /** updated pods that are down (with the gate StrictMaxUnavailable old ones too), and reserved ones */
   readonly used: number;
-  /** pods that use budget beside these, because other SidecarSets drain them; absent: none */
+  /** pods that also use budget because other SidecarSets drain them; absent: none */
   readonly drainedElsewhere?: number;
-  /** of the updated pods that are down, a few by name */
+  /** a few updated pods that are down, by name */
   readonly down: readonly DownPod[];
   /** old pods that an older release took down, or whose sidecars fail; absent: none */
   readonly leftDown?: LeftDown;
-  /** pods that this decision upgrades, flips or shrinks, those for which there is no room among them */
+  /** pods that this decision upgrades, flips or shrinks, including pods beyond the room for reservations */
   readonly selected: number;
-  /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
+  /** selected pods for which the ledger has no room, so nothing is planned for them yet; absent: none */
   readonly beyondRoom?: number;
   readonly hold: Hold;
-  /** the strategy asks for a stop, beside what holds the rollout more; absent: it does not */
+  /** the strategy asks for a stop in addition to the main hold; absent: it does not */
   readonly asked?: "paused" | "NotUpdate";
-  /** what a pass was refused (also for pods that are passed over), or failed with, while that lasts; absent: nothing */
+  /**
+   * what the API server refused a pass (also for skipped pods), or how the pass failed, while that lasts; absent:
+   * nothing
+   */
   readonly trouble?: PassTrouble;
   readonly problems: readonly PodProblem[];
-  /** what rules have to say; absent ones say nothing */
+  /** facts of rules; absent: the rule has nothing to say */
   readonly rules: Partial<RuleFacts>;
 }
 
-/** What each rule says of a decision, by the name of the rule. A new rule adds one entry. */
+/** The facts of each rule about a decision, by the rule's name. A new rule adds one entry. */
 export interface RuleFacts {
-  /** where the rollout was stopped */
+  /** set when the rollout was stopped */
   readonly halt: HaltFacts;
   /** how far the release has come through its waves */
   readonly waves: WavesSummary;
@@ -71,32 +74,32 @@ export interface RuleFacts {
   readonly gate: string;
   /** what checks of metrics say, where they are in the way of the next batch */
   readonly metrics: Held;
-  /** where pods of StatefulSets wait for their turn: what the first of them waits for */
+  /** what the first pod of a StatefulSet waits for, while such pods wait for their turn */
   readonly ordinals: string;
-  /** where owners have budgets: how many pods wait for them, and who is in their way */
+  /** owners' budgets: how many pods wait for one, and which owners are full */
   readonly ownerBudget: { readonly waiting: number; readonly full: readonly string[] };
-  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
+  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of the budgets say */
   readonly disruptionBudgets: BudgetsInTheWay;
-  /** where pods that cannot be upgraded in place are replaced, and there are such pods */
+  /** set when pods that cannot be upgraded in place are replaced and such pods exist */
   readonly replacement: Replaced;
-  /** where workloads are restarted, and there is one that is, waits, or cannot be */
+  /** set when a workload is being restarted, waits for a restart, or cannot be restarted */
   readonly restarts: Restarts;
-  /** where images are pulled first, and there are nodes that lack them */
+  /** set when images are pulled first and some nodes lack them */
   readonly prePull: PullsSummary;
-  /** pods that are drained before their sidecars restart is */
+  /** pods that are drained before their sidecars restart */
   readonly drain: Draining;
 }
 
-/** Rules that have nothing to say are left out. */
+/** Omits rules that have nothing to say. */
 export function saidByRules(facts: { readonly [Name in keyof RuleFacts]?: RuleFacts[Name] | undefined }) {
   const said = Object.entries(facts).filter(([, fact]) => fact !== undefined);
   return Object.fromEntries(said) as Partial<RuleFacts>;
 }
 
 interface HaltFacts {
-  /** whether an undo would find a revision to go back to; absent: nobody looked */
+  /** true when an undo would find a revision to go back to; absent: not looked up */
   readonly hasWayBack?: boolean;
-  /** why checks of metrics have stopped it; absent: they have not */
+  /** why checks of metrics stopped the rollout; absent: they did not */
   readonly stopped?: string;
 }
 
@@ -125,17 +128,17 @@ export const NOTHING_COUNTED: Summary = {
   hold: "none",
 };
 
-/** Counts of pods that only get there by an eviction. */
+/** Counts of pods that can be updated only by an eviction. */
 export interface Replaced {
-  /** before partition and budget; among those that wait */
+  /** among the waiting pods, before partition and budget */
   readonly waiting: number;
-  /** that this decision evicts */
+  /** pods that this decision evicts */
   readonly selected: number;
-  /** not evicted now, since an eviction of a pod of the same controller was refused */
+  /** not evicted now, because the API server refused an eviction of a pod of the same controller */
   readonly kept: number;
   /** why none is evicted, one sentence */
   readonly stop?: string;
-  /** set with it when pods came back without what they should have */
+  /** set together with `stop` when new pods came back without the expected sidecars */
   readonly isInVain?: true;
 }
 
@@ -143,8 +146,8 @@ export interface Replaced {
 export interface Restarts {
   /** being restarted, also by this decision */
   readonly underWay: readonly string[];
-  /** how many wait for those */
+  /** how many workloads wait for these */
   readonly waiting: number;
-  /** one sentence of each that has to stay, or of all */
+  /** one sentence for each workload that has to stay, or one for all */
   readonly held: readonly string[];
 }

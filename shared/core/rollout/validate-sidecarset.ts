@@ -1,4 +1,4 @@
-/** Decides whether a SidecarSet that someone creates or changes may be stored. */
+/** Validates a SidecarSet that someone creates or changes. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../api/names.ts";
@@ -13,7 +13,7 @@ import { convertSidecarSet } from "../sidecarset/convert.ts";
 import { doubtsOf } from "../sidecarset/validate/doubts.ts";
 import { sidecarSetErrors } from "../sidecarset/validate/sidecarset.ts";
 
-/** What the validating webhook sees of the cluster and the configuration. */
+/** The cluster state and configuration that the validating webhook uses. */
 export interface SidecarSetView {
   /** all SidecarSets, as the API server has them in either version */
   readonly sidecarSets: readonly KubernetesObject[];
@@ -27,7 +27,7 @@ export interface SidecarSetView {
   };
 }
 
-/** Ours on purpose: OpenKruise answers 500 with the same texts, as if the webhook had failed. */
+/** Differs from OpenKruise on purpose: OpenKruise answers 500 with the same texts, as if the webhook had failed. */
 const REFUSED = { code: 422, reason: "Invalid" } as const;
 
 const VERSIONS: ReadonlyMap<string, string> = new Map([
@@ -37,7 +37,7 @@ const VERSIONS: ReadonlyMap<string, string> = new Map([
 
 type Reading = Decoded<SidecarSet> | DecodeError;
 
-/** As v1beta1, whichever of the two it is. */
+/** Reads either version as v1beta1. */
 function read(object: KubernetesObject, apiVersion: string | undefined): Reading {
   if (apiVersion === SIDECARSET_V1BETA1) return decodeGo(SIDECAR_SET, object);
   // The conversion makes a SidecarSet of what it takes.
@@ -55,7 +55,7 @@ function readGiven(object: KubernetesObject | null | undefined, wanted: string, 
   return { kind: "DecodeError", message };
 }
 
-/** Those that cannot be read cannot be compared with. */
+/** SidecarSets that cannot be read are skipped, because nothing can be compared with them. */
 function readOthers(others: readonly KubernetesObject[]): readonly SidecarSet[] {
   return others.flatMap((other) => {
     const reading = read(other, other.apiVersion ?? SIDECARSET_V1BETA1);
