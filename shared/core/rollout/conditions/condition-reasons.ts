@@ -1,4 +1,4 @@
-/** Decides nothing: every reason that a condition of a SidecarSet may give, by its type. */
+/** All reasons that a condition of a SidecarSet may give, by the type of the condition. */
 import { ROLLOUT_VERDICTS } from "./verdict.ts";
 
 /** Why a pass came to no decision. */

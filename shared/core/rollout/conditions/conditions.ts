@@ -1,4 +1,4 @@
-/** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
+/** The conditions of a SidecarSet: where its rollout stands, and what blocks it. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
@@ -17,20 +17,20 @@ import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 export interface Standing {
   readonly summary: Summary;
   readonly failing: readonly FailingPod[];
-  /** name of the newest revision; absent: not known */
+  /** name of the newest revision; absent: unknown */
   readonly latestRevision?: string | undefined;
   /** why the rollout was stopped; absent: it was not */
   readonly halt?: string | undefined;
-  /** pods that were made without the sidecars, as `namespace/name`; undefined: not looked for */
+  /** pods created without the sidecars, as `namespace/name`; undefined: not looked up */
   readonly missed: readonly string[] | undefined;
 }
 
-/** What one condition says now; undefined: nothing new is known. */
+/** The new content of one condition; undefined: nothing new is known, so the stored condition stays. */
 type Verdict<T extends ConditionType = ConditionType> =
   | (Pick<StatusCondition, "status" | "message"> & { readonly reason: ConditionReason<T> })
   | undefined;
 
-/** In this order. */
+/** The conditions are written in this order. */
 const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
   Progressing: progressing,
   Blocked: blocked,
@@ -38,13 +38,13 @@ const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet
   NotUpgradable: notUpgradable,
   MissedInjection: missedInjection,
   Undone: undone,
-  // As kstatus reads them: `kubectl wait`, Flux and Argo CD.
+  // kstatus reads these: `kubectl wait`, Flux and Argo CD.
   Ready: summed(({ verdict }) => natureOf(verdict).isReady === true),
   Reconciling: summed(({ verdict }) => verdict === "Updating"),
   Stalled: summed(({ verdict }) => natureOf(verdict).isStalled === true),
 };
 
-/** Foreign conditions are kept, and the time of one whose status stays. `now`: RFC3339, whole seconds. */
+/** Foreign conditions stay. A condition whose status is unchanged keeps its time. `now`: RFC3339, whole seconds. */
 export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: string): readonly StatusCondition[] {
   const stored = sidecarSet.status?.conditions ?? [];
   const others = stored.filter(({ type }) => !Object.hasOwn(VERDICTS, type));
@@ -64,7 +64,10 @@ function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarS
   return progressOf(summary, wasFinished(sidecarSet, latestRevision));
 }
 
-/** While pods are upgraded, or come back. A rollout that `isFinished` stays so, whatever befalls its pods, until one is not updated. */
+/**
+ * The text while pods are upgraded or recover. A rollout that `isFinished` stays finished, whatever happens to its
+ * pods, until a pod needs an update.
+ */
 function progressOf(summary: Summary, isFinished: boolean): Progress {
   const count = countsText(summary);
   const [status, reason] =
@@ -91,7 +94,7 @@ function reasonOf(held: Summary): readonly ["True" | "False", ConditionReason<"P
   return [goesOn?.(held) ? "True" : "False", atRest];
 }
 
-/** Of all the others, in one word. */
+/** Summarizes the other conditions as one condition. */
 function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   return (standing: Standing, sidecarSet: SidecarSet) => {
     const { hold } = standing.summary;
@@ -108,7 +111,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   };
 }
 
-/** Decides from the counts alone how complete the rollout is. Undefined: pods are left to update or to become ready. */
+/** How complete the rollout is, by the counts alone. Undefined: pods are left to update or to become ready. */
 function completeness({
   matched,
   updated,
@@ -128,7 +131,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (words && text !== undefined) return yes(words.reason, text);
   const warning = words?.warning?.(held);
   if (words && warning !== undefined) return no(words.reason, warning);
-  // The others go on beside them.
+  // The other pods are still upgraded.
   if (summary.trouble) return no("Refused", summary.trouble.text);
   const { severity, sentence } = wordsOf(summary.hold, held, "");
   if (severity === "held") return no("NotBlocked", `nothing is in the way but what was asked for: ${sentence}`);
@@ -136,7 +139,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   return no("NotBlocked", severity === "wait" ? waitingText(sentence, summary) : unhinderedText(summary));
 }
 
-/** A rollout that has nothing left to update may still wait for its pods. */
+/** The text when nothing blocks. A rollout with nothing left to update may still wait for its pods. */
 function unhinderedText({ hold, updated, updatedReady, down }: Summary): string {
   const late = updated - updatedReady;
   if (BOOK[hold].reason !== "Finished" || late <= 0) return "nothing keeps the rollout from going on";
@@ -144,7 +147,7 @@ function unhinderedText({ hold, updated, updatedReady, down }: Summary): string 
   return `every pod is updated, and ${counted(late, "pod is", "pods are")} not ready${names}`;
 }
 
-/** Whether that ends by itself is not known: pods may never become ready. */
+/** Text of a wait that may last for ever, because pods may never become ready. */
 function waitingText(sentence: string, { hold, down }: Summary): string {
   const names = EFFECTS[hold].waitsForPods && down.length > 0 ? `: ${failingText(down)}` : "";
   return `the rollout waits: ${sentence}${names}`;
@@ -154,16 +157,16 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
   const { failing, summary } = standing;
   if (failing.length > 0)
     return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${failingText(failing)}`);
-  // A release that goes on reaches them first, unless it waits for them alone.
+  // A release that continues reaches these pods first, unless it waits only for them.
   if (summary.leftDown?.areFailing && (areAwaited(summary) || progressing(standing, sidecarSet).status === "False"))
     return yes("PodsFail", leftDownText(summary.leftDown));
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 
-/** Only pods that an older release took down use the budget, and none of them has its turn. */
+/** True when only pods that an older release took down use the budget, and none of them is next. */
 function areAwaited(summary: Summary): boolean {
   const { hold, selected, used, down, leftDown } = summary;
-  // Drains of others end by themselves.
+  // Drains by other SidecarSets end by themselves.
   if (EFFECTS[hold].waitsForPods !== true || waitsForOthers(summary)) return false;
   return selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
 }

@@ -1,10 +1,10 @@
-/** Decides where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
+/** Where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { countsText } from "../counts-text.ts";
 import { askedHolds } from "../hold.ts";
 import { lastFailure } from "../pass-trouble.ts";
 
-/** From the worst to the best: in this order lists are sorted. */
+/** Verdicts from the worst to the best. Lists are sorted in this order. */
 export const ROLLOUT_VERDICTS = [
   "Halted",
   "Blocked",
@@ -24,9 +24,9 @@ export type RolloutVerdict = (typeof ROLLOUT_VERDICTS)[number];
 interface Nature {
   /** somebody should look */
   readonly isTrouble?: true;
-  /** nothing of ours brings it on */
+  /** the rollout cannot continue by itself */
   readonly isStalled?: true;
-  /** all that the spec asks for now is there */
+  /** everything that the spec asks for now is done */
   readonly isReady?: true;
 }
 
@@ -50,26 +50,26 @@ export function natureOf(verdict: RolloutVerdict): Nature {
 
 type Said = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
 
-/** What the other conditions say now. */
+/** The current content of the other conditions. */
 export interface SaidBefore {
   readonly Progressing: NonNullable<Said>;
   readonly Blocked: Said;
   readonly Degraded: Said;
-  /** undefined: nobody looked */
+  /** undefined: not looked up */
   readonly NotUpgradable: Said;
-  /** what the counts allow: every pod is updated and ready, or those are that the partition lets through */
+  /** completeness by the counts: every pod is updated and ready, or every pod outside the partition is */
   readonly complete: "all" | "butPartition" | undefined;
-  /** what the book says of the hold while no pod is on its way */
+  /** the book's verdict for the hold while no pod is on its way */
   readonly held: RolloutVerdict;
 }
 
 export interface VerdictAndWhy {
   readonly verdict: RolloutVerdict;
-  /** why, in one sentence */
+  /** the reason, in one sentence */
   readonly message: string;
 }
 
-/** Of what hinders a rollout the worst, else how far it is. */
+/** The verdict of the most severe blocker, or else of the progress. */
 export function verdictOf(said: SaidBefore): VerdictAndWhy {
   const { Progressing, Blocked, Degraded, NotUpgradable, held } = said;
   if (Blocked?.status === "True") return { verdict: held, message: Blocked.message };
@@ -79,20 +79,23 @@ export function verdictOf(said: SaidBefore): VerdictAndWhy {
   return atRest(said);
 }
 
-/** Only the counts make a SidecarSet Ready: whatever a hold says, the rest is Incomplete. */
+/** Only the counts make a SidecarSet Ready: without them a hold that says Ready becomes Incomplete. */
 function atRest({ Progressing: { message }, complete, held }: SaidBefore): VerdictAndWhy {
   if (complete === "all") return { verdict: "Ready", message };
   const isTooGood = NATURES[held].isReady === true && !(complete === "butPartition" && held === "HeldByPartition");
   return { verdict: isTooGood ? "Incomplete" : held, message };
 }
 
-/** A line of a list, from what is stored of a SidecarSet alone. */
+/** The verdict for a line of a list, from the stored SidecarSet alone. */
 export interface StoredVerdict extends VerdictAndWhy {
-  /** RFC3339; absent: not known */
+  /** RFC3339; absent: unknown */
   readonly since?: string;
 }
 
-/** undefined: no pass has seen it as it is now (and none failed), or its definition is OpenKruise's, which keeps no conditions. */
+/**
+ * Undefined: no pass has seen the current generation (and none failed), or the CRD is OpenKruise's, which keeps no
+ * conditions.
+ */
 export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined {
   const { metadata, status } = sidecarSet;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
@@ -104,7 +107,7 @@ export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined
   return { verdict, message: ready.message, since: dated.lastTransitionTime };
 }
 
-/** Whose time is that of the verdict: `Ready` stays `False` from one to the next. */
+/** The condition whose time dates a verdict. `Ready` does not: it stays `False` from one verdict to the next. */
 const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Halted: "Blocked",
   Blocked: "Blocked",
@@ -119,13 +122,13 @@ const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Ready: "Progressing",
 };
 
-/** RFC3339: since when these conditions say the verdict, where it needs attention. */
+/** The time since which these conditions say the verdict, RFC3339, for verdicts that need attention. */
 export function troubleSince(conditions: readonly StatusCondition[], verdict: RolloutVerdict): string | undefined {
   if (NATURES[verdict].isTrouble !== true) return undefined;
   return conditions.find(({ type }) => type === DATED_BY[verdict])?.lastTransitionTime;
 }
 
-/** Where no condition says it: by the counts. */
+/** The verdict by the counts, for a SidecarSet without conditions. */
 export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
   const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: updatedReady = 0 } = status;
   const message = countsText({ matched, updated, updatedReady });
@@ -133,7 +136,7 @@ export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy
   return { verdict: askedHolds({ spec }).length > 0 ? "Paused" : "Updating", message };
 }
 
-/** The worst first, then by name. */
+/** Sorts the worst first, then by name. */
 export function byVerdict<T extends { readonly name: string; readonly verdict?: RolloutVerdict | undefined }>(
   one: T,
   other: T,
@@ -141,7 +144,7 @@ export function byVerdict<T extends { readonly name: string; readonly verdict?: 
   return rankOf(one.verdict) - rankOf(other.verdict) || (one.name < other.name ? -1 : 1);
 }
 
-/** What no pass has seen yet stands with what is under way. */
+/** The rank of a verdict. A SidecarSet that no pass has seen ranks with those that are updating. */
 function rankOf(verdict: RolloutVerdict = "Updating"): number {
   return ROLLOUT_VERDICTS.indexOf(verdict);
 }

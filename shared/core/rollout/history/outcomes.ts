@@ -1,4 +1,4 @@
-/** Decides what became of each revision of a SidecarSet, and which of them a rollout may go back to unless one is named. */
+/** The outcome of each revision of a SidecarSet, and the revision that a rollback goes to by default. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { GIVEN_UP_ANNOTATION, HASH_ANNOTATION, READY_AT_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -17,11 +17,11 @@ export type RevisionOutcome = GivenUp | "ready" | "rolling out" | "no pods" | "n
 
 export interface OutcomeFacts {
   readonly sidecarSet: SidecarSet;
-  /** of this SidecarSet */
+  /** all revisions of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
-  /** pods that are ready with a revision now */
+  /** counts pods that are ready with a revision now */
   readonly readyPods: (revision: ControllerRevision) => number;
-  /** pods that run a revision now */
+  /** counts pods that run a revision now */
   readonly runningPods: (revision: ControllerRevision) => number;
 }
 
@@ -39,18 +39,18 @@ export function revisionOutcome(revision: ControllerRevision, facts: OutcomeFact
   return runningPods(revision) > 0 || isRemembered(revision, revisions) ? "never ready" : "unknown";
 }
 
-/** True for a revision that worked, or of which nobody remembers that it did not. */
+/** True for a revision that worked, or that is not known to have failed. */
 export function isWayBack(outcome: RevisionOutcome): boolean {
   return outcome === "ready" || outcome === "unknown";
 }
 
-/** Undefined for a release that nobody gave up, and where the annotation cannot be read. */
+/** Why a release was given up. Undefined: nobody gave it up, or the annotation cannot be read. */
 export function whyGivenUp(sidecarSet: SidecarSet, hash: string): GivenUp | undefined {
   const found = steeringOf(sidecarSet).givenUp.findLast((one) => one.hash === hash);
   return found?.outcome ?? (undoneBefore(sidecarSet, hash) === undefined ? undefined : "halted");
 }
 
-/** The annotation after the current release was given up for `target`, which counts as good again. */
+/** The annotation after the current release is given up for `target`, which counts as good again. */
 export function giveUpCurrent(
   { sidecarSet, revisions }: Pick<OutcomeFacts, "sidecarSet" | "revisions">,
   target: ControllerRevision,
@@ -65,13 +65,13 @@ export function giveUpCurrent(
   return { [GIVEN_UP_ANNOTATION]: JSON.stringify([...others, ...own]) };
 }
 
-/** The last pass saw the current release halted. */
+/** True when the last pass saw the current release halted. */
 export function isHalted({ status }: SidecarSet): boolean {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   return blocked?.status === "True" && blocked.reason === "Halted";
 }
 
-/** Passes wrote down which revisions were ready when this one was created. */
+/** True when passes recorded which revisions were ready at the time when this one was created. */
 function isRemembered({ metadata }: ControllerRevision, revisions: readonly ControllerRevision[]): boolean {
   const created = metadata?.creationTimestamp ?? "";
   return revisions.some((one) => {
@@ -80,7 +80,7 @@ function isRemembered({ metadata }: ControllerRevision, revisions: readonly Cont
   });
 }
 
-/** When a pass first saw a revision's rollout complete, RFC3339. */
+/** The time when a pass first saw a revision's rollout complete, RFC3339. */
 export function readyAt({ metadata }: ControllerRevision): string | undefined {
   return metadata?.annotations?.[READY_AT_ANNOTATION];
 }
@@ -93,9 +93,9 @@ export function currentHash({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-// Decides whether there is a revision that an undo goes back to, by what its pods show.
+// The revision that an undo goes back to, judged by its pods.
 
-/** `revisions`: of all SidecarSets. The facts have those of this one, newest first. */
+/** `revisions`: revisions of all SidecarSets. The facts hold only this SidecarSet's, newest first. */
 export function outcomeFacts(
   sidecarSet: SidecarSet,
   revisions: readonly ControllerRevision[],
@@ -120,7 +120,7 @@ export function outcomeFacts(
   };
 }
 
-/** The newest revision that was not given up, and of which nobody knows that it never worked. */
+/** The newest revision that nobody gave up and that is not known to have failed. */
 export function wayBack(facts: OutcomeFacts): ControllerRevision | undefined {
   const current = hashOf(facts.sidecarSet);
   return facts.revisions.find((one) => hashOf(one) !== current && isWayBack(revisionOutcome(one, facts)));
@@ -130,9 +130,9 @@ function hashOf({ metadata }: Pick<ControllerRevision, "metadata">): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-// What is advised about a release that fails: an undo only where it has a revision to go back to.
+// The advice about a failing release: an undo only when there is a revision to go back to.
 
-/** `name` is the SidecarSet's. `hasWayBack` is undefined where nobody looked at the revisions. */
+/** `name`: name of the SidecarSet. `hasWayBack`: undefined when the revisions were not read. */
 export function undoHint(name: string, hasWayBack: boolean | undefined): string {
   if (hasWayBack) return commandText`sidecarset undo ${name}, or set another image`;
   if (hasWayBack === undefined) return commandText`set another image; sidecarset history ${name} shows the revisions`;

@@ -1,4 +1,4 @@
-/** Decides which ControllerRevision stands for the SidecarSet as it is: the newest, an older one, or a new one. */
+/** The ControllerRevision of the current SidecarSet: the newest, an older one, or a new one. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -11,9 +11,9 @@ import { revisionText } from "../../sidecarset/revision/revision-data.ts";
 
 export interface RevisionsSeen {
   readonly sidecarSet: SidecarSet;
-  /** by label, whatever owns them */
+  /** all with the label, whatever owns them */
   readonly revisions: readonly ControllerRevision[];
-  /** found under names that were wanted */
+  /** existing objects whose names a new revision needed */
   readonly taken: readonly ControllerRevision[];
 }
 
@@ -22,16 +22,16 @@ export interface HistoryPlan {
   readonly latest: { readonly name: string; readonly collisionCount: number };
 }
 
-/** The revision that the SidecarSet is at, and what was done for it. */
+/** The SidecarSet's current revision and the actions that record it. */
 interface Registered {
   readonly actions: readonly Action[];
   readonly latest: ControllerRevision;
-  /** oldest first, as they will be; `latest` is among them */
+  /** oldest first, after the actions; `latest` is among them */
   readonly history: readonly ControllerRevision[];
   readonly collisionCount: number;
 }
 
-/** `matched` pods keep the revisions alive that they were brought to. */
+/** Revisions that `matched` pods run are not deleted. */
 export function planHistory(
   seen: RevisionsSeen,
   matched: Iterable<Pick<PodState, "pod">>,
@@ -68,9 +68,9 @@ function register(seen: RevisionsSeen, namespace: string): Registered {
 }
 
 /**
- * Under the first free name; or the same revision, found under a name that is taken.
- * Compat: one that is found is neither labelled nor renumbered, and the hash label is that of the first name
- * (reconcile, revision-exists-unlabelled-same-data and revision-name-collision).
+ * Creates the revision under the first free name, or finds the same revision under a taken name. Compat: a found
+ * revision is neither labelled nor renumbered, and the hash label comes from the first name (reconcile,
+ * revision-exists-unlabelled-same-data and revision-name-collision).
  */
 function create(
   { sidecarSet, revisions, taken }: RevisionsSeen,
@@ -94,7 +94,7 @@ function create(
   }
 }
 
-/** Names of the label are moved to the latest revision; a label that is no longer asked for stays. */
+/** Moves custom version labels to the latest revision. A label that the spec no longer asks for stays. */
 function labelCustomVersion({ spec }: SidecarSet, latest: ControllerRevision, namespace: string): readonly Action[] {
   const { customVersion } = spec;
   if (!customVersion || latest.metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion) return [];
@@ -105,7 +105,7 @@ function nameOf({ metadata }: ControllerRevision): string {
   return metadata?.name ?? "";
 }
 
-/** Decides which old ControllerRevisions are deleted, and which are kept because something still refers to them. */
+/** Which old ControllerRevisions a pass deletes, and which stay because something still refers to them. */
 const DEFAULT_LIMIT = 10;
 
 interface History {
@@ -115,7 +115,7 @@ interface History {
   readonly matched: Iterable<Pick<PodState, "pod">>;
 }
 
-/** Oldest first, until the limit is kept. If too many are in use, more than the limit stay. */
+/** Deletes the oldest revisions down to the limit. Revisions in use stay, even beyond the limit. */
 function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace: string): readonly Action[] {
   const limit = Math.max(1, sidecarSet.spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
   const excess = seen.history.length - limit;
@@ -133,10 +133,10 @@ function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace: strin
   }));
 }
 
-/** Named by a pod or by the injection strategy, there by name or by custom version. */
+/** The revisions that a pod names, or that the injection strategy names by name or custom version. */
 function namesInUse(sidecarSet: SidecarSet, { history, matched }: History): ReadonlySet<string> {
   const { revisionName, customVersion } = sidecarSet.spec.injectionStrategy?.revision ?? {};
-  // One that is empty stands for the revisions without the label, as a missing key does in Go.
+  // An empty version means revisions without the label, as a missing key does in Go.
   const byVersion = history
     .filter(({ metadata }) => (metadata?.labels?.[CUSTOM_VERSION_LABEL] ?? "") === customVersion)
     .sort(compareRevisions)

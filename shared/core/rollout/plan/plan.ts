@@ -1,4 +1,4 @@
-/** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
+/** Predicts a rollout from here to its end, for nodes that start every container after the same time. */
 import { addSeconds } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
 import type { PodPurpose } from "../../actions.ts";
@@ -33,19 +33,19 @@ export interface PlanOptions extends SimulationOptions {
 const MAX_STEPS = 10_000;
 
 /**
- * Pure. Passes are taken to follow each other without a gap, as they do while a rollout is under way. Pods that cannot
- * come back (images that cannot be pulled, containers that crash, pods without a node) stay as they are.
- * @throws TypeError for a spec that the API server would not have stored
+ * Pure. Passes follow each other without a gap, as in a running rollout. Pods that cannot recover stay down: images
+ * that cannot be pulled, containers that crash, pods without a node. @throws TypeError for a spec that the API server
+ * would not have stored
  */
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
-  // Pulls are counted, and taken to be done: nobody knows how long they take.
+  // The plan counts image pulls and treats them as done, because their duration is unknown.
   let simulation = begin({ ...observation, pulls: undefined }, options);
   let decision = decideAt(simulation, options);
   const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;
-  // Pods of a restarted workload come without a step of ours, and are moments of computing all the same.
+  // New pods of a restarted workload add no step, but they still use up computing time.
   let moments = 0;
   for (let isMoving = true; isMoving && steps.length + moments < maxSteps; ) {
     const writes = writesOf(decision);
@@ -71,7 +71,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
 }
 
-/** Drains are a step of their own, and what puts pods back is none. */
+/** Splits the writes of one moment into steps: a drain is a step of its own, and a restore is none. */
 function stepsIn(writes: readonly PodWrite[], restarts: number): readonly (readonly PodWrite[])[] {
   const isOf = (purpose: PodPurpose) => (write: PodWrite) => write.kind === "PatchPod" && write.purpose === purpose;
   const drains = writes.filter(isOf("drain"));
@@ -92,7 +92,7 @@ function stepAt(
   return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
 }
 
-/** uids of pods that are down, or drained, before the decision is carried out: their next write takes down no other pod. */
+/** uids of pods that are down or drained before the decision: the next write to one takes no other pod down. */
 function countedBefore(
   { observation, atSeconds }: Simulation,
   { summary }: Decision,
@@ -118,7 +118,9 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
   return { checks: { names: checks.map(({ name }) => name), intervalSeconds } };
 }
 
-/** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
+/**
+ * The next moment at which a decision may change; undefined: never. After a passed wave its successor begins at once.
+ */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
   if (decision.summary.rules.waves?.isTurning) return simulation;
   const [next, ended] = [advance(simulation), afterWait(simulation, decision, options)];
@@ -132,13 +134,13 @@ function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, o
   const { sidecarSet } = observation;
   const decision = decide(observed, { ...options, now });
   if (!isChecking(decision)) return decision;
-  // As if the checks of the wave had passed now.
+  // The plan treats the checks of the wave as passed now.
   const known = checksNow(sidecarSet, observation.checks, decision.summary.rules.waves);
   const checks = known.map((one) => evaluated(one, sidecarSet, { outcome: "pass", told: "" }, now).record);
   return decide({ ...observed, checks }, { ...options, now });
 }
 
-/** What the status says of waves is what later decisions go by. */
+/** Later decisions read the waves from the status, so the simulation stores them there. */
 function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
   if (waves === undefined) return simulation;
   const { observation } = simulation;
@@ -154,9 +156,9 @@ function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanO
   return { ...simulation, atSeconds: simulation.atSeconds + seconds };
 }
 
-// What a planned step says beside its pods: their waves, and what keeps others.
+// The waves of a planned step, and the budgets that hold other pods.
 
-/** `namespaces`: of the pods of a step. */
+/** `namespaces`: namespaces of the step's pods. */
 function stepWaves({ sidecarSet, namespaceLabels }: Observed, namespaces: readonly string[]) {
   const { waves } = steeringOf(sidecarSet);
   if (waves === undefined) return {};

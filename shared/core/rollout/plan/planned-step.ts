@@ -1,4 +1,4 @@
-/** Decides what a plan says of pods that are written to at the same time. */
+/** The facts of a plan about pods that are written to at the same time. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
@@ -19,62 +19,65 @@ interface Decided {
 
 export type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
 
-/** One pod that is written to. */
+/** A pod that a step writes to. */
 export interface PlannedPod {
   readonly namespace: string;
   readonly name: string;
   readonly images: readonly Omit<ImageChange, "index">[];
-  /** another pod comes in its place, since it is evicted or its workload is restarted; absent: it is updated in place */
+  /** a new pod replaces it, because it is evicted or its workload is restarted; absent: updated in place */
   readonly isReplaced?: true;
 }
 
 export interface RolloutPlan {
   readonly readyAfterSeconds: number;
-  /** pods that are down before the first step */
+  /** number of pods that are down before the first step */
   readonly downBefore: number;
   readonly steps: readonly PlannedStep[];
-  /** until the last pod that comes back is ready */
+  /** seconds until the last pod that recovers is ready */
   readonly seconds: number;
   /** every matched pod is updated and ready in the end */
   readonly isComplete: boolean;
-  /** there are more steps than were asked for */
+  /** the plan has more steps than the caller asked for */
   readonly isCutShort: boolean;
   /** host of the gate that passes ask before each batch; absent: there is none */
   readonly gate?: string;
-  /** for how long pods are drained, and how many old ones have no label for that; absent: nobody asks for it */
+  /** seconds of a drain, and the number of old pods without the label for drains; absent: no drains are configured */
   readonly drain?: DrainsAhead;
-  /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
+  /**
+   * metric checks that passes evaluate before each batch, and the minimum interval; a plan does not evaluate them.
+   * Absent: there are none
+   */
   readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
   /** counts and reasons before the first step … */
   readonly before: Summary;
-  /** … and after the last: what holds the rest back */
+  /** … and after the last: why the remaining pods wait */
   readonly after: Summary;
 }
 
 /** Pods that are written to at the same time. */
 export interface PlannedStep {
-  /** from the beginning */
+  /** since the start of the plan */
   readonly atSeconds: number;
-  /** a new image, or another pod, within the budget; or the end of hot upgrades */
+  /** the reason for the writes: a new image or another pod, within the budget, or the end of hot upgrades */
   readonly purpose: PodPurpose;
-  /** in the order in which they get their turn */
+  /** in the order of the rollout */
   readonly pods: readonly PlannedPod[];
-  /** as it stands before the step */
+  /** number of updated pods before the step */
   readonly updated: number;
-  /** pods that maxUnavailable counts once the step is made: those with the new release that are down, also those that were down before */
+  /** pods that maxUnavailable counts after the step: pods of the new release that are down, including earlier ones */
   readonly unavailable: number;
-  /** all that are down then, whatever took them down */
+  /** all pods that are down after the step, for any reason */
   readonly down: number;
   readonly maxUnavailable: number;
-  /** names of those that its pods are in, "" for no wave; absent: there are none */
+  /** names of the waves of its pods, "" for pods outside all waves; absent: no waves */
   readonly waves?: readonly string[];
-  /** such as `Deployment shop/web`: restarted; their pods come from then on, not all at once. Absent: none */
+  /** restarted workloads, such as `Deployment shop/web`; their pods follow one after the other. Absent: none */
   readonly restarts?: readonly string[];
-  /** how many pods were passed over because of disruption budgets, and KIND NAMESPACE/NAME of those; absent: none */
+  /** number of pods that disruption budgets hold, and KIND NAMESPACE/NAME of those budgets; absent: none */
   readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
 }
 
-/** No more than a ledger holds at a time. */
+/** The writes to pods, at most as many as a ledger holds at a time. */
 export function writesOf({ actions }: Decided): readonly PodWrite[] {
   return actions
     .filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod")
@@ -83,10 +86,10 @@ export function writesOf({ actions }: Decided): readonly PodWrite[] {
 
 interface Done {
   readonly writes: readonly PodWrite[];
-  /** uids of pods that used the budget before, such as drained ones */
+  /** uids of pods that used the budget before, such as drained pods */
   readonly counted: ReadonlySet<string>;
   readonly restarts: readonly Restarted[];
-  /** of the workloads that are restarted */
+  /** pods of the restarted workloads */
   readonly pods: readonly PlannedPod[];
 }
 
@@ -97,7 +100,7 @@ export function stepOf(
   down: DownNow,
 ): PlannedStep {
   const { updated, maxUnavailable } = summary;
-  // What is reserved counts too, and what changes its resources.
+  // Reserved pods count too, and pods whose resources change.
   const taken = writes.filter(({ usesBudget, pod }) => usesBudget && !counted.has(pod.uid));
   const unavailable = Math.max(unavailableOf(summary) + taken.length, down.counted);
   const pods = [...writes.map(plannedPod), ...recreated];
@@ -112,7 +115,7 @@ export function usingBudget(observed: Observed, context: Parameters<typeof scene
   return new Set(where(states, (state) => usesBudget(state, budgetUse)).map(({ pod }) => uidOf(pod)));
 }
 
-/** All pods of these workloads, in the order of their list. */
+/** All pods of these workloads, in the workloads' order. */
 export function restartedPods(pods: Sequence<Pod>, restarts: readonly Restarted[]): readonly PlannedPod[] {
   const keys = new Set(restarts.map(keyOfWorkload));
   if (keys.size === 0) return [];
@@ -124,7 +127,7 @@ export function restartedPods(pods: Sequence<Pod>, restarts: readonly Restarted[
   }));
 }
 
-/** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */
+/** The purpose of a step. Before a resize, one write only marks the pod. */
 function purposeOf(first: PodWrite | undefined): PlannedStep["purpose"] {
   const patch = first?.kind === "PatchPod" ? first : undefined;
   const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
@@ -138,7 +141,7 @@ function plannedPod(write: PodWrite): PlannedPod {
   return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
 }
 
-/** Decides how many pods are down at a moment of a plan: those that maxUnavailable counts, and all that there are. */
+/** The number of pods that are down at a moment of a plan: counted by maxUnavailable, and in total. */
 interface DownNow {
   readonly counted: number;
   readonly all: number;

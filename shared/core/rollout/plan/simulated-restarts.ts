@@ -1,4 +1,4 @@
-/** Decides how workloads that are restarted bring other pods, in a plan: always as many at once as their strategy may take down. */
+/** The new pods of restarted workloads in a plan: always as many at once as the workload's strategy may take down. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
 import type { Action } from "../../actions.ts";
@@ -9,7 +9,7 @@ import type { RestartWorkload } from "../rules/restarts/restarts.ts";
 import { mostDown, type Workload } from "../rules/restarts/workload-object.ts";
 import type { Observed } from "../select/observed-states.ts";
 
-/** key of a workload that is being restarted → uids of its pods that are still the old ones */
+/** key of a workload that is being restarted → uids of its remaining old pods */
 export type Rolling = ReadonlyMap<string, readonly string[]>;
 
 export interface Restarts<O extends Observed = Observed> {
@@ -21,7 +21,7 @@ export function restartsOf({ actions }: { readonly actions: readonly Action[] })
   return actions.filter((action) => action.kind === "RestartWorkload");
 }
 
-/** Workloads that were not read are taken to have the strategy that an API server gives them. */
+/** Gives workloads that were not read the default strategy of the API server. */
 export function withWorkloads<O extends Observed>(observation: O): O {
   const { sidecarSet, restarting = { missed: [], workloads: new Map(), restarted: [] } } = observation;
   if (restartsAtOnce(sidecarSet) === 0) return observation;
@@ -31,7 +31,7 @@ export function withWorkloads<O extends Observed>(observation: O): O {
   return { ...observation, restarting: { ...restarting, workloads } };
 }
 
-/** The workloads are rolled out from now on. */
+/** Starts the rollouts of restarted workloads. */
 export function begun<O extends Observed>(
   { observation, rolling }: Restarts<O>,
   restarts: readonly RestartWorkload[],
@@ -52,7 +52,7 @@ export function begun<O extends Observed>(
   return { observation: { ...observation, restarting: { ...restarting, workloads, restarted } }, rolling: left };
 }
 
-/** What a restart that has begun already has left to do. */
+/** The pods that an already running restart still has to recreate. */
 export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
   const restarted = observation.restarting?.restarted ?? [];
   if (restarted.length === 0) return new Map();
@@ -65,7 +65,7 @@ export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean
   );
 }
 
-/** uids of the pods that are recreated next; none of a workload that has pods on their way. */
+/** uids of the pods that are recreated next; none for a workload with pods on their way. */
 export function nextToRecreate({ observation, rolling }: Restarts, onTheirWay: ReadonlySet<string>): Rolling {
   const { restarting } = observation;
   const next = new Map<string, readonly string[]>();
@@ -78,13 +78,15 @@ export function nextToRecreate({ observation, rolling }: Restarts, onTheirWay: R
   return next;
 }
 
-/** What is left once these are recreated. A workload whose new pods never start goes no further, and is never through. */
+/**
+ * The remaining work after these pods are recreated. A workload whose new pods never start stops and never completes.
+ */
 export function without(rolling: Rolling, gone: Rolling, onTheirWay: ReadonlySet<string>): Rolling {
   const moving = [...rolling].filter(([key]) => !gone.has(key) || onTheirWay.has(key));
   return new Map(moving.map(([key, left]) => [key, left.slice(gone.get(key)?.length ?? 0)]));
 }
 
-/** Workloads whose pods are all there are through. */
+/** Marks workloads as complete when all their pods exist. */
 export function ended<O extends Observed>(
   { observation, rolling }: Restarts<O>,
   onTheirWay: ReadonlySet<string>,
@@ -102,7 +104,7 @@ export function ended<O extends Observed>(
   };
 }
 
-/** Rolled out, with so many pods. */
+/** A rolled out workload with `count` pods. */
 function atRest(workload: Workload, count: number): Workload {
   const { metadata, spec } = workload;
   const counts = ["replicas", "updatedReplicas", "availableReplicas"];
@@ -127,7 +129,7 @@ function podsByWorkload({ pods }: Pick<Observed, "pods">): ReadonlyMap<string, r
   return found;
 }
 
-/** Keys of workloads that have pods among these. */
+/** Keys of the workloads that own these pods. */
 export function workloadsOf({ pods }: Pick<Observed, "pods">, uids: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...pods].flatMap((pod) => (uids.has(uidOf(pod)) ? (restartedWorkloadOf(pod)?.key ?? []) : [])));
 }

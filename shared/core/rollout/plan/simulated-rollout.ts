@@ -1,4 +1,4 @@
-/** Decides what becomes of the pods of a rollout when a pass has written to them, and what is there when time goes on. */
+/** How the simulated pods change after a pass has written to them, and as time passes. */
 import type { Container, ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";
@@ -24,20 +24,20 @@ import {
 } from "./simulated-restarts.ts";
 
 export interface SimulationOptions extends DecideContext {
-  /** how long a pod is not ready after its images were changed; more than 0 */
+  /** seconds until a pod is ready after its images change; more than 0 */
   readonly readyAfterSeconds: number;
 }
 
 export interface Simulation {
   readonly observation: Observation;
   readonly atSeconds: number;
-  /** seconds → uids of pods that are ready then; later ones behind */
+  /** seconds → uids of pods that become ready then, sorted by time */
   readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
   readonly budgetsAhead: BudgetsAhead;
   readonly rolling: Rolling;
 }
 
-/** Pods that come back without our help do so with the first. */
+/** Pods that recover without help become ready together with the first step's. */
 export function begin(observed: Observation, options: SimulationOptions): Simulation {
   const { readyAfterSeconds, settings } = options;
   const observation = whereImagesAreFixed(withWorkloads(observed), options);
@@ -53,7 +53,7 @@ export function begin(observed: Observation, options: SimulationOptions): Simula
   };
 }
 
-/** Where Kubernetes lets no image change, every pod that is written to would be refused. */
+/** When Kubernetes forbids changing images, the API server would refuse every write to a pod. */
 function whereImagesAreFixed(observation: Observation, options: SimulationOptions): Observation {
   if (observation.reserved.refused.named.length === 0) return observation;
   const { refused, states } = sceneOf(observation, options);
@@ -81,7 +81,7 @@ export function write(
     if (one === undefined) return undefined;
     return one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, sidecarSet, facts);
   });
-  // What was reserved has been written to by the first pass, or is given up.
+  // The first pass has written to all reserved pods, or has released them.
   const { refused } = simulation.observation.reserved;
   const isFixed = refused.areImagesFixed === true;
   const reserved = isFixed ? { ...NOTHING_RESERVED, refused } : NOTHING_RESERVED;
@@ -93,7 +93,7 @@ function factsOf({ status }: Decision, { now }: SimulationOptions) {
   return { now, latestRevision: status.latestRevision ?? "" };
 }
 
-/** Pods that `change` has something for start now. */
+/** Starts the pods for which `change` returns a new pod. */
 function changed(
   simulation: Simulation,
   { readyAfterSeconds, settings }: SimulationOptions,
@@ -111,7 +111,7 @@ function changed(
   return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
 }
 
-/** The next pods of workloads that are restarted come, where the ones before them are there. */
+/** Recreates the next pods of restarted workloads whose earlier pods are ready. */
 export function roll(simulation: Simulation, decision: Decision, options: SimulationOptions): Simulation {
   if (simulation.rolling.size === 0) return simulation;
   const { sidecarSet } = simulation.observation;
@@ -126,12 +126,12 @@ export function roll(simulation: Simulation, decision: Decision, options: Simula
   return { ...recreated, rolling: without(rest.rolling, next, onTheirWay(recreated)) };
 }
 
-/** Keys of workloads of which pods are starting. */
+/** Keys of workloads with starting pods. */
 function onTheirWay({ observation, starting }: Simulation): ReadonlySet<string> {
   return workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
 }
 
-/** A pod that is written to again starts again. */
+/** A second write to a pod restarts its waiting time. */
 function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
   if (uids.length === 0) return starting;
   const again = new Set(uids);
@@ -158,7 +158,7 @@ function registered(
   return [...renumbered, ...created];
 }
 
-/** To when the next pods are ready; undefined: none will be. */
+/** Advances the time until the next pods are ready; undefined: no pod is starting. */
 export function advance(simulation: Simulation): Simulation | undefined {
   const { observation, starting } = simulation;
   const [next] = [...starting.keys()].toSorted((a, b) => a - b);
@@ -171,9 +171,9 @@ export function advance(simulation: Simulation): Simulation | undefined {
   return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
 }
 
-// What comes in the place of a pod that is evicted: another one, with the SidecarSet as it is, which is not ready yet.
+// The pod that replaces an evicted one: created with the current SidecarSet, and not ready yet.
 
-/** Under the name of the one before, which most controllers would not give it. */
+/** Keeps the old pod's name, unlike most controllers. */
 function successorOf(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts): Pod {
   const { metadata, spec, status } = pod;
   const wanted = new Map((sidecarSet.spec.containers ?? []).map((container) => [container.name, container]));
@@ -202,14 +202,14 @@ function withImage(container: Container, wanted: SidecarContainer | undefined): 
   return wanted?.image === undefined ? container : { ...container, image: wanted.image };
 }
 
-// Decides what disruption budgets would say while a planned rollout takes pods down and has them back.
+// The simulated disruption budgets while a planned rollout takes pods down and they recover.
 
-/** What they say, given how the pods of the SidecarSet are then. Other pods stay as they were. */
+/** The budgets for the given pods of the SidecarSet. Other pods stay unchanged. */
 type BudgetsAhead = (pods: Sequence<Pod>) => readonly DisruptionBudget[];
 
 /**
- * As their controller reckons: what is healthy beyond what has to be is allowed. A budget none of whose pods has changedBudgets
- * says what it says now, for whatever reason. `pods`: as they are when the plan begins.
+ * Calculates like the budget's controller: allowed is healthy minus desired. A budget whose pods did not change keeps
+ * its current answer. `pods`: pods at the start of the plan.
  */
 function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequence<Pod>): BudgetsAhead {
   if (budgets.length === 0) return () => budgets;
@@ -226,10 +226,10 @@ function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequence<Pod>)
   };
 }
 
-/** Of the pods of one budget. */
+/** The change in one budget's pods. */
 interface Change {
   healthy: number;
-  /** names of pods that were written to, and that it need not count as going down any more */
+  /** names of pods that were written to and that the budget may stop counting as going down */
   readonly through: Set<string>;
 }
 

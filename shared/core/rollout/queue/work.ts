@@ -1,22 +1,22 @@
-/** Decides what one message in the queue of rollouts says, and which messages are the same work. */
+/** The content of one message in the queue of rollouts, and which messages mean the same work. */
 import { createHash } from "node:crypto";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { askedHolds } from "../hold.ts";
 import { partitionOf } from "../select/budget.ts";
 
-/** The schedule's turn of a SidecarSet. */
+/** One run of the schedule for a SidecarSet. */
 interface Tick {
   readonly kind: "tick";
   readonly sidecarSet: string;
-  /** for which the schedule called: whole minutes since 1970 */
+  /** the scheduled time, in whole minutes since 1970 */
   readonly minute: number;
 }
 
-/** Somebody is about to store a new SidecarSet, or another spec of one. */
+/** Admission of a new SidecarSet, or of a changed spec. */
 interface Change {
   readonly kind: "change";
   readonly sidecarSet: string;
-  /** the new one; empty where the SidecarSet has none */
+  /** hash of the new spec; empty when the SidecarSet has none */
   readonly hash: string;
   /** 0: unknown */
   readonly generation: number;
@@ -24,26 +24,26 @@ interface Change {
   readonly request: string;
 }
 
-/** Pods of a SidecarSet are about to be stored as ready, or as failing. */
+/** Admission of pods of a SidecarSet that become ready, or fail. */
 interface PodNews {
   readonly kind: "pods";
   readonly sidecarSet: string;
-  /** half seconds since 1970: all news of one are one piece of work */
+  /** half seconds since 1970: all news within one slot are one piece of work */
   readonly slot: number;
 }
 
-/** Containers that start in an order are about to be stored as waiting for their turn, or as ready. */
+/** Admission of containers with a launch order that wait for their turn, or become ready. */
 interface LaunchNews {
   readonly kind: "launch";
-  /** of none in particular: what no SidecarSet is called */
+  /** a name that no SidecarSet can have, because the work concerns none */
   readonly sidecarSet: typeof NO_SIDECARSET;
-  /** as for pods */
+  /** half seconds since 1970, as for pods */
   readonly slot: number;
 }
 
 export type Work = Tick | Change | PodNews | LaunchNews;
 
-/** As SQS wants it. Messages of one group are served one after the other; within five minutes an id counts once. */
+/** A message in SQS's terms. SQS serves messages of one group in order, and drops a repeated id within five minutes. */
 export interface Message {
   readonly MessageBody: string;
   readonly MessageGroupId: string;
@@ -53,38 +53,41 @@ export interface Message {
 const NO_SIDECARSET = "*";
 const MINUTE_MS = 60_000;
 const SLOT_MS = 500;
-/** Admission comes before storage: what was announced can be read this long after. */
+/** Admission precedes storage: an announced change can be read this long afterwards. */
 const STORED_AFTER_MS = 200;
 /** The longest id that SQS takes. */
 const LONGEST_ID = 128;
 
-/** `at` in epoch milliseconds. */
+/** `at`: epoch milliseconds. */
 export function tickWork(sidecarSet: string, at: number): Work {
   return { kind: "tick", sidecarSet, minute: Math.floor(at / MINUTE_MS) };
 }
 
-/** `at` in epoch milliseconds. */
+/** `at`: epoch milliseconds. */
 export function podNews(sidecarSet: string, at: number): Work {
   return { kind: "pods", sidecarSet, slot: Math.floor(at / SLOT_MS) };
 }
 
-/** `at` in epoch milliseconds. */
+/** `at`: epoch milliseconds. */
 export function launchNews(at: number): Work {
   return { kind: "launch", sidecarSet: NO_SIDECARSET, slot: Math.floor(at / SLOT_MS) };
 }
 
-/** What the work is about, for people. */
+/** The subject of the work, for people. */
 export function subjectOfWork({ kind, sidecarSet }: Work): string {
   return kind === "launch" ? "the launch order of containers" : `SidecarSet ${sidecarSet}`;
 }
 
-/** From when on, in epoch milliseconds, a pass sees all that the message announces; undefined: time does not tell. */
+/** The time from which a pass sees everything that the message announces, in epoch milliseconds; undefined: unknown. */
 export function seenFrom(work: Work): number | undefined {
   if (work.kind === "tick") return work.minute * MINUTE_MS;
   return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;
 }
 
-/** `cluster`: the one it is about, where a deployment serves several; its work waits for none of another's. */
+/**
+ * `cluster`: the cluster of the work, in a deployment for several; work of different clusters never waits for each
+ * other.
+ */
 export function messageOf(work: Work, cluster?: string): Message {
   const of = cluster === undefined ? [] : [cluster];
   return {
@@ -94,13 +97,13 @@ export function messageOf(work: Work, cluster?: string): Message {
   };
 }
 
-/** The cluster that a message is about; undefined: it names none. */
+/** The cluster that a message names; undefined: none. */
 export function clusterOfMessage(body: string): string | undefined {
   const cluster = parseObject(body)?.["cluster"];
   return typeof cluster === "string" ? cluster : undefined;
 }
 
-/** @throws Error for a text that is no message of ours */
+/** @throws Error for a text that is not a message of this queue */
 export function parseWork(body: string): Work {
   const value = parseObject(body);
   if (value !== undefined && isWork(value)) return value as unknown as Work;
@@ -114,14 +117,14 @@ function isWork({ kind, sidecarSet, minute, slot, hash, generation }: Readonly<R
   return Number.isInteger(slot) && (kind === "pods" || (kind === "launch" && sidecarSet === NO_SIDECARSET));
 }
 
-/** Each in its place, so that no two ways of writing them one after the other are the same. */
+/** The facts in a fixed order, so that two different works never get the same id. */
 function factsOf(work: Work): readonly (string | number)[] {
   const { kind, sidecarSet } = work;
   if (kind === "tick") return [kind, sidecarSet, work.minute];
   return kind === "change" ? [kind, sidecarSet, work.hash, work.request] : [kind, sidecarSet, work.slot];
 }
 
-/** SidecarSets that were created while no webhook looked may have longer names. */
+/** A name beyond the limit is hashed: a SidecarSet created without the webhook may have one. */
 function groupOf(sidecarSet: string): string {
   return sidecarSet.length <= LONGEST_ID ? sidecarSet : digest([sidecarSet]);
 }
@@ -139,9 +142,9 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-// Decides which SidecarSets get their turn in a minute: all under way, and of those that are settled some to look after.
+// Which SidecarSets a pass looks at in a minute: all that are rolling out, and some settled ones.
 
-/** A settled SidecarSet is looked after this often: its pods come and go, and its status counts them. */
+/** Minutes between two looks at a settled SidecarSet, whose status must follow its pods. */
 export const AUDIT_MINUTES = 5;
 
 /** `minute`: whole minutes since 1970. */
@@ -149,7 +152,7 @@ export function isDue(sidecarSet: SidecarSet, minute: number): boolean {
   return !isSettled(sidecarSet) || minute % AUDIT_MINUTES === auditMinute(sidecarSet.metadata?.name ?? "");
 }
 
-/** As far as its own status says: everything was seen that it wants, and nothing is under way. */
+/** True when the status says that everything is done and nothing is under way. */
 export function isSettled({ metadata, spec, status }: SidecarSet): boolean {
   const { observedGeneration, latestRevision, matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 } = status ?? {};
   if (observedGeneration === undefined || observedGeneration !== metadata?.generation || !latestRevision) return false;

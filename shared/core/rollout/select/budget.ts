@@ -1,4 +1,4 @@
-/** Decides how many of the pods in line may be upgraded now, without crossing partition and maxUnavailable. */
+/** How many of the pods in line may be upgraded now, within partition and maxUnavailable. */
 import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
@@ -12,18 +12,18 @@ import type { PullFactsNow } from "../rules/pre-pull/pull-facts.ts";
 import { type Missing, sumOf } from "../rules/replacement/missing-pods.ts";
 import type { Replacement } from "../rules/replacement/replacement.ts";
 
-/** Of one that costs nothing, however much is used. */
+/** Cost of a pod that never consumes budget. */
 const NOTHING = Number.NEGATIVE_INFINITY;
 
 export interface Taken {
   readonly taken: readonly PodState[];
-  /** how many did not get their turn because the budget is used up */
+  /** number of pods that wait because the budget is used up */
   readonly blocked: number;
 }
 
 /**
- * How many waiting pods stay old. `total` is the number of all matched pods.
- * Compat: what cannot be read counts as 0, so everything is upgraded (upgrade-select, hand/partition-abc-of-10).
+ * How many waiting pods stay old. `total`: number of all matched pods. Compat: an unreadable partition counts as 0, so
+ * everything is upgraded (upgrade-select, hand/partition-abc-of-10).
  */
 export function partitionOf(strategy: UpdateStrategy | undefined, total: number): number {
   const partition = strategy?.partition ?? 0;
@@ -39,56 +39,62 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
   return scaleIntOrPercentLegacy(strategy?.maxUnavailable ?? 1, total) ?? 0;
 }
 
-/** What uses budget beside pods that are down. */
+/** The use of budget that the pods' own state does not show. */
 export interface BudgetUse {
   /** uids of pods that may be written to at any moment */
   readonly reserved: ReadonlySet<string>;
-  /** the feature gate: every pod that is down uses budget, whatever took it down; else updated ones only */
+  /** the feature gate: every pod that is down uses budget; without it only updated pods do */
   readonly StrictMaxUnavailable: boolean;
-  /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
+  /** true: all of `reserved` were reserved for the current spec, so there was room for each; absent: unknown */
   readonly isReservedForThis?: boolean;
-  /** pods that are not written to now because writes were refused; absent: none */
+  /** pods that are skipped now because writes were refused; absent: none */
   readonly passedOver?: PassedOver;
-  /** uids of reserved pods that cannot be fenced, first in line so that a late patch finds its place; absent: nothing new may be reserved beside such a pod */
+  /**
+   * uids of reserved pods that cannot be fenced. They are first in line, so that a late patch finds its place; absent:
+   * nothing new may be reserved beside such a pod
+   */
   readonly counted?: ReadonlySet<string>;
-  /** what rules have to say of it; absent ones say nothing */
+  /** the rules' additions; absent: a rule has none */
   readonly rules: Partial<RuleUse>;
 }
 
-/** What each rule knows of pods that are down, or about to be, by the name of the rule. */
+/** Facts of each rule about pods that are down, or about to be, by the rule's name. */
 export interface RuleUse {
-  /** pods of StatefulSets that are down and not matched, where ordinals are followed */
+  /** unmatched pods of StatefulSets that are down, when ordinals are followed */
   readonly ordinals: DownPods;
   /** how many pods of one owner may be down at once */
   readonly ownerBudget: Amount;
-  /** what disruption budgets say, as seen at this time */
+  /** disruption budgets as seen at this time */
   readonly disruptionBudgets: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
-  /** how many pods are being evicted because they are not among those that are counted */
+  /** number of pods that are being evicted and that no other count includes */
   readonly missed: number;
   readonly replacement: ReplacementUse;
   /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
   readonly restarts: readonly Restarted[];
-  /** pods that pull images before others get their turn */
+  /** pods that pull images before other pods are updated */
   readonly prePull: PullFactsNow;
 }
 
 interface ReplacementUse {
   /** evicted pods without a successor, by controller; absent: none */
   readonly missing?: Missing;
-  /** they themselves; absent: none */
+  /** the departures themselves; absent: none */
   readonly gone?: readonly Departure[];
-  /** which pods are evicted since they cannot be upgraded in place; absent: none */
+  /** which pods are evicted because they cannot be upgraded in place; absent: none */
   readonly plan?: Replacement;
-  /** controllers and namespaces, by their keys, of which evictions were refused a moment ago; absent: none */
+  /** keys of controllers and namespaces whose evictions were refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
 }
 
-/** Those of a rollout: missing ones are on their way back, so shares are of them too. */
+/** The number of pods for percentages. Missing pods are on their way back, so they count. */
 export function totalOf(pods: Sequence<unknown>, { rules }: BudgetUse): number {
   return pods.length + sumOf(rules.replacement?.missing);
 }
 
-/** Pods that were upgraded and are not back yet, or are reserved for it, or that another SidecarSet drains, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
+/**
+ * Pods that use budget: upgraded pods that have not recovered, reserved pods, pods that another SidecarSet drains, and
+ * evicted pods until they are replaced. Old pods that are down use none without the gate.
+ */
 export function usedBudget(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
   const { missed = 0, replacement } = budgetUse.rules;
   return missed + sumOf(replacement?.missing) + countOf(pods, (state) => usesBudget(state, budgetUse));
@@ -102,23 +108,23 @@ function usesOwnBudget(state: PodState, { reserved, StrictMaxUnavailable }: Budg
   return isReserved(state, reserved) || ((state.isUpdated || StrictMaxUnavailable) && isDown(state));
 }
 
-/** How many use budget only because other SidecarSets drain them. */
+/** The number of pods that use budget only because other SidecarSets drain them. */
 export function drainedElsewhere(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
   return countOf(pods, (state) => state.isDrainedElsewhere === true && !usesOwnBudget(state, budgetUse));
 }
 
-/** It uses budget once it is updated. */
+/** True when the pod is down, so that it uses budget once it is updated. */
 export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean {
   return !((isConsistent && isReady) || isIgnored);
 }
 
 /**
- * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
- * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
- * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
- * would go down is taken: older patches of the others may still land, and nobody knows of which. Those that were reserved
- * for this very spec go on all the same: the pass that reserved them may be writing to them at this moment. Pods that
- * other SidecarSets drain keep only new ones back, or two SidecarSets could put each other's pods back for ever.
+ * Takes pods from the front of the line. A pod that is down costs nothing, any other costs one. The first pod that does
+ * not fit ends the loop, except for reserved pods, whose cost is in `used` already. A pod that cannot be taken is
+ * skipped at no cost. While more is used than allowed (a smaller budget, or pods that count again after a rollback), no
+ * reserved pod that would go down is taken: late patches of the others may still land. Pods reserved for this very spec
+ * continue, because their pass may be writing now. Pods that other SidecarSets drain hold only new ones, or two
+ * SidecarSets could restore each other's pods for ever.
  */
 export function takeWithin(
   line: Sequence<PodState>,
@@ -145,19 +151,27 @@ export function takeWithin(
   return { taken, blocked };
 }
 
-/** How much has to be left. What is counted in `used` already, by the gate or because it is drained, needs no more: that much there has to be. */
+/**
+ * The budget that must be left for this pod. A pod that `used` counts already, by the gate or a drain, needs no more.
+ */
 function neededFor(state: PodState, budgetUse: BudgetUse): number {
   if (!goesDown(state, budgetUse)) return NOTHING;
   if (state.isDrainedElsewhere) return 0;
   return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
 
-/** Its turn ends what works: an eviction does too where a hot upgrade, which would have gone on, has the pod count as not ready. */
+/**
+ * True when the update stops a working pod. An eviction does so even during a hot upgrade, while the pod counts as not
+ * ready.
+ */
 export function goesDown(state: PodState, { rules }: Pick<BudgetUse, "rules">): boolean {
   return state.isReady || (state.isWorking && rules.replacement?.plan?.replaces(state) === true);
 }
 
-/** Reserved pods that are down anyway were taken at no cost, but for the gate. A pod was ready when it was drained. */
+/**
+ * The number of reserved pods that were taken at no cost, because they are down anyway. The gate counts them. A drained
+ * pod was ready.
+ */
 function heldForFree(line: Sequence<PodState>, budgetUse: BudgetUse): number {
   if (budgetUse.StrictMaxUnavailable) return 0;
   const isFree = (state: PodState) => !(goesDown(state, budgetUse) || state.drain);

@@ -1,4 +1,4 @@
-/** Decides what keeps a pod from being upgraded now, if anything does. */
+/** Why a pod cannot be upgraded now, if anything prevents it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
@@ -10,19 +10,19 @@ export type PodClass =
   | "updated"
   /** updateStrategy.selector leaves it out; not reported even if it could not be upgraded */
   | "notSelected"
-  /** more than images differs, or its node cannot do it: only a new pod gets there */
+  /** more than images differs, or its node cannot change them: only a new pod can follow */
   | "notUpgradable"
-  /** the previous upgrade is under way */
+  /** the previous upgrade is still running */
   | "inFlight"
   | "waiting";
 
-/** Which pods are brought to the new version by an eviction, if they do not get there in place. */
+/** Which pods are evicted when they cannot be updated in place. */
 export interface Replaceable {
   readonly wants: (pod: Pod) => boolean;
   readonly allows: (pod: Pod) => boolean;
 }
 
-/** `replacement`: absent where no pod is replaced. */
+/** `replacement`: absent when no pod is replaced. */
 export function classify(
   { pod, isUpdated, native, resize }: PodState,
   sidecarSet: SidecarSet,
@@ -38,8 +38,8 @@ export function classify(
 }
 
 /**
- * False while a container of the SidecarSet is ready and yet not what the spec says: the kubelet has not begun to
- * restart it. One that is not ready may be overwritten by a newer version at once.
+ * False while a container of the SidecarSet is ready without matching the spec: the kubelet has not begun to restart
+ * it. An unready container may get a newer version at once.
  */
 export function hasSettled(pod: Pod, sidecarSet: SidecarSet): boolean {
   const name = sidecarSet.metadata?.name ?? "";

@@ -1,4 +1,4 @@
-/** Decides which updated pods a rollout waits for, and what each of them waits for. */
+/** The updated pods that a rollout waits for, and the reason for each. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
@@ -23,13 +23,13 @@ export interface DownPod {
 /** Pods that an older release left down. */
 export interface LeftDown {
   readonly count: number;
-  /** a few by name */
+  /** a few pods by name */
   readonly pods: readonly DownPod[];
-  /** a sidecar of at least one cannot run */
+  /** a sidecar of at least one pod cannot run */
   readonly areFailing: boolean;
 }
 
-/** The first `limit` of the updated pods that are down, by namespace and name. */
+/** The first `limit` updated pods that are down, by namespace and name. */
 export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
   return namedDown(
     sidecarSet,
@@ -38,13 +38,13 @@ export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit
   );
 }
 
-/** Returns the first `limit` pods that use the budget: updated ones that are down, and pods that another SidecarSet drains. */
+/** The first `limit` pods that use the budget: updated pods that are down, and pods that another SidecarSet drains. */
 export function budgetHolders(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
   const holds = (state: PodState) => state.isDrainedElsewhere === true || (state.isUpdated && isDown(state));
   return namedDown(sidecarSet, where(pods, holds), limit);
 }
 
-/** Those of `downPods`, and the old pods that an older release took down and that are not back, or whose sidecars fail. */
+/** The pods of `downPods`, and old pods that an older release took down, or whose sidecars fail. */
 export function allDownPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -63,7 +63,7 @@ export function allDownPods(
   };
 }
 
-/** A pass updated it while it was ready, and it has not been ready since. */
+/** True when a pass updated the ready pod, and it has not been ready since. */
 function wasTakenDown({ pod }: PodState, sidecarSet: SidecarSet): boolean {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   return updatedAt !== undefined && wasReadyAt(pod, updatedAt);
@@ -77,7 +77,7 @@ function namedDown(sidecarSet: SidecarSet, down: readonly PodState[], limit: num
     .map(({ state, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, state) }));
 }
 
-/** Containers that fail are named first, and the SidecarSet's own before others: they are what was changed. */
+/** Names failing containers first, and the SidecarSet's own before others, because they changed. */
 function whyDown(sidecarSet: SidecarSet, state: PodState): string {
   const { pod } = state;
   const ours = ownContainers(sidecarSet);

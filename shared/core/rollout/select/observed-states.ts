@@ -1,4 +1,4 @@
-/** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
+/** The states of all pods, from everything that a pass observed: the only way from an observation to states. */
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -23,35 +23,35 @@ import type { BudgetUse, RuleUse } from "./budget.ts";
 import { classify } from "./classify.ts";
 import type { Refused, Reserved } from "./reserved.ts";
 
-/** What was observed beside the pods, and says where each of them stands. */
+/** The observations beside the pods that their states depend on. */
 export interface Surroundings {
   /** v1beta1, as read at the beginning of the pass */
   readonly sidecarSet: SidecarSet;
-  /** of the kruise namespace, by label kruise.io/sidecarset-name */
+  /** ControllerRevisions of the kruise namespace, by label kruise.io/sidecarset-name */
   readonly revisions: readonly ControllerRevision[];
-  /** node → version of its kubelet; empty where nobody needs to know: native sidecars are what they should be, or keep their image */
+  /** node → version of its kubelet; empty when not needed: native sidecars are up to date, or keep their image */
   readonly kubelets: ReadonlyMap<string, string>;
-  /** the API server serves pods/resize; false also where nobody needs to know */
+  /** the API server serves pods/resize; false also when not needed */
   readonly isResizeServed: boolean;
-  /** with gate RespectDisruptionBudgets all that there are; empty without */
+  /** all disruption budgets with gate RespectDisruptionBudgets; empty without it */
   readonly disruptionBudgets: readonly DisruptionBudget[];
 }
 
 export interface Observed extends Surroundings {
-  /** selected by spec.selector and namespaceSelector, namespaces in sorted order, each through `projectPod` */
+  /** pods selected by spec.selector and namespaceSelector, namespaces sorted, each reduced by `projectPod` */
   readonly pods: Sequence<Pod>;
   readonly reserved: Reserved;
-  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
+  /** namespace → the labels that waves read; empty without waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
-  /** what came of checks of metrics, as the ledger says; empty: none was evaluated */
+  /** results of metric checks in the ledger; empty: none was evaluated */
   readonly checks: readonly CheckRecord[];
   /** absent: no workload is restarted */
   readonly restarting?: Restarting | undefined;
-  /** absent: no image is pulled before pods are updated, and none was */
+  /** absent: no image is pulled before pods are updated, now or earlier */
   readonly pulls?: PullFacts | undefined;
 }
 
-/** How a pod's state is found out. `now`: as in `isConsistent`. */
+/** Returns a function that finds the state of a pod. `now`: as in `isConsistent`. */
 export function stateReader(
   { sidecarSet, revisions, kubelets, isResizeServed }: Omit<Surroundings, "disruptionBudgets">,
   { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
@@ -65,13 +65,13 @@ export function stateReader(
   };
 }
 
-/** The pods of a rollout, and what of its budget is taken. */
+/** The pods of a rollout, and the used part of its budget. */
 export interface Scene {
   readonly states: Sequence<PodState>;
   readonly budgetUse: BudgetUse;
-  /** absent: nobody asks for waves */
+  /** absent: no waves */
   readonly waves?: WavesNow;
-  /** pods that are not updated, and to which writes were refused */
+  /** outdated pods whose writes were refused */
   readonly refused: readonly RefusedPod[];
 }
 
@@ -79,13 +79,13 @@ export interface SceneContext {
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
   readonly settings: RolloutSettings;
-  /** absent: all; none: as OpenKruise alone */
+  /** absent: all rules; empty: OpenKruise's behaviour alone */
   readonly rules?: readonly Rule[];
 }
 
 export function sceneOf(observation: Observed, { settings, now, rules = RULES }: SceneContext): Scene {
   const { sidecarSet, pods, reserved } = observation;
-  // Those whose resources have begun to change are on their way, too, and those that are out of endpoints.
+  // Pods whose resources have begun to change are on their way too, and drained pods.
   const isReservedNow = (state: PodState) =>
     state.resize?.isUnderWay === true ||
     (state.drain !== undefined && !reserved.refused.passedOver.takenBack.has(uidOf(state.pod))) ||
@@ -97,7 +97,7 @@ export function sceneOf(observation: Observed, { settings, now, rules = RULES }:
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
-    // Drained pods may be of a larger budget.
+    // Drained pods may belong to a larger budget.
     isReservedForThis: reserved.areForThis && countOf(states, ({ drain }) => drain !== undefined) === 0,
     passedOver: reserved.refused.passedOver,
     ...countedUse(observation, states, found),
@@ -114,8 +114,8 @@ function refusedOf({ named }: Refused, states: Sequence<PodState>): readonly Ref
 }
 
 /**
- * The reserved pods that cannot be fenced, if each of them waits for its turn: only then budget and partition have a place for
- * its late patch. Nothing where pods follow ordinals: such a pod may be out of turn.
+ * The reserved pods that cannot be fenced, if each of them is waiting: only then budget and partition have room for a
+ * late patch. Empty when pods follow ordinals, because such a pod may be out of turn.
  */
 function countedUse(
   { sidecarSet, reserved: { unfenced } }: Observed,
@@ -127,7 +127,7 @@ function countedUse(
   return countOf(states, isCounted) === unfenced.size ? { counted: unfenced } : {};
 }
 
-/** What rules find. */
+/** The results of the rules. */
 interface Findings extends RuleUse {
   readonly waves: WavesNow;
 }
@@ -141,13 +141,13 @@ interface ObservedByRules extends Observed {
 
 interface RuleNamed<Name extends keyof Findings> {
   readonly name: Name;
-  /** `known`: what the rules before it have found. Undefined: nobody asks for it. */
+  /** `known`: results of the earlier rules. Undefined: the rule is not in use. */
   readonly look: (seen: ObservedByRules, known: Partial<Findings>) => Findings[Name] | undefined;
 }
 
 export type Rule = { readonly [Name in keyof Findings]: RuleNamed<Name> }[keyof Findings];
 
-/** The rules that look at all pods before any is selected, in their order. With none of them, a rollout is OpenKruise's. */
+/** The rules that look at all pods before any is selected, in order. Without them a rollout is OpenKruise's. */
 export const RULES: readonly Rule[] = [
   {
     name: "ordinals",
@@ -165,7 +165,7 @@ export const RULES: readonly Rule[] = [
   { name: "waves", look: wavesUse },
 ];
 
-/** What the rules find. */
+/** Asks the rules, in order. */
 function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings> {
   const known: Partial<Findings> = {};
   for (const { name, look } of rules) {
@@ -177,14 +177,17 @@ function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings
 
 const NO_IMAGES = "Kubernetes lets no image change";
 
-/** Returns what is done for these pods, which refused new images, to follow the API server's words. "": they refused for another reason. */
+/**
+ * What a pass does for these pods, which refused new images, after the API server's words. "": they refused for another
+ * reason.
+ */
 export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: readonly Pod[]): string {
   const { plan } = scene.budgetUse.rules.replacement ?? {};
   const forbidden = forbiddenPods(scene.refused);
   const told = pods.filter(({ metadata }) => forbidden.has(metadata?.uid ?? ""));
   const [first] = told;
   if (first === undefined) return "";
-  // The words before may be of one that was refused for another reason.
+  // The words so far may come from a pod that was refused for another reason.
   const noImages = told.length < pods.length ? `Kubernetes lets no image of pod ${podName(first)} change` : NO_IMAGES;
   if (told.some((pod) => plan?.isForbidden(pod)))
     return `; ${noImages}, so such pods are replaced, as the annotation replace asks for`;
@@ -193,7 +196,7 @@ export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: read
   return `; ${noImages}: the annotation ${REPLACE_ANNOTATION} with NotUpgradable has pods replaced instead`;
 }
 
-/** Nothing where no pod is replaced, and none is awaited. */
+/** Undefined when no pod is replaced, and none is awaited. */
 function replacementUse({ states, refused, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
   const { sidecarSet, pods, revisions, reserved } = seen;
   const { uids, departed, keptOwners } = reserved;
@@ -217,10 +220,10 @@ function wavesUse(seen: ObservedByRules, { replacement, restarts: open = [] }: P
   return wavesNow({ sidecarSet, namespaceLabels, checks, now, ...beside }, states);
 }
 
-/** Counts pods on their way out because they missed their sidecars: a rollout counts nobody without them otherwise. */
+/** Counts terminating pods that missed their sidecars: a rollout counts no pods without them otherwise. */
 function countEvicted({ sidecarSet, pods, reserved: { uids }, now }: ObservedByRules): number {
   const { name = "" } = sidecarSet.metadata ?? {};
-  // A deletionTimestamp says when the pod should be gone: one that hangs holds no rollout up for good.
+  // deletionTimestamp says when the pod should be gone: a pod that hangs longer does not hold the rollout.
   const isGoing = (pod: Pod) => (pod.metadata?.deletionTimestamp ?? "") > now;
   return countOf(pods, (pod) => !isInjected(pod, name) && (isGoing(pod) || uids.has(pod.metadata?.uid ?? "")));
 }

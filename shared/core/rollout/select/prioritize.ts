@@ -1,4 +1,4 @@
-/** Decides which waiting pods go first by their labels, as updateStrategy.priorityStrategy asks for. */
+/** Which waiting pods go first by their labels, as updateStrategy.priorityStrategy asks for. */
 import type { Labels, Pod } from "../../../api/kubernetes.ts";
 import type { UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
@@ -7,7 +7,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 type OrderPriority = readonly { readonly orderedKey: string }[];
 
-/** A stable sort by weight; or, where no weights are given, by the first ordered label and the number it ends in. */
+/** A stable sort by weight, or, without weights, by the first ordered label and the number at its end. */
 export function prioritize(pods: readonly Pod[], strategy: UpdateStrategy["priorityStrategy"]): readonly Pod[] {
   const weights = strategy?.weightPriority ?? [];
   if (weights.length > 0) return byWeight(pods, weights);
@@ -21,7 +21,7 @@ function byWeight(pods: readonly Pod[], weights: readonly WeightPriority[]): rea
 }
 
 function weightOf(pod: Pod, weights: readonly WeightPriority[]): number {
-  // In Go it is no pointer: one that is not given matches every pod.
+  // In Go the selector is not a pointer: a missing one matches every pod.
   const matching = weights.filter(
     ({ matchSelector }) => selectorMatches(matchSelector ?? {}, pod.metadata?.labels) === true,
   );
@@ -39,7 +39,7 @@ function rankOf(labels: Labels, keys: OrderPriority) {
   return { level, order: trailingNumber(labels[keys[level]?.orderedKey ?? ""] ?? "") };
 }
 
-/** The number that the text ends in; 0 when there is none, or when it does not fit into 64 bits. */
+/** The number at the end of the text; 0 without one, or when it does not fit into 64 bits. */
 function trailingNumber(text: string): bigint {
   const number = BigInt(/[0-9]*$/.exec(text)?.[0] ?? 0);
   return number > INT64_MAX ? 0n : number;

@@ -1,37 +1,37 @@
-/** What a decision has to know of a ledger: which pods are reserved, for what there is room, and which evicted ones are awaited. */
+/** The part of a ledger that a decision needs: reserved pods, room for more, and evicted pods that are awaited. */
 import type { Departure } from "../../actions.ts";
 import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
 import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../../refused-pods.ts";
 
-/** Pods to which writes were refused, and who is not written to because of that now. */
+/** Pods whose writes were refused, and the pods that are skipped now because of that. */
 export interface Refused {
-  /** without the pods that this pass tries again now, if the API server accepts writes to other pods */
+  /** excluding pods that this pass tries again now, if the API server accepts writes to other pods */
   readonly named: readonly RefusedPod[];
   readonly passedOver: PassedOver;
-  /** a plan takes every image to be refused; absent: only what was tried is known */
+  /** a plan assumes that every change of an image is refused; absent: only tried writes are known */
   readonly areImagesFixed?: true;
 }
 
 const NONE_REFUSED: Refused = { named: [], passedOver: NONE_PASSED_OVER };
 
-/** What reservations mean for a decision. */
+/** The reservations that a decision respects. */
 export interface Reserved {
-  /** of pods that may be written to at any moment: they use budget although still seen not updated */
+  /** uids of pods that may be written to at any moment: they use budget although they do not look updated yet */
   readonly uids: ReadonlySet<string>;
-  /** all of them were reserved for the generation and hash that are decided on */
+  /** all were reserved for the current generation and hash */
   readonly areForThis: boolean;
-  /** how many lines can be written beside theirs: for other pods nothing is planned */
+  /** number of lines that fit into the ledger: no more pods are planned */
   readonly room: number;
   /** evicted pods that may have no successor yet */
   readonly departed: readonly Departure[];
-  /** keys of controllers and namespaces of which evictions were refused a moment ago: none of their pods is asked for now */
+  /** keys of controllers and namespaces whose evictions were refused a moment ago: none of their pods is evicted now */
   readonly keptOwners: ReadonlySet<string>;
   readonly refused: Refused;
   /** uids of reserved pods to which this pass could not write a fence */
   readonly unfenced: ReadonlySet<string>;
 }
 
-/** `kept`: reservations that hold on. `keptOwners`, `refused`, `unfenced`: absent where nothing was refused. */
+/** `kept`: valid reservations. `keptOwners`, `refused`, `unfenced`: absent when nothing was refused. */
 export function reservedOf(
   kept: readonly Reservation[],
   subject: Subject,

@@ -1,4 +1,4 @@
-/** Decides which pods of a rollout are upgraded next: who waits, in which order, and how many of them. */
+/** Which pods of a rollout are upgraded next: which ones wait, in which order, and how many are allowed. */
 
 import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
@@ -31,49 +31,49 @@ import { prioritize } from "./prioritize.ts";
 export interface Selection {
   readonly selected: readonly PodState[];
   readonly notUpgradable: Sequence<PodState>;
-  /** how many still carry out an older release */
+  /** number of pods that still carry out an older release */
   readonly inFlight: number;
-  /** how many `updateStrategy.selector` leaves out */
+  /** number of pods that `updateStrategy.selector` leaves out */
   readonly notSelected: number;
-  /** in the order in which they get their turn */
+  /** in the order of the rollout */
   readonly waiting: Sequence<PodState>;
-  /** of these, the pods that may get their turn now */
+  /** the waiting pods that may be next */
   readonly line: Sequence<PodState>;
-  /** how many at the end of `waiting` stay because of the partition */
+  /** number of pods at the end of `waiting` that the partition keeps */
   readonly kept: number;
   readonly maxUnavailable: number;
   readonly used: number;
-  /** how many the budget does not allow yet */
+  /** number of pods that the budget does not allow yet */
   readonly blocked: number;
-  /** where ordinals are followed: whose turn it is */
+  /** the turn of StatefulSets, when ordinals are followed */
   readonly turn?: OrdinalTurn;
-  /** how many wait for pods of StatefulSets before them */
+  /** number of pods that wait for earlier pods of StatefulSets */
   readonly outOfTurn: number;
-  /** who waits for others of its owner, and sentences about such owners */
+  /** pods that wait for other pods of their owner, and sentences about such owners */
   readonly crowded: readonly PodState[];
   readonly fullOwners: readonly string[];
-  /** how many wait for waves before theirs */
+  /** number of pods that wait for earlier waves */
   readonly ofLaterWaves: number;
-  /** pods that disruption budgets hold, and the budgets on which selected ones are to be counted */
+  /** pods that disruption budgets hold, and the budgets that must count the selected ones */
   readonly held: readonly HeldPod[];
   readonly disruptions: ReadonlyMap<string, Disruption>;
   /** absent: no images are pulled first */
   readonly pulls?: PullPlan | undefined;
 }
 
-/** What has a say beside the spec. */
+/** Limits beyond the spec. */
 export interface Asked {
-  /** of those who get their turn; absent: each can be taken */
+  /** filters the selected pods; absent: each can be taken */
   readonly canTake?: (state: PodState) => boolean;
   readonly waves?: WavesNow | undefined;
 }
 
-/** Most functions never need the rule, and load it when they do (infra/aws/deferred.ts). */
+/** Most functions never need the rule, so they load it on demand (infra/aws/deferred.ts). */
 function guardPulls(...[given, canTake]: Parameters<typeof pullGuard>): PullGuard {
   return given.budgetUse.rules.prePull ? pullGuard(given, canTake) : { canTake, outcome: () => undefined };
 }
 
-/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. */
+/** `pods`: all matched pods in the list's order, including updated ones: percentages refer to them. */
 export function selectPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -81,7 +81,7 @@ export function selectPods(
   { canTake = () => true, waves }: Asked = {},
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
-  // Where pods are compared with each other, each of them is one object all along.
+  // Comparisons of pods need one stable object per pod.
   const all = areCompared(sidecarSet, budgetUse) || waves || budgetUse.counted ? [...pods] : pods;
   const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.rules.replacement?.plan);
   const total = totalOf(pods, budgetUse);
@@ -127,7 +127,7 @@ function areCompared(sidecarSet: SidecarSet, { rules }: BudgetUse): boolean {
   return Boolean(priorityStrategy || scatterStrategy || rules.ordinals || rules.ownerBudget);
 }
 
-/** The pods that wait and those that cannot be upgraded, in the order of the list; and how many are neither. */
+/** The waiting pods and the pods that cannot be upgraded, in the list's order, and the counts of the rest. */
 function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: Replaceable | undefined) {
   const waiting = new Uint32Array(all.length);
   const notUpgradable = new Uint32Array(all.length);
@@ -158,25 +158,25 @@ function orderWaiting(
   return ordinals ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
 }
 
-/** Pods of one workload together, as its first one comes, so that a partition keeps whole workloads. */
+/** Groups pods by workload, in the order of each first pod, so that a partition keeps whole workloads. */
 function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
   const keyOf = ({ pod }: PodState) => restartedWorkloadOf(pod)?.key ?? pod.metadata?.uid;
   return pickedAll([...Map.groupBy(waiting, keyOf).values()].flat());
 }
 
-/** What is restarted gets there whatever the order is by now: it is others that a partition keeps. */
+/** Puts pods of restarted workloads first: the restart updates them anyway, so a partition keeps others. */
 function restartedFirst(waiting: Picked<PodState>, restarts: readonly Restarted[]): Picked<PodState> {
   const keys = new Set(restarts.map(keyOfWorkload));
   return byRank(waiting, ({ pod }) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1));
 }
 
-/** A late patch of such a pod may land at any time, so the partition keeps other pods. */
+/** A late patch to such a pod may land at any time, so the partition keeps other pods. */
 function countedFirst(waiting: Picked<PodState>, counted: ReadonlySet<string> | undefined): Picked<PodState> {
   if (counted === undefined) return waiting;
   return byRank(waiting, ({ pod }) => (counted.has(pod.metadata?.uid ?? "") ? 0 : 1));
 }
 
-/** Those of equal rank stay in their order. By waves it is pods of the last ones that a partition keeps. */
+/** Sorts stably by rank. With waves a partition keeps pods of the last ones. */
 function byRank(waiting: Picked<PodState>, rankOf: (state: PodState) => number): Picked<PodState> {
   return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
 }
@@ -199,7 +199,7 @@ function spread(
   return pickedAll(scattered.flatMap((pod) => states.get(pod) ?? []));
 }
 
-/** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
+/** The sort is unstable, exactly like Go's: equal pods must be upgraded in the same order as in OpenKruise. */
 export function sortByDefault(waiting: Sequence<PodState>): Picked<PodState> {
   const compare = podOrder(waiting);
   const places = pdqsort(placesOf(waiting), (a: number, b) => compare(a, b) < 0);
@@ -218,7 +218,7 @@ function placesOf(members: Sequence<unknown>): Uint32Array {
   return new Uint32Array(members.length).map((_, place) => place);
 }
 
-/** Decides which of two waiting pods is upgraded first when the SidecarSet does not say: the one that is missed less. */
+/** The default order of waiting pods: the pod whose loss hurts least goes first. */
 const PHASE_RANK: ReadonlyMap<string, number> = new Map([
   ["Unknown", 1],
   ["Running", 2],
@@ -227,10 +227,9 @@ const PHASE_RANK: ReadonlyMap<string, number> = new Map([
 const UNKNOWN = Number.NEGATIVE_INFINITY;
 
 /**
- * Compares two of `pods` by their places among them: negative, zero or positive. Unassigned, pending, not ready, ready
- * since shortly, restarted often, young pods first. What it looks at is extracted once, into columns outside the heap: an
- * object for each of 150,000 pods would take half of what their records do.
- * Source: Kubernetes pkg/controller, ActivePods.
+ * Compares two of `pods` by index: negative, zero or positive. First go unassigned, pending and unready pods, then pods
+ * that became ready recently, restarted often, or are young. Typed arrays outside the heap hold the compared values:
+ * objects for 150,000 pods would take half the memory of their records. Source: Kubernetes pkg/controller, ActivePods.
  */
 export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: number) => number {
   const standing = new Uint8Array(pods.length);
@@ -254,26 +253,26 @@ export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: 
     compareTimes(created[a] ?? UNKNOWN, created[b] ?? UNKNOWN);
 }
 
-/** As one number: assigned or not, the phase, ready or not, in this order of weight. */
+/** One number from assignment, phase and readiness, in this order of weight. */
 function standingOf(pod: Pod): number {
   const phaseRank = PHASE_RANK.get(pod.status?.phase ?? "") ?? 0;
   return (pod.spec.nodeName ? 8 : 0) + 2 * phaseRank + (isPodReady(pod) ? 1 : 0);
 }
 
-/** Of pods that are not ready it says nothing. */
+/** The time since the pod is ready; unknown for an unready pod. */
 function readySinceOf(pod: Pod): number {
   const ready = readyCondition(pod);
   return ready?.status === "True" ? timeOf(ready.lastTransitionTime) : UNKNOWN;
 }
 
-/** Unknown before known, then the later one first. */
+/** Unknown before known, then the later time first. */
 function compareTimes(a: number, b: number): number {
   if (a === b) return 0;
   if (a === UNKNOWN || b === UNKNOWN) return a === UNKNOWN ? -1 : 1;
   return a > b ? -1 : 1;
 }
 
-/** In seconds. */
+/** The time in seconds. */
 function timeOf(time: string | null | undefined): number {
   return !time || time === "0001-01-01T00:00:00Z" ? UNKNOWN : (storedSeconds(time) ?? UNKNOWN);
 }
@@ -290,10 +289,10 @@ function sidecarRestarts({ spec, status }: Pod): number {
   return maxRestarts(statuses.filter(({ name }) => native.has(name)));
 }
 
-/** Decides how waiting pods with the same label are spread out over a rollout, as updateStrategy.scatterStrategy asks. */
+/** How waiting pods with the same label are spread over a rollout, as updateStrategy.scatterStrategy asks. */
 interface ScatterTerm {
   readonly key: string;
-  /** `*` stands for every value the label has */
+  /** `*` means any value of the label */
   readonly value: string;
 }
 
@@ -302,11 +301,11 @@ interface Grouping {
   readonly groups: number;
   readonly matchedSize: number;
   readonly otherSize: number;
-  /** pods without the label that go before the first group */
+  /** number of pods without the label before the first group */
   readonly leading: number;
 }
 
-/** `waiting` in its order so far; `all` are the matched pods, whose proportions the spreading follows. */
+/** `waiting`: pods in their order so far; `all`: matched pods, whose proportions the spreading follows. */
 function scatter(waiting: readonly Pod[], all: readonly Pod[], terms: readonly ScatterTerm[]): readonly Pod[] {
   const expanded = expandTerms(terms, all);
   const ordered = expanded.length > 1 ? orderTerms(expanded, waiting) : expanded;
@@ -322,7 +321,7 @@ function expandTerms(terms: readonly ScatterTerm[], all: readonly Pod[]): readon
   return [...new Map(expanded.map((term) => [JSON.stringify([term.key, term.value]), term])).values()];
 }
 
-/** Terms that no waiting pod has are dropped, the most frequent one comes first. */
+/** Drops terms that no waiting pod has, and puts the most frequent term first. */
 function orderTerms(terms: readonly ScatterTerm[], waiting: readonly Pod[]): readonly ScatterTerm[] {
   const counted = terms.map((term) => ({
     term,
@@ -334,7 +333,7 @@ function orderTerms(terms: readonly ScatterTerm[], waiting: readonly Pod[]): rea
     .map(({ term }) => term);
 }
 
-/** The last pod with the label is kept for the very end. */
+/** The last pod with the label goes to the very end. */
 function scatterBy({ key, value }: ScatterTerm, waiting: readonly Pod[], all: readonly Pod[]): readonly Pod[] {
   const isMatch = (pod: Pod) => labelOf(pod, key) === value;
   const matched = waiting.filter(isMatch);
@@ -352,7 +351,7 @@ interface Counts {
   readonly others: number;
 }
 
-/** Groups pods by their proportions among all pods, or among the waiting ones where the label is more frequent there. */
+/** Groups pods by their proportions among all pods, or among waiting pods if the label is more frequent there. */
 function groupByDensity(total: Counts, waiting: Counts): Grouping {
   if (ratio(total) >= ratio(waiting)) {
     return { ...groupSizes(waiting), groups: Math.min(waiting.matched, waiting.others), leading: 0 };
@@ -365,7 +364,7 @@ function groupByDensity(total: Counts, waiting: Counts): Grouping {
   return { ...sizes, groups, leading: waiting.others - groups * sizes.otherSize };
 }
 
-/** Compat: in 32-bit floats (upgrade-select, hand/scatter-with-updated-pods-density). */
+/** Compat: uses 32-bit floats (upgrade-select, hand/scatter-with-updated-pods-density). */
 function ratio({ matched, others }: Counts): number {
   return Math.fround(Math.fround(others) / Math.fround(matched));
 }
@@ -389,7 +388,7 @@ function hasLabel(pod: Pod, key: string): boolean {
   return Object.hasOwn(pod.metadata?.labels ?? {}, key);
 }
 
-/** A label that is missing is as good as an empty one. */
+/** The value of a label; a missing label counts as empty. */
 function labelOf(pod: Pod, key: string): string {
   return pod.metadata?.labels?.[key] ?? "";
 }

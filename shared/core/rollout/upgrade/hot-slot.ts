@@ -1,4 +1,4 @@
-/** Decides which of a hot-upgrade sidecar's two containers gets the new image, and when the other one is emptied. */
+/** Which of a hot-upgrade sidecar's two containers gets the new image, and when the other one is emptied. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { VERSION_ALT_ANNOTATION_PREFIX, VERSION_ANNOTATION_PREFIX } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
@@ -9,11 +9,11 @@ import { containerOf, type Retarget } from "./pod-change.ts";
 
 export interface Target {
   readonly slot: string;
-  /** keeps serving until the flip */
+  /** the container that serves until the flip */
   readonly partner: string;
 }
 
-/** The empty slot; without one, the slot that is down; without one, the slot that does not work. */
+/** The empty slot, or else the slot that is down, or else the slot that does not work. */
 export function targetSlot(pod: Pod, sidecar: SidecarContainer, sidecarSetName: string): Target {
   const [first, second] = slotNames(sidecar.name);
   const empty = emptyImageOf(sidecar);
@@ -29,7 +29,10 @@ export function targetSlot(pod: Pod, sidecar: SidecarContainer, sidecarSetName: 
   return { slot: other, partner: working };
 }
 
-/** Every slot that does not work and yet holds another image than its empty one, with what its emptying annotates. */
+/**
+ * Every slot that does not work but still holds an image other than its empty one, with the annotations for emptying
+ * it.
+ */
 export function slotsToEmpty(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] {
   return (sidecarSet.spec.containers ?? []).filter(isHotUpgrade).flatMap((sidecar) => {
     const { working, other } = slotsOf(pod, sidecar.name);
@@ -47,7 +50,7 @@ export function emptied(sidecar: SidecarContainer, slot: string, partner: string
   return { container: slot, image: emptyImageOf(sidecar), annotations };
 }
 
-/** True when a hot upgrade of the pod is complete but for the old slot, which may be emptied now. */
+/** True when a hot upgrade is complete except for the old slot, which may be emptied now. */
 export function canFlip(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (slotsToEmpty(pod, sidecarSet).length === 0) return false;
   const others = otherSlots(pod, sidecarSet);
@@ -55,7 +58,7 @@ export function canFlip(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isConsistent(pod, sidecarSet.metadata?.name ?? "", serving) && isServing(pod, sidecarSet);
 }
 
-/** The pod is ready, or every container of it is that is not about to be emptied. */
+/** True if the pod is ready, or every container except those to be emptied is. */
 export function isServing(pod: Pod, sidecarSet: SidecarSet): boolean {
   const others = otherSlots(pod, sidecarSet);
   const statuses = (pod.status?.containerStatuses ?? []).filter(({ name }) => !others.has(name));

@@ -1,4 +1,4 @@
-/** Decides which fields keep pods from being upgraded in place: what differs from what they were made with, but for images. */
+/** Which fields prevent an in-place upgrade: all differences from the injected ones, except images. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -9,9 +9,9 @@ import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
 
 /**
- * Paths such as `spec.containers{agent}.env`, sorted; a container that was added or removed is named without a field,
- * and another order of containers by the list alone. Empty where no revision tells what the pods were made with.
- * @param pods those that cannot be upgraded in place
+ * Paths such as `spec.containers{agent}.env`, sorted. An added or removed container is named without a field, another
+ * order by the list alone. Empty when no revision has the pod's origin. @param pods pods that cannot be upgraded in
+ * place
  */
 export function immutableFields(
   sidecarSet: SidecarSet,
@@ -32,7 +32,9 @@ export function immutableFields(
   return [...new Set(before.flatMap((revision) => differences(partIn(revision, name), now)))].sort();
 }
 
-/** What differs between the SidecarSet and what one pod was made with; undefined: no revision tells. */
+/**
+ * The difference between the SidecarSet and the version that the pod was created with; undefined: no revision has it.
+ */
 export function madeWith(
   sidecarSet: SidecarSet,
   pod: Pod,
@@ -56,7 +58,7 @@ interface HashedPart {
   readonly initContainers: readonly JsonObject[];
 }
 
-/** As it is injected: values that change in place are no difference. */
+/** The hashed part as injected: values that change in place are no difference. */
 function partOf(sidecarSet: SidecarSet): HashedPart {
   return hashedPart(revisionData(withValuesInPlace(sidecarSet)));
 }
@@ -66,7 +68,7 @@ function partIn({ metadata, data }: ControllerRevision, name: string): HashedPar
   return hashedPart(withValuesInPlace({ metadata: { ...metadata, name }, spec: spec as SidecarSet["spec"] }));
 }
 
-/** Init containers count only where one of them is a native sidecar, as in the hash. */
+/** Init containers count only when one of them is a native sidecar, as in the hash. */
 function hashedPart(data: unknown): HashedPart {
   const spec = isJsonObject(data) && isJsonObject(data["spec"]) ? data["spec"] : {};
   const initContainers = objectsIn(spec["initContainers"]);

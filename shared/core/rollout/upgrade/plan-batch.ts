@@ -1,4 +1,4 @@
-/** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
+/** The actions on pods in one round of a rollout: the next batch, or the end of hot upgrades. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, each, type Sequence, where } from "../../../go/sequence.ts";
@@ -27,24 +27,24 @@ import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
 export interface Batch {
   readonly actions: readonly Action[];
   readonly selection: Selection;
-  /** how many of those selected there is no room for: nothing is planned for them */
+  /** number of selected pods without room in the ledger: nothing is planned for them */
   readonly beyondRoom: number;
-  /** pods that wait to be replaced */
+  /** waiting pods that are replaced */
   readonly replaced: readonly PodState[];
-  /** how many are not evicted now, since an eviction beside them was refused */
+  /** number of pods that are not evicted now, because a related eviction was refused */
   readonly keptBack: number;
-  /** how many get no turn now, since writes to them, or to pods of their namespace, were refused */
+  /** number of pods that are skipped now, because writes to them, or to their namespace, were refused */
   readonly passedOver: number;
-  /** all that use the budget are among these: resizes that have begun, and are refused now */
+  /** all pods that use the budget are among these: their resize has begun and is refused now */
   readonly areUsersRefused: boolean;
-  /** how many pods, their turn come, cannot be handled */
+  /** number of selected pods that cannot be handled */
   readonly leftAlone: number;
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
-  /** the pods whose turn it is are drained now, or put back */
+  /** the selected pods are drained now, or restored */
   readonly isDraining: boolean;
-  /** absent: no restarts of workloads are asked for */
+  /** absent: no restarts of workloads are configured */
   readonly restarts?: RestartPlan;
 }
 
@@ -58,7 +58,7 @@ interface Planned {
   readonly problems: readonly PodProblem[];
 }
 
-/** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
+/** Empties the old slots of completed hot upgrades, in all pods and whatever the budget is. */
 export function planFlips(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -72,7 +72,7 @@ export function planFlips(
   ]);
 }
 
-/** Gives sidecars that run their new image the smaller resources that are meant for it. */
+/** Gives sidecars that run their new image their smaller resources. */
 export function planShrinks(pods: Sequence<PodState>, passedOver?: PassedOver): readonly Action[] {
   const isDue = ({ isUpdated, resize }: PodState) => isUpdated && resize?.step === "resize";
   return where(pods, (state) => isDue(state) && hasTurn(state.pod, passedOver)).flatMap(({ pod, resize, isReady }) =>
@@ -80,7 +80,7 @@ export function planShrinks(pods: Sequence<PodState>, passedOver?: PassedOver): 
   );
 }
 
-/** False while writes to it are refused: one pod must not hold up all others. */
+/** False while writes to the pod are refused: one pod must not hold up all others. */
 function hasTurn({ metadata = {} }: Pod, passedOver: PassedOver | undefined): boolean {
   return passedOver === undefined || !isPassedOver(passedOver, metadata);
 }
@@ -90,8 +90,8 @@ function resizing(resources: readonly ResourceChange[]): PodPlan {
 }
 
 /**
- * Updated pods whose condition still says that they could not be: the pass that updated them came no further, or a write of
- * before came late.
+ * Corrects the condition of updated pods that still says otherwise: the updating pass stopped, or an older write came
+ * late.
  */
 export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
   const name = sidecarSet.metadata?.name ?? "";
@@ -100,7 +100,7 @@ export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now:
     .flatMap(({ pod }) => mark(pod, sidecarSet, true, now).actions);
 }
 
-/** One write: what a pod has to be given first, its turn come. */
+/** The next write to a selected pod. */
 function planStep(state: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts): PodPlan | DrainWait {
   const { pod, resize } = state;
   if (resize?.step === "begin") return { kind: "planned", images: [], annotations: resizeMark(pod, sidecarSet) };
@@ -111,12 +111,12 @@ function planStep(state: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts):
   return withDrain(state, sidecarSet, { ...plan, annotations }, facts.now);
 }
 
-/** Nothing differs any more, so both hashes are those of the SidecarSet. */
+/** Both hashes become the SidecarSet's, because no field differs any more. */
 function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
   return { ...resizeMark(pod, sidecarSet), ...recordWithoutImage(pod, sidecarSet, facts) };
 }
 
-/** As passes plan it: within what a ledger and a halt leave room for. */
+/** The batch as passes plan it: within the room of the ledger and the halt. */
 export function nextBatch(
   { sidecarSet, reserved, restarting }: Observed,
   { states, budgetUse, waves }: Scene,
@@ -132,15 +132,15 @@ export function nextBatch(
   });
   const { selection, actions } = batch;
   const beside = { sidecarSet, states, budgetUse, selection, waves, hasRoom: room > 0, now: facts.now };
-  // Few ask for it, and functions load it when they do (infra/aws/deferred.ts).
+  // Few SidecarSets use restarts, so functions load them on demand (infra/aws/deferred.ts).
   const restarts = restarting && planRestarts(restarting, beside);
   return restarts ? { ...batch, restarts, actions: [...actions, ...restarts.actions] } : batch;
 }
 
 interface BatchFacts extends UpgradeFacts {
-  /** how many pods that are not reserved are planned for; the others are selected as if they could be taken */
+  /** number of unreserved pods that are planned; the others are only selected */
   readonly room?: number | undefined;
-  /** for how many lines a ledger has room: one for each such pod, and another one where it is evicted */
+  /** number of lines that fit into the ledger: one for each such pod, and a second one for an eviction */
   readonly lines?: number | undefined;
   readonly waves?: Scene["waves"] | undefined;
 }
@@ -162,7 +162,7 @@ export function planBatch(
   const isRestarting = (budgetUse.rules.restarts ?? []).length > 0;
   const withoutTurn = new Set<string>();
   const mayTake = (state: PodState) => {
-    // An eviction is no patch: what refuses those is not asked about it.
+    // An eviction is not a patch, so refused patches do not stop it.
     if (replacement?.isForbidden(state.pod) || hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
     withoutTurn.add(state.pod.metadata?.uid ?? "");
     return false;
@@ -224,7 +224,7 @@ function hindrancesOf(pods: Sequence<PodState>, sidecarSet: SidecarSet): readonl
   ];
 }
 
-/** Every one of `used` that use budget is among these; false: none does. */
+/** True when all `used` pods that use budget are among these; false when none does. */
 function areAllUsers(uids: ReadonlySet<string>, pods: Sequence<PodState>, budgetUse: BudgetUse, used: number): boolean {
   const isOne = (state: PodState) => uids.has(uidOf(state.pod)) && usesBudget(state, budgetUse);
   return uids.size > 0 && used > 0 && used === countOf(pods, isOne);
@@ -271,7 +271,7 @@ function purposeOf(plan: PodPlan): PodPurpose {
   return plan.resources ? "resize" : plan.isDrain ? "drain" : "upgrade";
 }
 
-/** Of those whose condition has to change. */
+/** The condition updates for pods that need one. */
 function marksOf(notUpgradable: Sequence<PodState>, sidecarSet: SidecarSet, now: string): readonly Planned[] {
   const marks: Planned[] = [];
   each(notUpgradable, ({ pod }) => {
@@ -281,7 +281,7 @@ function marksOf(notUpgradable: Sequence<PodState>, sidecarSet: SidecarSet, now:
   return marks;
 }
 
-/** The condition, if it has to change. */
+/** The update of the condition, if it has to change. */
 function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: string): Planned {
   const plan = planCondition(pod, { sidecarSet: sidecarSet.metadata?.name ?? "", isUpgradable, now });
   switch (plan.kind) {

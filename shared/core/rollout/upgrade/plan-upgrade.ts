@@ -1,4 +1,4 @@
-/** Decides how one pod is brought to the SidecarSet's images: by one patch of its images and annotations. */
+/** The patch that brings one pod to the SidecarSet's images: images and annotations in one write. */
 import type { Container, ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import {
   INJECTED_LIST_ANNOTATION,
@@ -27,11 +27,11 @@ import {
 import { recordHash, recordState, type UpgradeFacts } from "./record-upgrade.ts";
 
 export interface UpgradeOptions extends UpgradeFacts {
-  /** names for a pod whose list of injected SidecarSets is missing: those that match it; absent: not known */
+  /** SidecarSets that match a pod without the list of injected ones; absent: unknown */
   readonly matching?: readonly string[];
 }
 
-/** Refused, and the pod untouched, when a container is missing or an annotation cannot be merged. */
+/** Refuses, without touching the pod, when a container is missing or an annotation cannot be merged. */
 export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOptions): PodPlan {
   const injected = withValuesInPlace(sidecarSet);
   const retargets = retargetsOf(pod, sidecarSet, options);
@@ -60,7 +60,7 @@ export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOp
   };
 }
 
-/** Gives every slot that is no longer needed its empty image. The recorded hash stays. */
+/** Gives every unneeded slot its empty image. The recorded hash stays. */
 export function planFlip(pod: Pod, sidecarSet: SidecarSet, now: string): PodPlan {
   const retargets = slotsToEmpty(pod, sidecarSet);
   const changed = retargets.map(({ container }) => container);
@@ -72,7 +72,7 @@ export function planFlip(pod: Pod, sidecarSet: SidecarSet, now: string): PodPlan
   };
 }
 
-/** A sentence when a container is not there. */
+/** A sentence when a container is missing. */
 function retargetsOf(pod: Pod, sidecarSet: SidecarSet, options: UpgradeFacts): readonly Retarget[] | string {
   const retargets: Retarget[] = [];
   for (const sidecar of sidecarSet.spec.containers ?? []) {
@@ -86,7 +86,7 @@ function retargetsOf(pod: Pod, sidecarSet: SidecarSet, options: UpgradeFacts): r
   return typeof natives === "string" ? natives : [...retargets, ...natives];
 }
 
-/** None when the image is there already; a sentence when the container is not. */
+/** Empty when the image is already there; a sentence when the container is missing. */
 function retargetCold(
   pod: Pod,
   sidecar: SidecarContainer,
@@ -103,7 +103,7 @@ function retargetCold(
   return typeof spelling === "string" ? spelling : [{ container: name, image: spelling.image, annotations: {} }];
 }
 
-/** An earlier change of values wrote this very image in another way: nothing of it is new. */
+/** True when an earlier change of values wrote this very image in another spelling, so the image is not new. */
 function isSpelledOtherwise(
   pod: Pod,
   { name, image = "" }: Container,
@@ -116,8 +116,8 @@ function isSpelledOtherwise(
 }
 
 /**
- * The sidecar's image, written in a way that has the kubelet restart the container: not as the pod's spec has it, and not
- * as it was before the last write while the kubelet may not have acted on that: it would compare with that one.
+ * The sidecar's image in a spelling that makes the kubelet restart the container. It differs from the pod's spec, and
+ * from the image before the last write, which the kubelet may still compare with.
  */
 function spellingFor(
   pod: Pod,
@@ -130,7 +130,7 @@ function spellingFor(
   const status = pod.status?.containerStatuses?.find((one) => one.name === name) ?? { name };
   const known = isImageIdOf(image, { pod, status, sidecarSet, before, now }) ? status : { ...status, imageID: "" };
   const ways = [image, ...spellingsOf({ image, ...(imagePullPolicy ? { imagePullPolicy } : {}) }, known)];
-  // In turn: a kubelet delays a container that it starts with the same spelling again within ten minutes.
+  // Spellings alternate: a kubelet delays a container that starts with the same spelling twice within ten minutes.
   const next = ways.indexOf(before) + 1;
   const spelling = [...ways.slice(next), ...ways.slice(0, next)].find((way) => way !== before && way !== unseen);
   if (spelling !== undefined) return { image: spelling };
@@ -144,24 +144,24 @@ interface Running {
   readonly pod: Pod;
   readonly status: ContainerStatus;
   readonly sidecarSet: SidecarSet;
-  /** as the pod's spec has the image */
+  /** the image in the pod's spec */
   readonly before: string;
   readonly now: string;
 }
 
-/** True if the imageID certainly belongs to this image. Only then may its digest be written beside the tag. */
+/** True if the imageID certainly belongs to this image. Only then its digest may be written beside the tag. */
 function isImageIdOf(image: string, { pod, status, sidecarSet, before, now }: Running): boolean {
   if (!isSameImage(before, image)) return false;
   const name = sidecarSet.metadata?.name ?? "";
   const last = valuesRecord(pod, name)?.before[status.name];
   if (last === undefined) return true;
-  // Until a container runs that started after the last write, the imageID may be that of any image before it.
+  // Until a container runs that started after the last write, the imageID may belong to any earlier image.
   if (status.state?.running?.startedAt && isRestarted(status, last, now)) return true;
   const recorded = lastContainerStatuses(pod, name)?.[status.name];
   return recorded?.imageID === status.imageID && isSameImage(last.image, image);
 }
 
-/** Plain init containers have run: what they were stays. */
+/** Completed plain init containers keep their images. */
 function retargetNatives(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] | string {
   const retargets: Retarget[] = [];
   for (const { name, image = "" } of nativeSidecars(sidecarSet)) {
@@ -191,15 +191,15 @@ function retargetHot(pod: Pod, sidecar: SidecarContainer, sidecarSet: SidecarSet
 }
 
 /**
- * A pod goes back to the image that its old slot still serves: the slot of the upgrade is emptied if it is down.
- * Compat: OpenKruise leaves that slot as it is, and the pod stays down (docs/compatibility.md).
+ * Empties the slot of the upgrade, if it is down, when the pod returns to the image that its old slot still serves.
+ * Compat: OpenKruise leaves that slot, and the pod stays down (docs/compatibility.md).
  */
 function emptiedSlot(pod: Pod, sidecar: SidecarContainer, { slot, partner }: Target): readonly Retarget[] {
   const isGivenUp = slotsOf(pod, sidecar.name).working === slot && containerOf(pod, slot)?.image !== sidecar.image;
   return isGivenUp ? [{ ...emptied(sidecar, slot, partner), working: [sidecar.name, partner] }] : [];
 }
 
-/** Versions that the containers read from their environment, and which slot works from now on. */
+/** The versions that containers read from their environment, and the slot that works from now on. */
 function annotateHot(pod: Pod, retargets: readonly Retarget[]): Annotations {
   const working = retargets.flatMap(({ working }) => (working ? [working] : []));
   return {
@@ -210,7 +210,7 @@ function annotateHot(pod: Pod, retargets: readonly Retarget[]): Annotations {
   };
 }
 
-/** What is no text is "" in Go's map of texts. */
+/** Values that are not texts become "", as in Go's map of texts. */
 function knownSlots(pod: Pod): Annotations {
   const slots = Object.entries(workingSlots(pod));
   return Object.fromEntries(slots.map(([sidecar, slot]) => [sidecar, typeof slot === "string" ? slot : ""]));
@@ -220,7 +220,10 @@ function mergeAnnotations(retargets: readonly Retarget[]): Annotations {
   return Object.fromEntries(retargets.flatMap(({ annotations }) => Object.entries(annotations)));
 }
 
-/** Not reached in a pass, which looks only at pods that name the SidecarSet there. Empty where none matches. */
+/**
+ * Adds the list of injected SidecarSets if it is missing. A pass never needs it, because it reads only pods that have
+ * the list. Empty when none matches.
+ */
 function injectedList(annotations: Annotations | undefined, matching: readonly string[] | undefined): Annotations {
   if (annotations?.[INJECTED_LIST_ANNOTATION] || !matching) return {};
   return { [INJECTED_LIST_ANNOTATION]: matching.join(",") };

@@ -1,4 +1,4 @@
-/** What is done to one pod of a rollout, and what is recorded of it, as data. */
+/** The actions on one pod of a rollout, and their records, as data. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

@@ -1,35 +1,35 @@
-/** Decides nothing: one pod's change as it is being planned, and what of it has to be written. */
+/** One pod's change while it is planned, and the part that has to be written. */
 import type { Container, Pod } from "../../../api/kubernetes.ts";
 import type { ImageChange, ResourceChange } from "../../actions.ts";
 
 export type Annotations = Readonly<Record<string, string>>;
 
-/** What a plan makes of one pod, or why it cannot. */
+/** The plan for one pod, or the reason why there is none. */
 export type PodPlan =
   | {
       readonly kind: "planned";
       readonly images: readonly ImageChange[];
-      /** absent: it is no resize */
+      /** absent: no resize */
       readonly resources?: readonly ResourceChange[];
-      /** those that change, whole values */
+      /** changed annotations, with whole values */
       readonly annotations: Annotations;
       /** absent: none change */
       readonly labels?: Annotations;
-      /** it takes the pod out of endpoints, and nothing else */
+      /** the patch only takes the pod out of endpoints */
       readonly isDrain?: true;
       /** as in PatchPod */
       readonly isAllowed?: true;
     }
   | { readonly kind: "refused"; readonly message: string };
 
-/** A container that gets an image, which may be the one it has. */
+/** A container that gets an image, possibly the one it has. */
 export interface Retarget {
   readonly container: string;
   readonly image: string;
   readonly annotations: Annotations;
   /** a native sidecar; absent: in spec.containers */
   readonly list?: "initContainers";
-  /** the hot-upgrade sidecar, and its slot that works from now on */
+  /** the hot-upgrade sidecar, and the slot that works from now on */
   readonly working?: readonly [sidecar: string, slot: string];
 }
 
@@ -37,7 +37,7 @@ export function containerOf(pod: Pod, name: string): Container | undefined {
   return pod.spec.containers.find((container) => container.name === name);
 }
 
-/** Images that are the same already need no change. */
+/** The images that really change. */
 export function imageChanges(pod: Pod, retargets: readonly Retarget[]): readonly ImageChange[] {
   return retargets.flatMap(({ container, image, list }) => {
     const containers = pod.spec[list ?? "containers"] ?? [];

@@ -1,4 +1,4 @@
-/** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
+/** Which part of a pod a rollout reads, so that a long list fits into memory. */
 
 import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod, PodStatus } from "../../../api/kubernetes.ts";
 import {
@@ -45,7 +45,7 @@ const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-/** Read whole; of the others it matters that they are there. */
+/** These conditions are kept whole; of others only their presence matters. */
 const CONDITIONS: ReadonlySet<string> = new Set([
   "Ready",
   UPGRADABLE_CONDITION,
@@ -59,37 +59,37 @@ const UNSCHEDULED = [...OTHER_CONDITION, "reason"] as const;
 const NODE = ["nodeName"] as const;
 const NODE_AND_GRACE = [...NODE, "terminationGracePeriodSeconds"] as const;
 
-/** What of a SidecarSet says which fields of pods are kept. */
+/** The fields of pods that a SidecarSet's rollout needs. */
 interface Projection {
-  /** absent, as the next one: all */
+  /** absent: all, also for the next field */
   readonly patchedAnnotations?: readonly string[];
   readonly labels?: ReadonlySet<string>;
-  /** whose pod it is matters where owners have budgets, or an order */
+  /** true when owners have budgets or an order, which need the pod's controller */
   readonly hasControllers: boolean;
-  /** fields beside containers: how long a pod takes to go matters where pods are replaced */
+  /** fields beside containers: replacing pods needs the grace period */
   readonly spec: typeof NODE | typeof NODE_AND_GRACE;
-  /** when a pod that is not ready was started matters where pods that were never ready are ignored */
+  /** true when pods that were never ready are ignored, which needs the start time */
   readonly hasStart: boolean;
-  /** which container it is, and since when it runs, matters where values change in place */
+  /** true when values change in place, which needs each container's id and start time */
   readonly hasContainerIds: boolean;
-  /** of namespaces, which are read with the pods; absent: no labels are */
+  /** label keys of namespaces, which are read with the pods; absent: none */
   readonly namespaceLabels?: readonly string[];
 }
 
-/** What is kept of pods besides, for some. */
+/** Additional fields that some callers keep. */
 export interface Also {
-  /** what containers ask for and have */
+  /** resources that containers ask for and have */
   readonly resources: boolean;
-  /** whose pods they are: for those who read and tell, since passes need the memory */
+  /** owners of the pods, for readers only, because passes need the memory */
   readonly workloads: boolean;
-  /** namespace → label keys by which its disruption budgets select; undefined: none is asked */
+  /** namespace → label keys that its disruption budgets select by; undefined: budgets are not used */
   readonly budgetLabels: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
 export const NOTHING_ELSE: Also = { resources: false, workloads: false, budgetLabels: undefined };
 
 const ALL: Projection = { hasControllers: false, spec: NODE, hasStart: false, hasContainerIds: true };
-/** A list has many pods and one SidecarSet. */
+/** Projections by SidecarSet: a list has many pods and one SidecarSet. */
 const known = new WeakMap<SidecarSet, Projection>();
 
 function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
@@ -117,7 +117,7 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();
-/** Projections that keep more: the keys are what else is kept, and then the label keys of a namespace. */
+/** Extended projections, by the additional fields and then by the label keys of a namespace. */
 const extendedOf = new WeakMap<Also, Map<ReadonlySet<string>, WeakMap<Projection, Projection>>>();
 
 function extended(projection: Projection, also: Also, { namespace = "" }: ObjectMeta): Projection {
@@ -145,7 +145,7 @@ function extend(
   };
 }
 
-/** Who is selected, who declines sidecars, who goes first, and who is drained. */
+/** Label keys that a rollout reads: for selection, opting out, priority, and drains. */
 function labelsRead({ selector, updateStrategy = {} }: SidecarSetSpec): readonly string[] {
   const { selector: chosen, priorityStrategy, scatterStrategy } = updateStrategy;
   const weights = priorityStrategy?.weightPriority ?? [];
@@ -165,7 +165,7 @@ function keysOf(selector: LabelSelector | null | undefined): readonly string[] {
   return [...Object.keys(matchLabels ?? {}), ...(matchExpressions ?? []).map(({ key }) => key)];
 }
 
-/** What was kept of pods for the one will do for the other. */
+/** True when pods that were projected for one SidecarSet serve the other too. */
 export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
   const text = (set: SidecarSet) =>
     JSON.stringify(projectionOf(set), (_, value) => (value instanceof Set ? [...value] : value));
@@ -173,8 +173,8 @@ export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
 }
 
 /**
- * The fields of a pod that a decision about `sidecarSet` reads, and no others. Places of containers and
- * conditions stay what they are. Without a SidecarSet every annotation is kept.
+ * The fields of a pod that a decision about `sidecarSet` reads, and no others. Containers and conditions keep their
+ * indexes. Without a SidecarSet every annotation is kept.
  */
 export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHING_ELSE): Pod {
   const { metadata = {}, spec, status } = pod;
@@ -223,9 +223,12 @@ function statusFields({ hasContainerIds }: Projection, { resources }: Also): rea
   return hasContainerIds ? [...fields, "containerID"] : fields;
 }
 
-/** A thousand pods of a tenant that are this large leave a pass of 512 MB its memory. Pods with 100 containers have half. */
+/**
+ * Limit of a pod's text: a thousand pods this large still leave memory in a pass of 512 MB. Pods with 100 containers
+ * have half.
+ */
 const MOST_CHARACTERS = 64 * 1024;
-/** A container, a label or a resource takes memory beside its text. */
+/** The memory of a container, label or resource beside its text. */
 const CHARACTERS_OF_ENTRY = 100;
 export const TOO_LARGE = `is left out: its labels, its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
 
@@ -245,7 +248,9 @@ function isNamedList(list: unknown): boolean {
   return list === undefined || (Array.isArray(list) && list.every(isNamed));
 }
 
-/** True: so much of the pod would be kept that passes leave it out. Labels and resources count where none is kept, too. */
+/**
+ * True when the kept part of the pod is too large for passes. Labels and resources always count, even when not kept.
+ */
 export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarSet): boolean {
   const { patchedAnnotations } = projectionOf(sidecarSet);
   let size = entriesLength(metadata?.labels);
@@ -271,7 +276,7 @@ function entriesLength(map: Readonly<Record<string, unknown>> | undefined): numb
   return length;
 }
 
-/** A pod may have any number of them, most of which tell pods apart that are alike otherwise. */
+/** Keeps the labels that are read: a pod may have many labels that only tell it from identical pods. */
 function projectLabels({ labels }: ObjectMeta, { labels: read }: Projection): Pick<ObjectMeta, "labels"> {
   if (!labels || !read) return labels ? { labels } : {};
   return { labels: Object.fromEntries(Object.entries(labels).filter(([key]) => read.has(key))) };
@@ -313,7 +318,9 @@ function projectStatus(status: ContainerStatus, more: readonly StatusField[], is
   return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
 }
 
-/** Why a container waits is about the spec of that generation: it says nothing once we have written another. */
+/**
+ * The generation that a container's reasons for waiting refer to: after another write of the spec they are outdated.
+ */
 function generationOfReasons({ containerStatuses, initContainerStatuses }: PodStatus, isSeen: boolean) {
   const all = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
   return isSeen && all.some(hasReason) ? (["observedGeneration"] as const) : [];

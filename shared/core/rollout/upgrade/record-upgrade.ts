@@ -1,4 +1,4 @@
-/** Decides what an upgrade or a flip leaves in a pod's annotations, so that the next pass needs no other memory. */
+/** The records of an upgrade or a flip in a pod's annotations, so that the next pass needs no other memory. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -21,16 +21,16 @@ import type { Annotations } from "./pod-change.ts";
 export interface UpgradeFacts {
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
-  /** name of the ControllerRevision that the pod is brought to */
+  /** name of the ControllerRevision that the pod gets */
   readonly latestRevision: string;
   /** gate NativeSidecarInPlaceUpdate */
   readonly withNatives?: boolean;
 }
 
 /**
- * The hash annotation with this SidecarSet's entry renewed. Where it is not of today's form, old entries are brought to
- * it, and those of the other hash annotation too if that is of the old form.
- * Compat: the other one then gets what only this one has (OpenKruise's UpdatePodSidecarSetHash reads both into one map).
+ * The hash annotation with this SidecarSet's new entry. An annotation in the old form is migrated, and so is the other
+ * hash annotation if it is old. Compat: the other one also gets the entries that only this one has (OpenKruise's
+ * UpdatePodSidecarSetHash reads both into one map).
  */
 export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevision }: UpgradeFacts): Annotations {
   const name = sidecarSet.metadata?.name ?? "";
@@ -62,7 +62,7 @@ export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevisi
   };
 }
 
-/** An empty map is of either form, and so is null, in its place or in that of a hash. */
+/** True for the old form. An empty map has either form, and so has null, as the map or as a hash. */
 function isOldForm(hashes: unknown): boolean {
   if (!isJsonObject(hashes)) return hashes === null;
   return Object.values(hashes).every((hash) => hash === null || typeof hash === "string");
@@ -78,8 +78,8 @@ export function recordWithoutImage(pod: Pod, sidecarSet: SidecarSet, { now }: Up
 }
 
 /**
- * The map read as one of hashes, in which what is no text is "".
- * Compat: every entry takes the name of the SidecarSet at work (pod-update, cold/old-format-hash-map).
+ * Reads the map as a map of hashes; a value that is not a text becomes "". Compat: every entry gets the name of the
+ * current SidecarSet (pod-update, cold/old-format-hash-map).
  */
 function migrate(text: string | undefined, sidecarSetName: string, now: string): UpgradeRecords {
   const migrated = Object.entries(jsonObjectOf(text) ?? {}).map(([name, hash]) => {
@@ -88,7 +88,7 @@ function migrate(text: string | undefined, sidecarSetName: string, now: string):
   return Object.fromEntries(migrated);
 }
 
-/** A map that is of neither form, as far as Go reads it as one of records: a time that is none ends it. */
+/** A map of neither form, as far as Go reads it as a map of records: an invalid time ends the reading. */
 function readableRecords(text: string | undefined): UpgradeRecords {
   const records: Record<string, UpgradeRecord> = Object.create(null);
   for (const [name, value] of Object.entries(jsonObjectOf(text) ?? {})) {
@@ -99,7 +99,7 @@ function readableRecords(text: string | undefined): UpgradeRecords {
   return records;
 }
 
-/** What is of another type is as good as absent. */
+/** Treats a field of the wrong type as absent. */
 function readableRecord(fields: JsonObject): UpgradeRecord {
   const { updateTimestamp, hash, sidecarSetName, sidecarList, controllerRevision } = fields;
   return {
@@ -115,16 +115,15 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Spec names of the containers and of the native sidecars among the init containers, sorted, each once. */
+/** Names of the containers and native sidecars in the spec, sorted, without duplicates. */
 function sidecarListOf({ spec }: SidecarSet): readonly string[] {
   const native = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
   return [...new Set([...(spec.containers ?? []), ...native].map(({ name }) => name))].sort(compareUtf8);
 }
 
 /**
- * The state annotation with the imageIDs that `changed` containers have now, before their images change.
- * Compat: revision and timestamp stay those of the first upgrade
- * (pod-update, cold/second-upgrade-keeps-first-revision-and-timestamp).
+ * The state annotation with the current imageIDs of `changed` containers, before their images change. Compat: revision
+ * and timestamp stay those of the first upgrade (pod-update, cold/second-upgrade-keeps-first-revision-and-timestamp).
  */
 export function recordState(pod: Pod, sidecarSet: SidecarSet, changed: readonly string[], now: string): Annotations {
   const name = sidecarSet.metadata?.name ?? "";
@@ -143,8 +142,8 @@ export function recordState(pod: Pod, sidecarSet: SidecarSet, changed: readonly 
 }
 
 /**
- * The entries as far as Go reads them: what is of another type counts as absent, and a time that is none ends it all.
- * All that is written again can be read: one bad entry would make the pod inconsistent for good.
+ * The entries as far as Go reads them: a field of the wrong type counts as absent, and an invalid time ends the
+ * reading. Every written entry must be readable: one bad entry would make the pod inconsistent for good.
  */
 function readableStates(text: string | undefined): Readonly<Record<string, JsonObject | null>> {
   const states: Record<string, JsonObject | null> = Object.create(null);
@@ -156,7 +155,7 @@ function readableStates(text: string | undefined): Readonly<Record<string, JsonO
   return states;
 }
 
-/** An entry as Go reads and prints it: what is missing is there as its zero value, times are in UTC. */
+/** An entry as Go prints it: missing fields have their zero values, times are in UTC. */
 function asGoPrints({ revision, updateTimestamp, lastContainerStatuses, ...others }: JsonObject): JsonObject {
   const statuses = isJsonObject(lastContainerStatuses)
     ? Object.entries(lastContainerStatuses).map(([container, status]) => {

@@ -1,4 +1,4 @@
-/** Decides what a pod's SidecarSetUpgradable condition says, one word for each SidecarSet that looked at it. */
+/** The content of a pod's SidecarSetUpgradable condition: one value for each SidecarSet that looked at the pod. */
 import type { Pod, PodCondition } from "../../../api/kubernetes.ts";
 import { ALL_UPGRADABLE_REASON, IMMUTABLE_FIELD_REASON, UPGRADABLE_CONDITION } from "../../../api/names.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
@@ -16,7 +16,7 @@ interface Verdict {
   readonly now: string;
 }
 
-/** True as long as no SidecarSet says false. Refused when the message is there and no JSON object. */
+/** True while no SidecarSet says false. Refuses a message that is not a JSON object. */
 export function planCondition(pod: Pod, { sidecarSet, isUpgradable, now }: Verdict): ConditionPlan {
   const before = pod.status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
   const said = before?.message ? jsonOf(before.message) : null;
@@ -34,13 +34,13 @@ export function planCondition(pod: Pod, { sidecarSet, isUpgradable, now }: Verdi
   return { kind: "changed", condition: { ...before, type: UPGRADABLE_CONDITION, status, reason, message, ...since } };
 }
 
-/** What such a condition says of the SidecarSet. */
+/** True when the condition says that the SidecarSet can upgrade the pod. */
 export function isUpgradableBy({ message = "" }: PodCondition, sidecarSet: string): boolean {
   const verdicts = jsonOf(message);
   return isJsonObject(verdicts) && verdicts[sidecarSet] === true;
 }
 
-/** Whether the pod's condition says that it cannot be brought to the SidecarSet. */
+/** True when the pod's condition says that the SidecarSet cannot upgrade it. */
 export function isSaidNotUpgradable({ status }: Pod, sidecarSet: string): boolean {
   const verdicts = jsonOf(status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION)?.message);
   return isJsonObject(verdicts) && verdicts[sidecarSet] === false;

@@ -1,6 +1,6 @@
 /**
- * Decides what checks of metrics mean for the next batch, from what came of them before. That stands in the ledger, and
- * is swapped in with the reservations of a batch: so a pass is good for one batch, whichever process asked.
+ * What earlier results of metric checks mean for the next batch. The ledger stores the results in the same write as a
+ * batch's reservations, so each pass is good for one batch, in any process.
  */
 import { hash } from "node:crypto";
 import { HASH_ANNOTATION } from "../../../../api/names.ts";
@@ -12,34 +12,34 @@ import type { Ledger } from "../../../ledger.ts";
 import { boundText, type MetricCheck } from "../../../pod/steering/metric-checks.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 
-/** How a check was evaluated last. */
+/** The last evaluation of a check. */
 export interface CheckRecord extends Outcome {
   readonly name: string;
-  /** digest of the check, the SidecarSet and the release: of others it says nothing */
+  /** digest of the check, the SidecarSet and the release; a record with another digest does not apply */
   readonly about: string;
-  /** RFC3339: when the server was asked */
+  /** RFC3339: when the pass asked the server */
   readonly at: string;
-  /** how many evaluations in a row failed, without those that said nothing */
+  /** number of failed evaluations in a row, ignoring inconclusive ones */
   readonly failures: number;
-  /** a batch has begun since */
+  /** a batch has begun since this evaluation */
   readonly isUsed?: true;
 }
 
-/** A check, and what came of it for this release; absent: it was never evaluated. */
+/** A check and its last record for this release; absent: it was never evaluated. */
 export interface KnownCheck {
   readonly check: MetricCheck;
   readonly record?: CheckRecord;
 }
 
-/** What cannot be read is as if it were not there: then the server is asked once more. */
+/** Ignores records that cannot be read: a pass then asks the server again. */
 export function parseRecords(text: string | undefined): readonly CheckRecord[] {
   const list = jsonOf(text);
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 /**
- * As the ledger keeps them. No batch begins by what passed before the SidecarSet was changed: it may have been another
- * release for a while.
+ * The records in the ledger's form. A check that passed before a change of the SidecarSet allows no batch: another
+ * release may have run meanwhile.
  */
 export function recordsIn(
   { checks, generation }: Pick<Ledger, "checks" | "generation">,
@@ -58,14 +58,14 @@ function isRecord(value: unknown): value is CheckRecord {
   return TEXTS.every((key) => typeof value[key] === "string") && Number.isInteger(value["failures"]);
 }
 
-/** undefined: there is nothing to keep. `isUsed`: a batch begins by them. */
+/** Undefined: nothing to store. `isUsed`: a batch begins with these results. */
 export function formatRecords(known: readonly KnownCheck[], isUsed: boolean): string | undefined {
   const records = known.flatMap(({ record }) => record ?? []);
   if (records.length === 0) return undefined;
   return JSON.stringify(isUsed ? records.map((one) => ({ ...one, isUsed })) : records);
 }
 
-/** Empty where nothing is checked. `asked`: absent where it is all checks. */
+/** Empty when there are no checks. `asked`: names of the checks; absent: all. */
 export function knownChecks(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],
@@ -78,7 +78,7 @@ export function knownChecks(
   });
 }
 
-/** The check as it is after its evaluation. `at`: RFC3339, when the server was asked. */
+/** The check after its evaluation. `at`: RFC3339, when the pass asked the server. */
 export function evaluated(
   { check, record }: KnownCheck,
   sidecarSet: SidecarSet,
@@ -95,7 +95,7 @@ function aboutOf(check: MetricCheck, { metadata }: SidecarSet): string {
   return hash("sha256", JSON.stringify([check, uid, annotations?.[HASH_ANNOTATION]])).slice(0, 16);
 }
 
-/** Why a check stops the rollout, and whether it asks to put the SidecarSet back; undefined: none does. */
+/** Why a check stops the rollout, and whether it asks for an undo; undefined: no check stops it. */
 export function failedCheck(
   known: readonly KnownCheck[],
 ): { readonly halt: string; readonly isUndoing: boolean } | undefined {
@@ -117,15 +117,15 @@ function isBeyondAllowed(known: KnownCheck): known is Required<KnownCheck> {
 export interface Held {
   /** one sentence */
   readonly reason: string;
-  /** checks passed, and the time between batches is not over: nothing is in the way */
+  /** all checks passed, and only the time between batches has to pass */
   readonly isPaced: boolean;
   /** a check has no value, so somebody has to fix the query or the server */
   readonly isSilent?: true;
-  /** until the server may be asked again */
+  /** seconds until a pass may ask the server again */
   readonly seconds: number;
 }
 
-/** What is in the way of a batch, by what came of the checks last; undefined: nothing that is known. `now`: RFC3339. */
+/** Why the last results hold the next batch; undefined: they do not. `now`: RFC3339. */
 export function heldBy(known: readonly KnownCheck[], now: string): Held | undefined {
   const seconds = Math.max(0, ...known.map((one) => secondsLeft(one, now)));
   const bad = known.find(({ record }) => record && record.outcome !== "pass");
@@ -145,7 +145,7 @@ function standingText(check: MetricCheck, record: CheckRecord): string {
   return `${outcomeText(check, record)}; it has failed ${record.failures} of ${check.failuresAllowed + 1} times in a row that stop the rollout`;
 }
 
-/** Checks that have to be evaluated before a batch; none while it is too early for one of those in the way. */
+/** Checks that a pass evaluates before a batch; none while one of the blocking checks may not be asked again yet. */
 export function dueChecks(known: readonly KnownCheck[], now: string): readonly KnownCheck[] {
   const isDue = (one: KnownCheck) => secondsLeft(one, now) === 0;
   const isInTheWay = ({ record }: KnownCheck) =>
@@ -153,27 +153,30 @@ export function dueChecks(known: readonly KnownCheck[], now: string): readonly K
   return known.some((one) => isInTheWay(one) && !isDue(one)) ? [] : known.filter((one) => isDue(one));
 }
 
-/** Until it may be evaluated again. The clock of another machine, or ours before it was set, may be ahead. */
+/**
+ * Seconds until the check may be evaluated again. Another machine's clock, or an earlier reading of this one, may be
+ * ahead.
+ */
 function secondsLeft({ check: { intervalSeconds }, record }: KnownCheck, now: string): number {
   const age = record && secondsBetween(record.at, now);
   if (age === undefined || age >= intervalSeconds || age < -intervalSeconds) return 0;
   return intervalSeconds - age;
 }
 
-// Decides what an answer of a Prometheus-compatible server means for a check. Source: Prometheus, HTTP API, instant queries.
+// What an answer of a Prometheus-compatible server means for a check. Source: Prometheus, HTTP API, instant queries.
 
-/** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or why there is none, in words. */
+/** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or the reason why there is none. */
 export type Measured = { readonly values: readonly string[] } | { readonly nothing: string };
 
 interface Outcome {
   readonly outcome: "pass" | "fail" | "inconclusive";
-  /** the value that decides, or why there is none */
+  /** the deciding value, or why there is none */
   readonly told: string;
 }
 
 const MOST_ERROR = 200;
 
-/** `body`: what came with the code; undefined: more than is read. */
+/** `body`: body of the response; undefined: longer than the limit. */
 export function measuredBy(code: number, body: string | undefined): Measured {
   if (body === undefined) return { nothing: "the answer is too long: let the query sum or count" };
   const answer = jsonOf(body);
@@ -181,10 +184,10 @@ export function measuredBy(code: number, body: string | undefined): Measured {
   if (status === "error") return { nothing: `the server answered: ${plainText(error)}` };
   if (code !== 200) return { nothing: `the server answered ${code} rather than 200` };
   if (status !== "success" || !isJsonObject(data)) return { nothing: "the answer is none of Prometheus" };
-  // Parts of the data may be missing then, with which it might fail.
+  // Warnings may mean missing data that would have failed the check.
   if (Array.isArray(warnings) && warnings.length > 0)
     return { nothing: `the server warned: ${plainText(warnings[0])}` };
-  // So VictoriaMetrics says it.
+  // VictoriaMetrics marks partial data with this field.
   if (isPartial === true) return { nothing: "the server answered with a part of the data" };
   return valuesOf(data["resultType"], data["result"]);
 }
@@ -202,7 +205,7 @@ function sampleOf(series: unknown): unknown {
   return isJsonObject(series) ? series["value"] : undefined;
 }
 
-/** Each value has to keep the bounds; what is no number says nothing. */
+/** Every value must be within the bounds. A value that is not a number is inconclusive. */
 export function judge(check: MetricCheck, measured: Measured): Outcome {
   if ("nothing" in measured) return { outcome: "inconclusive", told: measured.nothing };
   const { max = Number.POSITIVE_INFINITY, min = Number.NEGATIVE_INFINITY } = check;
@@ -226,12 +229,12 @@ function outcomeText(check: MetricCheck, { outcome, told }: Outcome): string {
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;
 }
 
-/** True of such words about a check without a value, which somebody has to give it; also where they name a wave first. */
+/** True for the text of a check without a value, which somebody has to fix. The text may name a wave first. */
 export function saysNothing(text: string): boolean {
   return /^(?:wave \S* is not passed yet: )?the check \S+ says nothing: /.test(text);
 }
 
-/** One line, and not a long one. */
+/** The text on one line, shortened. */
 function plainText(text: unknown): string {
   const plain = String(text)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")

@@ -1,4 +1,7 @@
-/** Decides what a PodDisruptionBudget, or OpenKruise's PodUnavailableBudget, says now: whom it is about, and how many more may go down. */
+/**
+ * The current state of a PodDisruptionBudget, or of OpenKruise's PodUnavailableBudget: which pods it covers, and how
+ * many more may go down.
+ */
 import type { KubernetesObject, LabelSelector, Labels, Pod } from "../../../../api/kubernetes.ts";
 import {
   PUB_NO_PROTECTION_ANNOTATION,
@@ -9,31 +12,31 @@ import { selectorMatches } from "../../../../go/label-selector.ts";
 
 export type BudgetKind = "PodDisruptionBudget" | "PodUnavailableBudget";
 
-/** A budget as it was read. Its status is the one counter for everything that takes pods down. */
+/** A budget as read. Its status is the shared counter of everything that takes pods down. */
 export interface DisruptionBudget {
   readonly kind: BudgetKind;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** absent: it selects no pod by labels */
+  /** absent: no label selects pods */
   readonly selector?: LabelSelector;
-  /** false: its controller has not seen the spec as it is now, so that none is allowed */
+  /** false: the controller has not seen the current spec, so the budget allows none */
   readonly isObserved: boolean;
   /** how many more pods may go down */
   readonly allowed: number;
-  /** pods that its controller counts as up, and how many of them there have to be */
+  /** pods that the controller counts as up, and the required number */
   readonly healthy: number;
   readonly desired: number;
-  /** which pods that are not ready cost nothing: all, or all while enough others are healthy */
+  /** which unready pods cost nothing: all, or all while enough others are healthy */
   readonly unready: "always" | "ifHealthy";
-  /** name of a pod that is counted as down since it is about to go down → since when, RFC3339 */
+  /** name of a pod that the budget counts as going down → since when, RFC3339 */
   readonly disrupted: ReadonlyMap<string, string>;
-  /** why nobody can tell which pods of the namespace it selects, so that all of them wait; to complete "the budget …" */
+  /** why its selected pods are unknown, so that all pods of the namespace wait; continues "the budget …" */
   readonly unclear?: string;
 }
 
-/** More are not confirmed by the controller: the eviction API allows none then. */
+/** Limit of pods going down: beyond it the eviction API allows none. */
 const MOST_DISRUPTED = 2_000;
 
 interface Stored extends KubernetesObject {
@@ -51,7 +54,7 @@ interface Stored extends KubernetesObject {
   };
 }
 
-/** undefined: in-place updates are none of its business, or it asks for no pod to be up. */
+/** Undefined: the budget does not concern in-place updates, or requires no pod. */
 export function disruptionBudgetOf(kind: BudgetKind, object: KubernetesObject): DisruptionBudget | undefined {
   const { metadata = {}, spec = {}, status = {} } = object as Stored;
   const { namespace = "", name = "", uid = "", resourceVersion = "", generation = 0 } = metadata;
@@ -63,7 +66,7 @@ export function disruptionBudgetOf(kind: BudgetKind, object: KubernetesObject): 
   return { ...common, ...unavailabilityOf(status, isObserved) };
 }
 
-/** A longer selector is not kept: a thousand such budgets would fill the memory of a pass. */
+/** Limit of a selector: a thousand longer ones would fill the memory of a pass. */
 const MOST_CHARACTERS = 16 * 1024;
 
 function selectorOf({ selector }: NonNullable<Stored["spec"]>): Pick<DisruptionBudget, "selector" | "unclear"> {
@@ -100,12 +103,12 @@ function allowedOf(allowed = 0, isObserved: boolean, disrupted: number): number 
   return isObserved && disrupted <= MOST_DISRUPTED ? Math.max(0, allowed) : 0;
 }
 
-/** Deletion, eviction and update, unless an annotation names fewer. */
+/** True for deletion, eviction and update, unless an annotation names fewer operations. */
 function protectsUpdates(operations: string | undefined): boolean {
   return !operations || operations.split(",").includes("UPDATE");
 }
 
-/** Whether the budget is about the pod. */
+/** True if the budget covers the pod. */
 export function covers(budget: DisruptionBudget, { metadata = {} }: Pod): boolean {
   const { namespace, labels, annotations = {} } = metadata;
   if (budget.namespace !== namespace) return false;
@@ -118,11 +121,14 @@ export function covers(budget: DisruptionBudget, { metadata = {} }: Pod): boolea
   return selectorMatches(budget.selector && shortened(budget.selector, labels ?? {}), labels) === true;
 }
 
-/** A search in more values takes longer than looking one up. */
+/** Up to this many values, a search is faster than a lookup. */
 const FEW_VALUES = 8;
 const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** The selector with only the value of a long list that these labels have: it matches them as before. */
+/**
+ * The selector with a long list of values cut to the one value that these labels have: the result of matching is the
+ * same.
+ */
 function shortened(selector: LabelSelector, labels: Labels): LabelSelector {
   const { matchExpressions } = selector;
   if (!matchExpressions?.some(({ values }) => (values?.length ?? 0) > FEW_VALUES)) return selector;
@@ -139,7 +145,7 @@ function shortened(selector: LabelSelector, labels: Labels): LabelSelector {
   };
 }
 
-/** Label keys by which these budgets select. */
+/** Label keys in the selectors of these budgets. */
 export function keysOfBudgets(budgets: readonly DisruptionBudget[]): readonly string[] {
   const keys = budgets.flatMap(({ selector = {} }) => [
     ...Object.keys(selector.matchLabels ?? {}),
@@ -148,12 +154,12 @@ export function keysOfBudgets(budgets: readonly DisruptionBudget[]): readonly st
   return [...new Set(keys)].sort();
 }
 
-/** KIND NAMESPACE/NAME, by which actions name it. */
+/** KIND NAMESPACE/NAME, the id of the budget in actions. */
 export function idOf({ kind, namespace, name }: DisruptionBudget): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** What it says, to complete "…: the pod waits". */
+/** The budget's current state, as the clause before ": the pod waits". */
 export function budgetStanding(budget: DisruptionBudget): string {
   const { isObserved, allowed, healthy, desired, disrupted, unclear } = budget;
   if (unclear !== undefined) return `${idOf(budget)} ${unclear}, so all pods of its namespace wait`;
@@ -165,19 +171,19 @@ export function budgetStanding(budget: DisruptionBudget): string {
 /** The budgets about one pod. */
 export interface Coverage {
   readonly budgets: readonly DisruptionBudget[];
-  /** why the pod waits whatever they allow, one sentence, and a budget that is in its way */
+  /** why the pod waits whatever the budgets allow, one sentence, and one of the blocking budgets */
   readonly excess?: { readonly why: string; readonly budget: string };
 }
 
-/** More budgets do not get to count a pod: each costs a write. The eviction API allows a single one. */
+/** Limit of budgets for a pod: registering with each one costs a write. The eviction API allows a single budget. */
 const MOST_BUDGETS = 4;
-/** Requirements of selectors that are compared with pods of one namespace. It takes about a tenth of a second. */
+/** Limit of comparisons of selector requirements with the pods of one namespace: about a tenth of a second. */
 const MOST_COMPARED = 1_000_000;
 const NONE: Coverage = { budgets: [] };
 const TOO_MANY = `more than ${MOST_BUDGETS} disruption budgets select the pod`;
 const TOO_MUCH = "its namespace has too many disruption budgets to compare each with the pods there";
 
-/** Finds the budgets about a pod. The work for a namespace has a limit, and beyond it the other pods there wait. */
+/** Finds the budgets of a pod. The work per namespace is limited; pods beyond the limit wait. */
 export function coverageBy(budgets: readonly DisruptionBudget[]): (pod: Pod) => Coverage {
   const byNamespace = Map.groupBy(budgets, ({ namespace }) => namespace);
   const namespaces = new Map([...byNamespace].map(([namespace, own]) => [namespace, new NamespaceCoverage(own)]));
@@ -187,7 +193,7 @@ export function coverageBy(budgets: readonly DisruptionBudget[]): (pod: Pod) => 
 class NamespaceCoverage {
   readonly #keys: ReadonlySet<string>;
   readonly #candidates: ReturnType<typeof candidatesBy>;
-  /** Pods with the same labels that budgets select by have the same budgets. */
+  /** Pods that agree in all labels that budgets select by share their budgets. */
   readonly #known = new Map<string, Coverage>();
   #compared = 0;
 
@@ -222,7 +228,10 @@ function beyond(why: string, budgets: readonly DisruptionBudget[], last: Disrupt
   return { budgets, excess: { why, budget: idOf(budgets[0] ?? last) } };
 }
 
-/** The budgets that may select the pod. A budget that asks for a label which the pod lacks is not among them: each is looked up by its rarest label. */
+/**
+ * Finds budgets that may select the pod. An index by each budget's rarest label skips budgets whose labels the pod
+ * lacks.
+ */
 function candidatesBy(budgets: readonly DisruptionBudget[]) {
   const pairsOf = ({ selector, unclear }: DisruptionBudget) =>
     unclear === undefined ? textsOf(Object.entries(selector?.matchLabels ?? {})) : [];

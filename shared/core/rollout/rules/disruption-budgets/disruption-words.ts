@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of disruption budgets. */
+/** The book's words about disruption budgets. */
 import { counted } from "../../../../go/counted.ts";
 import { type HoldWords, isStuckBy } from "../../hold-words.ts";
 import { disruptionText, NO_BUDGETS } from "./guard.ts";

@@ -1,4 +1,4 @@
-/** Decides which pods disruption budgets let a rollout restart now, and on which budgets that is to be counted. */
+/** Which pods the disruption budgets let a rollout restart now, and which budgets must count them. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -9,15 +9,15 @@ import { parseUpgradeRecords } from "../../../pod/pod-records.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { budgetStanding, type Coverage, coverageBy, covers, type DisruptionBudget, idOf } from "./disruption-budget.ts";
 
-/** What is counted on which budgets before a pod is written to. */
+/** The registration of a pod with its budgets, before a write to the pod. */
 export interface Disruption {
-  /** RFC3339, whole seconds: the time that the pod's own record gets too, by which its end is recognised */
+  /** RFC3339, whole seconds: the same time as in the pod's own record, which identifies the end of the disruption */
   readonly at: string;
-  /** KIND NAMESPACE/NAME of each */
+  /** KIND NAMESPACE/NAME of each budget */
   readonly budgets: readonly string[];
 }
 
-/** A pod that was passed over, and what the budget in its way says. */
+/** A skipped pod, and the state of the budget that blocks it. */
 export interface HeldPod {
   readonly uid: string;
   readonly why: string;
@@ -25,16 +25,16 @@ export interface HeldPod {
   readonly budget: string;
 }
 
-/** As sentences; more would fill a condition. */
+/** Limit of budgets that are named in full: more would fill a condition. */
 export const BUDGETS_NAMED = 3;
 
 /** Pods that wait for budgets. */
 export interface BudgetsInTheWay {
-  /** how many */
+  /** number of pods */
   readonly waiting: number;
-  /** what a few of the budgets say, each in one sentence */
+  /** the state of a few budgets, each in one sentence */
   readonly full: readonly string[];
-  /** KIND NAMESPACE/NAME of all of them */
+  /** KIND NAMESPACE/NAME of all blocking budgets */
   readonly names: readonly string[];
 }
 
@@ -52,9 +52,9 @@ export function disruptionText({ waiting, full }: Omit<BudgetsInTheWay, "names">
 }
 
 export interface Guard {
-  /** no budget is in the way; nothing is taken by asking */
+  /** true when no budget blocks the pod; asking takes no room */
   readonly isFree: (state: PodState) => boolean;
-  /** `canTake`, of pods that no budget holds; what is taken counts from then on */
+  /** `canTake` of the caller, for pods that no budget blocks; a taken pod uses room */
   readonly canTake: (state: PodState) => boolean;
   readonly outcome: () => { readonly held: readonly HeldPod[]; readonly disruptions: ReadonlyMap<string, Disruption> };
 }
@@ -67,16 +67,16 @@ interface Given {
   readonly now: string;
 }
 
-/** What becomes of one pod on one budget. */
+/** The cost of one pod for one budget. */
 interface Cost {
   readonly budget: DisruptionBudget;
   readonly pods: 0 | 1;
-  /** it is to be counted there, although that may cost nothing: it is counted already */
+  /** the pod must be registered even at no cost, because the budget counts it already */
   readonly isCounted: boolean;
   readonly isAllowed: boolean;
 }
 
-/** Where there are no budgets, everything is as without. */
+/** Without budgets the guard allows everything. */
 export function guardOf(given: Given, canTake: (state: PodState) => boolean): Guard {
   if (given.budgets.length === 0)
     return { isFree: () => true, canTake, outcome: () => ({ held: [], disruptions: new Map() }) };
@@ -92,7 +92,7 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
     const full = costs.find(({ isAllowed }) => !isAllowed);
     if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
     const counting = costs.find((cost) => cost.isCounted);
-    // The end of an older restart is recognised by this very time.
+    // The end of an older restart is recognized by its exact time.
     if (!counting || !wasWrittenAt(state.pod, given.now)) return undefined;
     return { why: "the pod was written to in this very second", budget: idOf(counting.budget) };
   };
@@ -118,8 +118,8 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
 }
 
 /**
- * What each allows, without pods that we are about to take down, or have just written to, and that its controller counts
- * as up all the same: it has not seen that yet, or has given up to wait for it.
+ * The room of each budget, without pods that this SidecarSet is taking down, or has just written to, and that the
+ * controller still counts as up: it has not seen that yet, or has stopped waiting.
  */
 function roomOf({ pods, budgets, reserved }: Given, coverageOf: (pod: Pod) => Coverage): Map<DisruptionBudget, number> {
   const left = new Map(budgets.map((budget) => [budget, budget.allowed]));
@@ -144,13 +144,13 @@ function costOf(budget: DisruptionBudget, state: PodState, left: number, reserve
   if (budget.unclear !== undefined) return { budget, pods: 1, isCounted: false, isAllowed: false };
   if (isFreeOf(budget, pod, left)) return { budget, pods: 0, isCounted: false, isAllowed: true };
   if (budget.disrupted.has(pod.metadata?.name ?? "")) return { budget, pods: 0, isCounted: true, isAllowed: true };
-  // What is on its way down was taken from the room already.
+  // Pods on their way down have already used their room.
   const isTaken = isPodReady(pod) && isOnItsWayDown(state, reserved);
   const pods = isTaken ? 0 : 1;
   return { budget, pods, isCounted: true, isAllowed: left >= pods };
 }
 
-/** What has not started takes nothing away, nor does what is down, where the budget says so. */
+/** True when the pod costs the budget nothing: it has not started, or it is down and the budget ignores such pods. */
 function isFreeOf({ unready, isObserved, healthy, desired }: DisruptionBudget, pod: Pod, left: number): boolean {
   if (pod.status?.phase === "Pending") return true;
   if (isPodReady(pod)) return false;
@@ -166,9 +166,9 @@ function uidOf({ pod }: PodState): string {
   return pod.metadata?.uid ?? "";
 }
 
-// Decides what is written to disruption budgets: which pods they are to count as going down, and which are back.
+// The writes to disruption budgets: which pods they must count as going down, and which have recovered.
 
-/** A pod that a budget still counts as going down, and that is back. */
+/** A pod that has recovered although a budget still counts it as going down. */
 export interface EndedDisruption {
   /** KIND NAMESPACE/NAME of the budget */
   readonly budget: string;
@@ -177,9 +177,8 @@ export interface EndedDisruption {
 }
 
 /**
- * What the patches of this SidecarSet have been counted for, and is over: updated and ready again, and counted since the very
- * time that the pod's record has. Counted since another time it belongs to an eviction, or another SidecarSet.
- * OpenKruise's controller finds out by itself.
+ * Disruptions of this SidecarSet that are over: the pod is updated and ready, and the budget has the same time as the
+ * pod's record. Another time belongs to an eviction or another SidecarSet. OpenKruise's controller ends its own.
  */
 export function endedDisruptions(
   { metadata }: SidecarSet,
@@ -216,22 +215,22 @@ function endedOf(sidecarSet: string, pod: Pod, counting: readonly DisruptionBudg
     .map((budget) => ({ budget: idOf(budget), pod: name }));
 }
 
-/** A pod that is about to be written to. */
+/** A pod that a pass is about to write to. */
 interface CountedPod {
   readonly name: string;
   readonly disruption: Disruption;
 }
 
-/** One conditional write of a budget's status. */
+/** One conditional write to a budget's status. */
 interface BudgetWrite {
   readonly budget: DisruptionBudget;
-  /** of a merge patch */
+  /** body of a merge patch */
   readonly body: object;
 }
 
 /**
- * As the eviction API does it: one less is allowed for each pod that is not counted yet. One that is counted already gets
- * the new time, so that the end of the older disruption does not end this one. "full": fewer are allowed than are wanted.
+ * Works like the eviction API: each pod that is not counted yet uses one allowed disruption. A counted pod gets the new
+ * time, so that the end of the older disruption does not end this one. "full": the budget allows too few.
  */
 export function writeOf(
   budget: DisruptionBudget,

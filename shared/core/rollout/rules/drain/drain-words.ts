@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of pods that are drained first. */
+/** The book's words about pods that are drained first. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 import type { RuleFacts } from "../../summary.ts";

@@ -1,4 +1,4 @@
-/** Decides when a pod leaves the endpoints of its Services before its sidecars restart, and when it is put back. */
+/** When a pod leaves the endpoints of its Services before its sidecars restart, and when it returns. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { DRAINED, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, SERVING, TRAFFIC_LABEL } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -20,13 +20,16 @@ import type { ReplacementPlan } from "../replacement/plan-replacement.ts";
 
 type PatchPod = Extract<Action, { kind: "PatchPod" }>;
 type Planned = Extract<PodPlan, { kind: "planned" }>;
-/** The pod is out of endpoints, and is written to in so many seconds. */
+/** The pod is out of endpoints. The write follows after so many seconds. */
 export interface DrainWait {
   readonly kind: "draining";
   readonly seconds: number;
 }
 
-/** It is held for what checks and a gate have not allowed, or for a SidecarSet that asks for no drains: it is put back first. */
+/**
+ * True when the drain belongs to a release that checks or a gate did not allow, or the SidecarSet no longer asks for
+ * drains: the pod is restored first.
+ */
 export function isDrainedForAnother({ drain }: PodState, sidecarSet: SidecarSet): boolean {
   const isAsked = steeringOf(sidecarSet).drainSeconds !== undefined;
   return drain !== undefined && !(isAsked && drain.release === releaseOf(sidecarSet));
@@ -36,15 +39,15 @@ function releaseOf({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-/** Its Services select it by the label, or would. Any other value is somebody else's. */
+/** True when its Services select it by the label, or would. Another value of the label belongs to somebody else. */
 export function isDrainable({ metadata }: Pod): boolean {
   const traffic = metadata?.labels?.[TRAFFIC_LABEL];
   return traffic === SERVING || traffic === DRAINED;
 }
 
 /**
- * The plan of a pod whose containers restart, with its drain: first out of endpoints, then nothing for the seconds that
- * the SidecarSet asks for, then the plan itself. A pod that is not ready is in no endpoints: both are one write.
+ * The plan of a pod with its drain: out of endpoints, then a wait as long as the SidecarSet asks for, then the plan
+ * itself. A pod that is not ready is in no endpoints, so one write does both.
  */
 export function withDrain(state: PodState, sidecarSet: SidecarSet, plan: PodPlan, now: string): PodPlan | DrainWait {
   if (plan.kind !== "planned" || !restarts(plan.images, sidecarSet)) return plan;
@@ -65,7 +68,7 @@ function beginDrain(pod: Pod, sidecarSet: SidecarSet, plan: Planned, now: string
   return { ...plan, ...hold, annotations: { ...plan.annotations, ...hold.annotations } };
 }
 
-/** The same drain as if it was decided at `now`: a gate, or a long batch, may take longer than the drain itself. */
+/** The drain with `now` as its time, because a gate or a long batch may take longer than the drain itself. */
 export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: SidecarSet, now: string): PatchPod {
   const holds = jsonObjectOf(patch.annotations[DRAINED_BY_ANNOTATION]) ?? {};
   const own = holds[name];
@@ -74,13 +77,13 @@ export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: Side
   return { ...patch, annotations: { ...patch.annotations, [DRAINED_BY_ANNOTATION]: text } };
 }
 
-/** For how long pods are drained, and how many of these have no label for that. */
+/** Seconds of a drain, and the number of these pods without the label for it. */
 export interface DrainsAhead {
   readonly seconds: number;
   readonly undrained: number;
 }
 
-/** `pods`: that are to be updated in place. Undefined: nobody asks for drains, or all sidecars are upgraded hot. */
+/** `pods`: pods to update in place. Undefined: the SidecarSet asks for no drains, or all sidecars are upgraded hot. */
 export function drainsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>): DrainsAhead | undefined {
   const { drainSeconds: seconds } = steeringOf(sidecarSet);
   const sidecars = [...(sidecarSet.spec.containers ?? []), ...nativeSidecars(sidecarSet)];
@@ -88,7 +91,7 @@ export function drainsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>): D
   return { seconds, undrained: countOf(pods, ({ pod }) => !isDrainable(pod)) };
 }
 
-/** A hot upgrade's containers take turns, so its pod need not be drained. */
+/** True when a container restarts. The two containers of a hot upgrade take turns, so that pod needs no drain. */
 function restarts(images: readonly ImageChange[], { spec }: SidecarSet): boolean {
   const slots = new Set(
     (spec.containers ?? []).flatMap((sidecar) => (isHotUpgrade(sidecar) ? slotNames(sidecar.name) : [])),
@@ -102,7 +105,10 @@ function held(pod: Pod, holds: Readonly<Record<string, unknown>>): Required<Pick
   return { labels, annotations: { [DRAINED_BY_ANNOTATION]: goJson(holds) } };
 }
 
-/** What ends the holds of these SidecarSets. The pod is in endpoints again when nobody holds it, and it is ready. */
+/**
+ * The write that ends these SidecarSets' drains of a pod. The pod returns to the endpoints when no drain is left and it
+ * is ready.
+ */
 export function putBack(pod: Pod, names: readonly string[]): PatchPod {
   const holds = Object.entries(drainHolds(pod)).filter(([name]) => !names.includes(name));
   const plan = { kind: "planned", images: [], ...held(pod, Object.fromEntries(holds)), isAllowed: true } as const;
@@ -110,8 +116,8 @@ export function putBack(pod: Pod, names: readonly string[]): PatchPod {
 }
 
 /**
- * Puts every drained pod back whose containers run what its spec says: its restart is done, or did not begin. `kept`: uids
- * of the pods whose turn it still is, or that are written to otherwise. Those that somebody drains again and again are left alone.
+ * Restores every drained pod whose containers match its spec: the restart is done, or never began. `kept`: uids of pods
+ * that are selected or written to otherwise. Pods that somebody drains again and again are skipped.
  */
 export function planPutBacks(
   { metadata }: SidecarSet,
@@ -125,7 +131,7 @@ export function planPutBacks(
   return where(pods, isOver).map(({ pod }) => putBack(pod, [metadata?.name ?? ""]));
 }
 
-/** `plans`: of all pods whose turn it is. */
+/** `plans`: plans of all selected pods. */
 export function drainingOf(plans: Iterable<PodPlan | DrainWait | ReplacementPlan>) {
   const seconds = [...plans].flatMap((plan) => (plan.kind === "draining" ? [plan.seconds] : []));
   return seconds.length === 0 ? undefined : { pods: seconds.length, seconds: Math.min(...seconds) };

@@ -1,4 +1,4 @@
-/** Decides what a gate is asked before a batch, and what its answer means. */
+/** The question to a gate before a batch, and the meaning of its answer. */
 import type { SidecarSet, StatusCondition } from "../../../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../../../go/json/json-object.ts";
 import { shortText } from "../../../../go/unseen.ts";
@@ -10,15 +10,15 @@ import { unavailableOf } from "../../summary.ts";
 import type { BudgetsInTheWay } from "../disruption-budgets/guard.ts";
 import type { AtWork } from "../waves/wave-checks.ts";
 
-/** A pod, or a workload that is restarted. */
+/** A pod, or a workload to restart. */
 export type Subject = PodPrecondition & Partial<Pick<Restarted, "workload">>;
 
-/** What the body of a request to a gate holds. */
+/** The body of a request to a gate. */
 export interface GateRequest {
   readonly sidecarSet: { readonly name: string; readonly uid: string; readonly generation: number };
-  /** ControllerRevision that the pods shall get; "" while it is not recorded yet */
+  /** ControllerRevision that the pods will get; "" until it is recorded */
   readonly revision: string;
-  /** the last one that has begun, "" when all have; absent: there are none */
+  /** the last wave that has begun, "" when all have; absent: no waves */
   readonly wave?: string;
   readonly counts: {
     readonly matched: number;
@@ -29,16 +29,16 @@ export interface GateRequest {
   };
   /** the batch */
   readonly pods: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
-  /** that are restarted, and their pods with them; absent: none is */
+  /** workloads to restart, together with their pods; absent: none */
   readonly workloads?: readonly Restarted[];
 }
 
-/** `no` with a reason, which is never empty. Whatever is no clear yes is a no. */
+/** A `no` has a reason, never empty. Anything but a clear yes is a no. */
 export type GateAnswer = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
 const MOST_REASON = 200;
 
-/** What a gate has a say in: a decision with a batch. */
+/** The part of a decision that a gate may refuse: one with a batch. */
 export interface Batched {
   readonly actions: readonly Action[];
   readonly summary: {
@@ -59,7 +59,7 @@ export interface Batched {
   };
 }
 
-/** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
+/** Pods and workloads that need approval. Reserved ones were approved at their reservation. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
   if (EFFECTS[summary.hold].batch === "later") return [];
   const isAllowed = (action: Action) => action.kind === "PatchPod" && action.isAllowed === true;
@@ -68,13 +68,13 @@ export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet
     .filter(({ uid }) => !reserved.has(uid));
 }
 
-/** What the action takes down; undefined: nothing. */
+/** The pod or workload that the action takes down; undefined: none. */
 export function subjectOf(action: Action): Subject | undefined {
   if (action.kind === "RestartWorkload") return action.workload;
   return action.kind === "PatchPod" || action.kind === "EvictPod" ? action.pod : undefined;
 }
 
-/** What the gate is told. `batch`: what `newlyWanted` gave, as far as it is to be reserved now. */
+/** The request to a gate. `batch`: the result of `newlyWanted`, cut to what is reserved now. */
 export function gateRequest(
   { metadata }: SidecarSet,
   revision: string,
@@ -112,7 +112,7 @@ export function gateHold(reason: string): GateHold {
   return { hold: isPlainNo(reason) ? "gate" : "gateDown", rules: { gate: reason } };
 }
 
-/** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */
+/** A gate's last refusal, from the stored status; undefined: none blocks. */
 export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
   const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
   const isRefusal =
@@ -122,18 +122,20 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   return isRefusal ? blocked : undefined;
 }
 
-/** The gate was asked and does not want the batch, or a pass ended before it answered; else somebody has to fix something. */
+/** True when the gate itself refused, or a pass ended before the answer; otherwise somebody has to fix something. */
 export function isPlainNo(reason: string): boolean {
   return /^the gate at \S+ (says no|has not answered yet)/.test(reason);
 }
 
-/** The answer of a gate that was asked at the end of a pass. One that gave none in so short a time may well be up. */
+/**
+ * The answer of a gate that was asked at the end of a pass. A timeout this short does not mean that the gate is down.
+ */
 export function answerInHaste(host: string, answer: GateAnswer, seconds: number): GateAnswer {
   if (answer.allow || !answer.reason.startsWith(`the gate at ${host} did not answer within`)) return answer;
   return no(host, `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`);
 }
 
-/** `body`: what came with the code, at most as much as is read. */
+/** `body`: body of the response, cut at the read limit. */
 export function gateAnswer(host: string, code: number, body: string): GateAnswer {
   if (code !== 200) return no(host, `answered ${code} rather than 200`);
   const answer = jsonOf(body);
@@ -144,12 +146,12 @@ export function gateAnswer(host: string, code: number, body: string): GateAnswer
   return no(host, `says no${why === "" ? "" : `: ${why}`}`);
 }
 
-/** A no of a gate: what it did, in words that go on after its host. */
+/** A gate's refusal. `did`: the words that follow the gate's host. */
 export function no(host: string, did: string): GateAnswer {
   return { allow: false, reason: `the gate at ${host} ${did}` };
 }
 
-/** One line, and not a long one. */
+/** The text on one line, shortened. */
 function plainText(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   return shortText(plain, MOST_REASON);

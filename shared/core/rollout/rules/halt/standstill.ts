@@ -1,4 +1,4 @@
-/** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
+/** When passes stop all writes to pods: too many updated pods fail, or an annotation cannot be read. */
 import type { ControllerRevision, Pod } from "../../../../api/kubernetes.ts";
 import {
   HALT_ON_ANNOTATION,
@@ -43,30 +43,30 @@ import { forgetsEnds, wasFinished } from "./undone.ts";
 
 export interface Standstill {
   readonly hold: "halted" | "unreadable";
-  /** why, in one sentence */
+  /** the reason, in one sentence */
   readonly halt: string;
-  /** a check of metrics is why */
+  /** a check of metrics caused the halt */
   readonly isByMetrics?: true;
   /** an undo would find a revision to go back to */
   readonly hasWayBack?: boolean;
-  /** set when the SidecarSet is to be put back */
+  /** set when the pass puts the SidecarSet back */
   readonly undo?: Undo;
 }
 
 export interface StandstillFacts {
-  /** all of them are updated */
+  /** all pods are updated */
   readonly areAllUpdated: boolean;
   /** name of the newest revision */
   readonly latestRevision: string | undefined;
   readonly pods: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
-  /** checks of metrics that are asked now, and what came of them */
+  /** current checks of metrics, with their results */
   readonly checks: readonly KnownCheck[];
   /** RFC3339 */
   readonly now: string;
 }
 
-/** undefined: it goes on. A rollout that somebody stopped is not undone. */
+/** Undefined: the rollout continues. A rollout that a user stopped is not undone. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const { haltOn, problems } = steeringOf(sidecarSet);
   const unreadable = problems.find(({ isStopping }) => isStopping);
@@ -85,7 +85,7 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   return { ...still, halt, ...(undo ? { undo } : {}) };
 }
 
-/** A sentence instead says why it is not undone now. */
+/** A sentence in place of an undo says why there is none now. */
 function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof planUndo> {
   const undo = planUndo(sidecarSet, facts);
   return typeof undo === "object" && askedHolds(sidecarSet).length > 0
@@ -93,19 +93,22 @@ function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof pl
     : undo;
 }
 
-/** Nothing is left to be stopped, and what fails now did work. Where nobody remembers whether it did, it is taken to have. */
+/**
+ * True when the rollout is over, so nothing is left to stop and failing pods did work once. Without a record, the
+ * rollout counts as over.
+ */
 function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: StandstillFacts): boolean {
   if (!areAllUpdated) return false;
-  // A status forgets the end of a rollout while its strategy stops it, and keeps a halt.
+  // While a strategy stops the rollout, the status forgets that it finished, but keeps a halt.
   if (askedHolds(sidecarSet).length > 0 && !isHalted(sidecarSet)) return true;
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }
 
-// Whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision.
+// Whether a halted SidecarSet is put back to an earlier release, and to which revision.
 
-/** What puts the SidecarSet back, on condition that it is the one that was looked at. */
+/** The patch that puts the SidecarSet back, on condition that it has not changed since it was read. */
 interface Undo {
-  /** the revision's number */
+  /** number of the revision */
   readonly revision: number;
   readonly spec: RecordedSpec;
   readonly annotations: Readonly<Record<string, string>>;
@@ -115,7 +118,7 @@ interface Undo {
 interface UndoFacts {
   /** why the rollout was stopped */
   readonly halt: string;
-  /** a check of metrics asks for it, whatever the annotation says; absent: none does */
+  /** a check of metrics asks for the undo, whatever the annotation says; absent: no check does */
   readonly isUndoing?: boolean;
   readonly revisions: readonly ControllerRevision[];
   readonly pods: Sequence<PodState>;
@@ -125,7 +128,7 @@ interface UndoFacts {
 
 const REMEMBERED = 5;
 
-/** A sentence instead says why it stays as it is; undefined: nobody asks for it. */
+/** A sentence in place of an undo says why there is none; undefined: nobody asked for one. */
 export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
   const { undoesOnHalt, undone } = steeringOf(sidecarSet);
   if (!(undoesOnHalt || facts.isUndoing)) return undefined;
@@ -142,7 +145,10 @@ export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | strin
   return undoTo(best, { undone, from, isProven: working.has(best.to), ...facts });
 }
 
-/** What became of each. Pods that run a release without being ready say nothing, because their authors could. */
+/**
+ * The outcome of each revision. Pods that run a release without being ready do not count, because their authors could
+ * fake that.
+ */
 function outcomesOf(
   sidecarSet: SidecarSet,
   others: readonly Candidate[],
@@ -168,7 +174,7 @@ interface Candidate {
   readonly withoutImage: string;
 }
 
-/** Newest first. */
+/** Candidates for an undo, newest first. */
 function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): readonly Candidate[] {
   const own = revisions.filter((one) => isControlledBy(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
   return own.flatMap((revision) => {
@@ -176,7 +182,7 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
     if (restored.kind === "DecodeError") return [];
     const { annotations = {} } = restored.value.metadata ?? {};
     const [to = "", recorded = ""] = [annotations[HASH_ANNOTATION], annotations[HASH_WITHOUT_IMAGE_ANNOTATION]];
-    // Going back keeps the annotation that the SidecarSet has now, which may be younger than the revision.
+    // An undo keeps the current annotation, which may be newer than the revision.
     const { spec } = withValuesInPlace({ ...sidecarSet, spec: restored.value.spec });
     const isSameForm = hasValuesInPlace(restored.value) === hasValuesInPlace(sidecarSet);
     return [{ revision, to, withoutImage: isSameForm ? recorded : sidecarSetHashWithoutImage(spec) }];
@@ -184,8 +190,8 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
 }
 
 /**
- * Of releases with which pods are ready. Where pods of several namespaces match, two of them have to say so: the records
- * of a pod are what its author writes, who must not choose what others go back to.
+ * Hashes of releases with ready pods. When pods of several namespaces match, two namespaces must agree: a pod's author
+ * writes its records, and must not choose the release of others.
  */
 function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
   const all = new Set<string>();
@@ -202,9 +208,9 @@ function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): Read
 
 interface Before {
   readonly undone: readonly Undone[];
-  /** hash of the release that is taken back */
+  /** hash of the release that the undo removes */
   readonly from: string;
-  /** pods are ready with what it goes back to */
+  /** pods are ready with the release that it restores */
   readonly isProven: boolean;
 }
 
@@ -218,20 +224,19 @@ function undoTo(
   const record: Undone = { from, to, at: now, message };
   const annotations = {
     [UNDONE_ANNOTATION]: JSON.stringify([...undone, record].slice(-REMEMBERED)),
-    // Those of the webhook are the same, but it may not be asked.
+    // The webhook would set the same hashes, but the API server may not call it.
     [HASH_ANNOTATION]: to,
     [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage,
   };
   return { revision, spec: recordedFields(stored), annotations, message };
 }
 
-// Whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are.
+// When a rollout stops because too many of the pods that it took down fail, if a limit is set.
 
 /**
- * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
- * release that none of them has, and when the annotation goes. Where pods of
- * several namespaces match, no namespace counts for more than half of what stops it: the right to create pods in one of
- * them is no say over the others.
+ * The reason for the halt, in one sentence; undefined: none. The halt ends when fewer pods fail, a new release arrives
+ * that none of them has, or the annotation goes. When pods of several namespaces match, each namespace counts for at
+ * most half: the right to create pods in one must not stop the others.
  */
 export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
   const { haltOn: limit } = steeringOf(sidecarSet);
@@ -248,13 +253,13 @@ export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces
 
 const EPOCH = "1970-01-01T00:00:00Z";
 
-/** No namespace counts more often than `share`. */
+/** Counts each namespace at most `share` times. */
 function counted(witnesses: readonly Witness[], share: number): number {
   const byNamespace = Map.groupBy(witnesses, ({ namespace }) => namespace);
   return [...byNamespace.values()].reduce((sum, { length }) => sum + Math.min(length, share), 0);
 }
 
-/** The most that were updated within that time of each other, each namespace counted `share` times at most. */
+/** The largest number updated within `seconds` of each other; each namespace counts at most `share` times. */
 function mostWithin(witnesses: readonly Witness[], seconds: number, share: number): number {
   const timed = witnesses
     .map(({ namespace, updatedAt }) => ({ namespace, time: secondsBetween(EPOCH, updatedAt) ?? 0 }))
@@ -275,15 +280,15 @@ function mostWithin(witnesses: readonly Witness[], seconds: number, share: numbe
   return most;
 }
 
-// Decides how many more pods may be given a release of which nobody knows yet whether it works, where it is to stop if it does not.
+// How many more pods may get an unproven release, for a rollout with a limit for failures.
 
-/** As many are on their way at once at most, or one more than may fail, if that is more. */
+/** Limit of pods on their way at once, or one more than may fail if that is larger. */
 const MOST_ON_THEIR_WAY = 100;
 
 /**
- * A pod that was given the release and is not ready with it yet may still fail; so may each that is reserved, or was
- * evicted and has no successor. A pod leaves this count only when it was seen to be back, so that no batch follows another
- * unseen, however large the budget is. A pod that was not ready before has no say, and holds up no other.
+ * The remaining room. Every pod with the release that is not ready yet may still fail, and so may each reserved or
+ * evicted one. A pod leaves the count only after a pass saw it recover, so that no batch follows another unseen,
+ * however large the budget is. A pod that was not ready before the update does not count.
  */
 export function haltRoom(
   sidecarSet: SidecarSet,
@@ -305,18 +310,22 @@ function isBack({ isConsistent, isReady }: PodState): boolean {
   return isConsistent && isReady;
 }
 
-/** Decides which failing pods have a say about a rollout: those that it took down, by containers of the SidecarSet itself. */
+/**
+ * Which failing pods count against a rollout: those that it took down, if a container of the SidecarSet itself fails.
+ */
 interface Witness {
   readonly namespace: string;
-  /** RFC3339: when it was given the latest sidecars */
+  /** RFC3339: when the pod got the latest sidecars */
   readonly updatedAt: string;
 }
 
 interface Testimony {
   readonly witnesses: readonly Witness[];
-  /** how many pods the rollout has updated; pods created with the latest sidecars count only where pods are replaced */
+  /**
+   * number of pods that the rollout updated; pods created with the latest sidecars count only when pods are replaced
+   */
   readonly upgraded: number;
-  /** how many namespaces the matched pods are in */
+  /** number of namespaces of the matched pods */
   readonly namespaces: number;
 }
 
@@ -341,7 +350,7 @@ function fails({ pod, isReady, isConsistent }: PodState, sidecarSet: SidecarSet,
   return failure !== undefined && !hasOtherImage(pod, sidecarSet, failure.container);
 }
 
-/** When it was given the latest sidecars, by a pass or in the place of one that was evicted, and whether it was ready then. */
+/** When the pod got the latest sidecars, from a pass or as a replacement, and whether it was ready then. */
 function givenTo(pod: Pod, sidecarSet: SidecarSet): { readonly at: string; readonly wasReady: boolean } | undefined {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt !== undefined) return { at: updatedAt, wasReady: wasReadyAt(pod, updatedAt) };
@@ -349,14 +358,14 @@ function givenTo(pod: Pod, sidecarSet: SidecarSet): { readonly at: string; reado
   return createdAt === undefined ? undefined : { at: createdAt, wasReady: true };
 }
 
-/** Where pods are replaced, a pod created since the change stands for one that was evicted. */
+/** The creation time of a pod that replaces an evicted one: any pod newer than the change, when pods are replaced. */
 function creationTimeOf({ metadata }: Pod, sidecarSet: SidecarSet): string | undefined {
   if (!replacesNotUpgradable(sidecarSet)) return undefined;
   const created = metadata?.creationTimestamp ?? "";
   return created > (lastSpecWrite(sidecarSet.metadata) ?? "~") ? created : undefined;
 }
 
-/** Whether it may fail yet, as one that the rollout took down: it was ready when it was given the release, or is still. */
+/** True when a later failure of the pod counts: it was ready when it got the release, or is now. */
 function mayTestify({ pod }: PodState, sidecarSet: SidecarSet): boolean {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt === undefined) return creationTimeOf(pod, sidecarSet) !== undefined;

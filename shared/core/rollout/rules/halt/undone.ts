@@ -1,13 +1,13 @@
-/** Decides what a SidecarSet's annotation says of releases that were taken back. */
+/** The SidecarSet's annotation about releases that were undone. */
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 
-/** Why a release, named by its hash, was taken back once; undefined: it was not. */
+/** Why a release, named by its hash, was undone once; undefined: it was not. */
 export function undoneBefore(sidecarSet: SidecarSet, hash: string): string | undefined {
   return steeringOf(sidecarSet).undone?.findLast(({ from }) => from === hash)?.message;
 }
 
-/** The last that was done; `isCurrent`: nothing was released since. undefined: nothing was ever undone. */
+/** The last undo; `isCurrent`: nothing was released since. Undefined: nothing was ever undone. */
 export function lastUndone(
   sidecarSet: SidecarSet,
 ): { readonly message: string; readonly at: string; readonly isCurrent: boolean } | undefined {
@@ -16,15 +16,15 @@ export function lastUndone(
   return last && { message: last.message, at: last.at, isCurrent: isPutBack };
 }
 
-// Decides whether the rollout of a release was over before: what befalls its pods later is no matter of the rollout.
+// Whether a release's rollout has finished: later failures of its pods do not concern the rollout.
 
-/** As the status says that is stored. `latestRevision`: of the release that is looked at. */
+/** The answer of the stored status. `latestRevision`: revision of the release in question. */
 export function wasFinished({ status }: SidecarSet, latestRevision: string | undefined): boolean {
   if (!latestRevision || status?.latestRevision !== latestRevision) return false;
   return status.conditions?.some(({ type, reason }) => type === "Progressing" && reason === "Finished") === true;
 }
 
-/** True where the definition is OpenKruise's, which keeps no conditions. */
+/** True when the CRD is OpenKruise's, which keeps no conditions. */
 export function forgetsEnds({ status }: SidecarSet): boolean {
   return status !== undefined && status.conditions === undefined;
 }

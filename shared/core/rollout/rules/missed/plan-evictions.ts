@@ -1,4 +1,6 @@
-/** Decides which pods that missed their sidecars are evicted now, where somebody asks for that, so that they are recreated with them. */
+/**
+ * Which pods without their sidecars are evicted now, on request, so that their controllers recreate them with sidecars.
+ */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../../go/sequence.ts";
@@ -11,21 +13,21 @@ import { askedHolds, type Hold } from "../../hold.ts";
 import { EFFECTS } from "../../hold-effects.ts";
 import { maxUnavailableOf } from "../../select/budget.ts";
 
-/** As many pods that are not ready anyway at most, whatever the budget is: they cost none of it. */
+/** Limit of unready pods evicted at once, whatever the budget is: they cost none of it. */
 const MOST_AT_ONCE = 100;
 
 interface Held {
   readonly reserved: ReadonlySet<string>;
   readonly awaited?: number;
-  /** that the last decision found; absent: none beside those that the strategy asks for */
+  /** holds of the last decision; absent: only those that the strategy asks for */
   readonly holds?: readonly Hold[];
 }
 
 /**
- * `selected` are all pods that the SidecarSet selects, `missed` those among them. Of the ready ones no more than
- * maxUnavailable leaves room for: every selected pod takes some of it that is not ready, drained or going, that does not run what
- * it was upgraded to yet, and that is reserved, so that a write to it may land at any moment. `awaited`: so many that were
- * replaced have no successor yet.
+ * `selected`: all pods that the SidecarSet selects; `missed`: the ones without sidecars. Ready pods are evicted only
+ * within maxUnavailable. Every selected pod uses budget while it is unready, drained or going, has not applied its
+ * upgrade yet, or is reserved, because a write to it may land at any moment. `awaited`: number of replaced pods without
+ * a successor yet.
  */
 export function planEvictions(
   sidecarSet: SidecarSet,
@@ -43,13 +45,13 @@ export function planEvictions(
     isReserved(pod) || !isRunningAndReady(pod) || otherDrains(pod, "").length > 0 || isOnItsWay(pod, sidecarSet);
   const unavailable = awaited + countOf(selected, (pod) => isPresent(pod) && isDown(pod));
   const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present) - unavailable);
-  // Whoever reserved a pod is about to write to it.
+  // The pass that reserved a pod is about to write to it.
   const free = missed.filter((pod) => !isReserved(pod));
   const down = free.filter((pod) => !isRunningAndReady(pod));
   return [...down.slice(0, MOST_AT_ONCE), ...free.filter(isRunningAndReady).slice(0, room)];
 }
 
-/** Its kubelet has not begun, or not ended, to run what it was given: that it is ready is no news. */
+/** True while the kubelet has not finished applying an update, so that Ready is outdated. */
 function isOnItsWay(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!isInjected(pod, sidecarSet.metadata?.name ?? "")) return false;
   const { isUpdated, isConsistent } = podStateOf(pod, sidecarSet, undefined);

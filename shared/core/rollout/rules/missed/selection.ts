@@ -1,14 +1,14 @@
-/** Decides since when a SidecarSet selects the pods that it selects now, as far as can be known. */
+/** The time since which a SidecarSet has selected the same pods, as far as is known. */
 import { hash } from "node:crypto";
 import type { SidecarSet, SidecarSetSpec, SidecarSetStatus } from "../../../../api/sidecarset.ts";
 
 type Selection = NonNullable<SidecarSetStatus["selection"]>;
 
 /**
- * Since it was made, unless it was changed. What a change changed is not recorded anywhere, so the first time that it
- * is looked at counts from its last write, and from then on every other selection counts from when it is first seen.
- * `now` in RFC3339, by a clock that may be slow: what the API server's clock says is later counts then. Never too early,
- * but for pods whose labels were changed.
+ * The creation time, unless the spec changed. No record says which field a write changed: the first selection seen
+ * dates from the last write, and every later one from the moment when it is first seen. `now`: RFC3339, by a clock that
+ * may be slow, so a later time of the API server wins. The result is never too early, except for pods whose labels
+ * changed.
  */
 export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
   const digest = digestOf(spec);
@@ -24,7 +24,7 @@ function later(a: string, b: string): string {
   return a > b ? a : b;
 }
 
-/** Of specs that are the same objects: they never change. */
+/** Digests by spec object, which never changes. */
 const digests = new WeakMap<SidecarSetSpec, string>();
 
 function digestOf(spec: SidecarSetSpec): string {
@@ -43,7 +43,7 @@ interface ManagedFields {
   readonly fieldsV1?: object;
 }
 
-/** By whomever; undefined: it is not recorded. */
+/** The time of the last write to the spec by anyone; undefined: not recorded. */
 export function lastSpecWrite(metadata: SidecarSet["metadata"]): string | undefined {
   const { managedFields } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   const times = managedFields?.flatMap(({ time, subresource, fieldsV1 }) =>

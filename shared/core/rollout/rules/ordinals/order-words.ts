@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of pods that wait for their turn in a StatefulSet. */
+/** The book's words about pods that wait for their turn in a StatefulSet. */
 import type { HoldWords } from "../../hold-words.ts";
 
 export const ORDER_WORDS: HoldWords = {

@@ -1,4 +1,7 @@
-/** Decides in which order pods of StatefulSets wait where a SidecarSet follows ordinals: set after set, from the top down. */
+/**
+ * The order of waiting pods of StatefulSets when a SidecarSet follows ordinals: set by set, from the highest ordinal
+ * down.
+ */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { STATEFUL_SET_KIND } from "../../../../api/names.ts";
 import type { UpdateStrategy } from "../../../../api/sidecarset.ts";
@@ -7,7 +10,7 @@ import { parsePodName } from "../../../pod/pod-name.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { prioritize } from "../../select/prioritize.ts";
 
-/** Where a pod has its place in a StatefulSet. */
+/** A pod's place in a StatefulSet. */
 export interface Place {
   readonly setUid: string;
   /** NAMESPACE/NAME of the StatefulSet */
@@ -15,7 +18,9 @@ export interface Place {
   readonly ordinal: number;
 }
 
-/** Of Kubernetes' StatefulSets and OpenKruise's alike. undefined: the pod is of none, or its name has no ordinal. */
+/**
+ * The place of a pod in a StatefulSet of Kubernetes or OpenKruise. Undefined: it has none, or its name has no ordinal.
+ */
 export function placeOf({ metadata }: Pod): Place | undefined {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind !== STATEFUL_SET_KIND || !/^apps(\.kruise\.io)?\//.test(owner.apiVersion ?? "")) return undefined;
@@ -24,16 +29,19 @@ export function placeOf({ metadata }: Pod): Place | undefined {
   return { setUid: owner.uid ?? "", set: `${metadata?.namespace}/${owner.name}`, ordinal };
 }
 
-/** What the pods of sets wait for. */
+/** The pod that other pods of sets wait for. */
 export interface Holder {
   readonly pod: Pod;
   /** NAMESPACE/NAME of its StatefulSet */
   readonly set: string;
-  /** next: it is its turn; moving: it is being upgraded, or not ready again; down: it is not ready, and not to be upgraded now; drained: another SidecarSet drains it; gone: it was evicted, and has no successor */
+  /**
+   * next: next in line; moving: being upgraded, or not ready again yet; down: not ready, and not to be upgraded now;
+   * drained: another SidecarSet drains it; gone: evicted without a successor
+   */
   readonly standing: "next" | "moving" | "down" | "drained" | "gone";
 }
 
-/** uid of a StatefulSet → a pod of it that keeps it from going on */
+/** uid of a StatefulSet → the pod of it that blocks the set */
 export type DownPods = ReadonlyMap<string, Holder>;
 
 export interface Member {
@@ -41,7 +49,7 @@ export interface Member {
   readonly place: Place;
 }
 
-/** Those that are of a set, in the same order. */
+/** The pods that belong to a set, in the same order. */
 export function membersOf(states: readonly PodState[]): readonly Member[] {
   return states.flatMap((state) => {
     const place = placeOf(state.pod);
@@ -49,15 +57,15 @@ export function membersOf(states: readonly PodState[]): readonly Member[] {
   });
 }
 
-/** uids of sets of which a pod is updated already. `all` are the matched pods. */
+/** uids of sets with at least one updated pod. `all`: all matched pods. */
 export function begunSets(all: readonly PodState[]): ReadonlySet<string> {
   return new Set(membersOf(all.filter(({ isUpdated }) => isUpdated)).map(({ place }) => place.setUid));
 }
 
 /**
- * `waiting` as priorities and scattering left it: pods of no set keep their places, those of sets share theirs. Sets that
- * have begun come first; then those with the pod of highest priority; then by name. Within a set pods that are down come
- * first, since nothing is taken away by their update; then the highest ordinal. `all` are the matched pods.
+ * `waiting`: pods in the order of priorities and scattering. Pods of no set keep their places; pods of sets share
+ * theirs. Sets that have begun come first, then sets by their pod of highest priority, then by name. Within a set
+ * unready pods come first, because their update takes nothing away; then the highest ordinal. `all`: all matched pods.
  */
 export function orderByOrdinals(
   waiting: readonly PodState[],
@@ -80,7 +88,7 @@ export function orderByOrdinals(
   return waiting.map((state) => (isMember.has(state) ? (next.next().value?.state ?? state) : state));
 }
 
-/** By labels and names alone, so that the order stays the same while pods come and go. */
+/** Ranks sets by labels and names alone, so that the order stays the same while pods come and go. */
 function rankSets(members: readonly Member[], strategy: UpdateStrategy | undefined): ReadonlyMap<string, number> {
   const named = members.toSorted(
     (a, b) =>

@@ -1,4 +1,4 @@
-/** Decides which pod of a StatefulSet may be upgraded now where a SidecarSet follows ordinals: one at most, of one set. */
+/** Which pod of a StatefulSet may be upgraded now when a SidecarSet follows ordinals: at most one, of one set. */
 
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -11,29 +11,29 @@ import { hasSettled } from "../../select/classify.ts";
 import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
 
 export interface OrdinalTurn {
-  /** the one pod of a set that may go; absent: none may */
+  /** the one pod of a set that may be upgraded; absent: none */
   readonly next?: PodState;
-  /** what all others wait for; absent: each waits for its own set */
+  /** the pod that all others wait for; absent: each waits for its own set */
   readonly holder?: Holder;
   readonly down: DownPods;
 }
 
-/** What a turn is decided from. */
+/** The inputs for a turn. */
 export interface OrdinalScene {
   readonly sidecarSet: SidecarSet;
-  /** those that the partition lets go, in their order, pods of no set among them */
+  /** pods that the partition allows, in order, including pods of no set */
   readonly line: readonly PodState[];
   /** all matched pods */
   readonly all: readonly PodState[];
   readonly budgetUse: BudgetUse;
   readonly canTake: (state: PodState) => boolean;
-  /** no disruption budget is in the way */
+  /** true when no disruption budget blocks the pod */
   readonly isFree: (state: PodState) => boolean;
 }
 
 /**
- * Of all that the SidecarSet selects: pods of sets that are down and take no part in the rollout, since they are on their
- * way out, have ended, or lack the sidecars.
+ * Among all selected pods: pods of sets that are down and outside the rollout, because they are going, have ended, or
+ * lack the sidecars.
  */
 export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
   const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
@@ -46,8 +46,8 @@ export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPod
 }
 
 /**
- * A set goes on only while no pod of any set is on its way, and none of its own is down, but for the very pod that is to
- * be upgraded. A set that has begun is finished before another begins; one that cannot begin is passed over.
+ * A set continues only while no pod of any set is on its way and none of its own is down, except the pod to upgrade. A
+ * set that has begun is finished first; a set that cannot begin is skipped.
  */
 export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
@@ -75,7 +75,10 @@ function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
   return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
 }
 
-/** They keep no pod back whose turn has begun: two SidecarSets could wait for each other. */
+/**
+ * Adds pods that other SidecarSets drain. They never hold a pod that has begun: two SidecarSets could wait for each
+ * other.
+ */
 function withDrained(down: DownPods, { all }: OrdinalScene): DownPods {
   const drained = membersOf(all.filter((state) => state.isDrainedElsewhere));
   return new Map([...drained.map((one) => [one.place.setUid, holderOf(one, "drained")] as const), ...down]);
@@ -86,8 +89,8 @@ function holderOf({ state, place }: Member, standing: Holder["standing"]): Holde
 }
 
 /**
- * Of those that were reserved before. Where more than one would go down, the order was asked for meanwhile: patches of
- * each may still land, and nobody knows of which, so none goes before all were fenced.
+ * Continues with the reserved pods. If more than one would go down, the order was requested after the reservations:
+ * patches of each may still land, so none continues until all are fenced.
  */
 function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: DownPods): OrdinalTurn {
   const [first] = reserved;
@@ -98,7 +101,7 @@ function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: 
   return { ...(first ? { holder: holderOf(first, "moving") } : {}), down };
 }
 
-/** A pod that is down itself loses nothing; nor does one whose resources have begun to change. */
+/** True when the set lets the pod go. A pod that is down, or whose resources have begun to change, loses nothing. */
 function mayGo({ state, place }: Member, budgetUse: OrdinalScene["budgetUse"], down: DownPods): boolean {
   return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setUid);
 }
@@ -113,7 +116,7 @@ function begin(
   const isBegun = ({ place }: Member) => begun.has(place.setUid);
   const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
   const open = candidates.filter((member) => mayGo(member, budgetUse, down));
-  // One that a disruption budget holds lets another set go first, if there is one that may.
+  // When a disruption budget holds a pod, another set that may go comes first.
   const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };
   const stuck = candidates.find(isBegun);
@@ -121,7 +124,7 @@ function begin(
   return { ...(holder ? { holder } : {}), down };
 }
 
-/** Of each set the first that can be taken. */
+/** The first takeable pod of each set. */
 function firstOfSets(line: readonly Member[], canTake: (state: PodState) => boolean): readonly Member[] {
   const firsts = new Map<string, Member>();
   for (const member of line)
@@ -129,7 +132,7 @@ function firstOfSets(line: readonly Member[], canTake: (state: PodState) => bool
   return [...firsts.values()];
 }
 
-/** What a pod of a set waits for, to complete "it waits: …"; undefined: nothing, or it is of no set. */
+/** What a pod of a set waits for, to complete "it waits: …"; undefined: nothing, or the pod belongs to no set. */
 export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
   const place = placeOf(pod);
   const one = holder ?? (place && down.get(place.setUid));
@@ -156,7 +159,7 @@ const OTHER = {
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
 
-/** What the first pod of a StatefulSet waits for. */
+/** The reason why the first pod of a StatefulSet waits. */
 export function waitingForTurn({
   turn,
   waiting,

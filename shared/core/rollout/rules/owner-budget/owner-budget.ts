@@ -1,4 +1,4 @@
-/** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
+/** How many pods of one owner may be down at once, if a budget for owners is set. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { controllerKey, controllerOf } from "../../../pod/replaced.ts";
@@ -8,20 +8,20 @@ import { type BudgetUse, goesDown } from "../../select/budget.ts";
 const OWNERS_NAMED = 3;
 const PODS_NAMED = 3;
 
-/** What `takeWithin` asks of each pod that gets its turn, where owners have a say too. */
+/** Owner budgets as a filter for `takeWithin`. */
 export interface OwnersAsked {
   readonly canTake: (state: PodState) => boolean;
-  /** who was passed over, and sentences about a few of their owners */
+  /** the skipped pods, and sentences about a few of their owners */
   readonly outcome: () => { readonly crowded: readonly PodState[]; readonly fullOwners: readonly string[] };
 }
 
 interface Owner {
   readonly limit: number;
-  /** down, drained, or reserved */
+  /** pods that are down, drained, or reserved */
   readonly used: ReadonlySet<PodState>;
-  /** how many of `used` count only because other SidecarSets drain them */
+  /** number of `used` pods that count only because other SidecarSets drain them */
   readonly elsewhere: number;
-  /** evicted pods without a successor, and pods that are taken now */
+  /** number of evicted pods without a successor, plus pods taken now */
   taken: number;
 }
 
@@ -32,9 +32,9 @@ interface Given {
 }
 
 /**
- * Every pod of an owner that is down counts, whatever took it down; so does one that is reserved. Taking one that counts
- * already costs nothing. Where more count than may, no reserved one that is ready is taken, unless all were reserved for
- * this very spec. Pods without a controller are nobody's.
+ * Every pod of an owner that is down or reserved counts, for any reason. Taking a counted pod costs nothing. Beyond the
+ * limit no ready reserved pod is taken, unless all were reserved for this very spec. A pod without a controller has no
+ * owner budget.
  */
 export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState) => boolean): OwnersAsked {
   const { ownerBudget } = budgetUse.rules;
@@ -67,7 +67,7 @@ export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState
   };
 }
 
-/** Who of its owner's pods is in the way of one that was passed over; undefined: it was not. */
+/** Text about the owner whose budget skips this pod; undefined: the pod was not skipped. */
 export function ownerInTheWay(crowded: readonly PodState[], { pods, budgetUse }: Given, pod: Pod): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
   const { ownerBudget } = budgetUse.rules;
@@ -83,7 +83,7 @@ function missingOf(state: PodState, { rules }: Given["budgetUse"]): number {
   return rules.replacement?.missing?.get(keyOfOwner(state)) ?? 0;
 }
 
-/** A share is one of the missing pods too. */
+/** Counts pods by owner. A percentage includes missing pods. */
 function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
   const isHeld = heldBy(budgetUse);
   const byOwner = Map.groupBy(pods, keyOfOwner);
@@ -102,7 +102,7 @@ function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<
   );
 }
 
-/** A share is rounded up. */
+/** A percentage is rounded up. */
 function limitOf({ amount, isPercent }: Amount, total: number): number {
   return isPercent ? Math.ceil((amount * total) / 100) : amount;
 }
@@ -125,7 +125,7 @@ function keyOfOwner({ pod }: PodState): string {
   return controllerKey(pod);
 }
 
-/** How many pods wait for others of their owners, and which owners those are. */
+/** The number of pods that wait for their owners, and those owners. */
 export function waitingForOwners(found: ReturnType<OwnersAsked["outcome"]>) {
   return found.crowded.length === 0 ? undefined : { waiting: found.crowded.length, full: found.fullOwners };
 }

@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of owners whose budget is used. */
+/** The book's words about owners whose budget is used. */
 import { counted } from "../../../../go/counted.ts";
 import { type HoldWords, isStuckBy } from "../../hold-words.ts";
 import type { RuleFacts } from "../../summary.ts";

@@ -1,32 +1,32 @@
-/** What is seen of the pods that pull images, what the ledger keeps of them, and what is said. */
+/** The facts about the pods that pull images, their records in the ledger, and the texts about them. */
 import type { ContainerStatus, Pod } from "../../../../api/kubernetes.ts";
 import { PRE_PULL_DIGEST_LABEL } from "../../../../api/names.ts";
 import { addSeconds, secondsBetween } from "../../../../go/seconds-between.ts";
 import { CONTAINER_REASONS, type ContainerReason, waitingReasonOf } from "../../../pod/container-failure.ts";
 import { refusalText } from "../../../refused-pods.ts";
 
-/** A pull takes no longer; then its pod is given up. */
+/** Limit of a pull; afterwards its pod is given up. */
 export const DEADLINE_SECONDS = 600;
-/** A kubelet that answers ends the pod itself. */
+/** A kubelet that answers ends the pod within this time. */
 const GRACE_SECONDS = 30;
-/** So many nodes that failed keep other nodes from being tried: then it is the image. */
+/** Limit of failed nodes: beyond it the image itself is bad, so no other node is tried. */
 export const MOST_FAILURES = 50;
-/** From a failure to the next try, twice as long each time. */
+/** Wait from a failure to the next try; it doubles each time. */
 const FIRST_WAIT_SECONDS = 30;
 const LONGEST_WAIT_SECONDS = 600;
 const REFUSAL_WAIT_SECONDS = 60;
-/** A pass looks again so soon while a node pulls. */
+/** Seconds between two looks of a pass while a node pulls. */
 export const LOOK_SECONDS = 2;
 
 /** The pull pods of a SidecarSet, and the nodes that they pull on. */
 export interface PullFacts {
-  /** the kruise namespace */
+  /** the namespace of the kruise configuration */
   readonly namespace: string;
-  /** those of this SidecarSet */
+  /** pull pods of this SidecarSet */
   readonly pods: readonly Pod[];
-  /** what the ledger keeps of them; absent: nothing */
+  /** its record in the ledger; absent: none */
   readonly record?: string | undefined;
-  /** why the API server did not create one, and when it said so, RFC3339; absent: this pass was not refused */
+  /** why the API server refused to create one, and its time of refusal, RFC3339; absent: this pass was not refused */
   readonly refusal?: { readonly message: string; readonly at: string } | undefined;
 }
 
@@ -37,9 +37,9 @@ export type PullFactsNow = PullFacts & { readonly now: string };
 interface Failure {
   readonly node: string;
   readonly times: number;
-  /** RFC3339: it is not tried again before */
+  /** RFC3339: earliest time of the next try */
   readonly until: string;
-  /** refused: the image cannot be had there; unclear: nothing was learnt about the image */
+  /** refused: the node cannot get the image; unclear: nothing is known about the image */
   readonly kind: "refused" | "unclear";
   /** one clause */
   readonly message: string;
@@ -48,30 +48,30 @@ interface Failure {
 interface PullRecord {
   readonly digest: string;
   readonly failures: readonly Failure[];
-  /** why no pod can be created, and when that is tried again */
+  /** why no pod can be created, and the time of the next try */
   readonly refusal?: Pick<Failure, "until" | "message"> | undefined;
 }
 
-/** For the report, conditions and the plan. */
+/** Counts of pulls for the report, conditions and the plan. */
 export interface PullsSummary {
-  /** nodes whose pods wait, and that do not have the images yet */
+  /** number of nodes with waiting pods that lack the images */
   readonly nodes: number;
-  /** nodes that pull now, and nodes that this decision adds */
+  /** number of nodes that pull now or that this decision adds */
   readonly underWay: number;
   readonly atOnce: number;
-  /** pods that would get their turn now */
+  /** number of pods that wait only for the images */
   readonly waiting: number;
-  /** a few of the nodes that failed */
+  /** a few of the failed nodes */
   readonly failed: readonly Pick<Failure, "node" | "kind" | "message">[];
   readonly failedCount: number;
   readonly refusal?: string;
-  /** no node is left that could get them without another try of what failed */
+  /** true when every remaining node has failed */
   readonly isStuck: boolean;
-  /** until something is to be looked at again */
+  /** seconds until the next look */
   readonly seconds: number;
 }
 
-// What the pods that pull have come to.
+// The results of the pull pods.
 
 type FailedPull = Pick<Failure, "kind" | "message">;
 type Pull = { readonly kind: "pulled" } | { readonly kind: "underWay" } | FailedPull;
@@ -80,7 +80,7 @@ export interface SeenPulls {
   readonly digest: string;
   /** node → its pod, of this release */
   readonly current: ReadonlyMap<string, { readonly pod: Pod; readonly pull: Pull }>;
-  /** of other releases, or the second one of a node */
+  /** pods of other releases, or a second pod on a node */
   readonly others: readonly Pod[];
   readonly failures: ReadonlyMap<string, Failure>;
   readonly refusal: PullRecord["refusal"];
@@ -118,7 +118,7 @@ function refusedUntil({ at, message }: NonNullable<PullFacts["refusal"]>): PullR
   return { until: later(at, REFUSAL_WAIT_SECONDS), message: refusalText(message) };
 }
 
-/** A pod from before the next try is the one whose failure is known. */
+/** True for a new failure. A pod created before the next try is the one whose failure is known. */
 function isNewFailure({ metadata }: Pod, last: Failure | undefined): boolean {
   return last === undefined || (metadata?.creationTimestamp ?? "") >= last.until;
 }
@@ -136,7 +136,7 @@ export function isThere({ metadata }: Pod): boolean {
   return !metadata?.deletionTimestamp;
 }
 
-/** Returns how a pull stands, as the kubelet says in the pod's status. A pod that says nothing for too long is given up. */
+/** The state of a pull by the pod's status. A pod that reports nothing for too long is given up. */
 export function pullOf(pod: Pod, now: string): Pull {
   const statuses = pod.status?.containerStatuses ?? [];
   const failed = statuses.find((status) => kindOf(waitingReasonOf(status)) === "pull" && !status.imageID);
@@ -151,7 +151,7 @@ export function pullOf(pod: Pod, now: string): Pull {
   return { kind: "unclear", message: `its kubelet did not answer within ${DEADLINE_SECONDS} seconds` };
 }
 
-/** A kubelet does nothing with a container before it has its image. */
+/** True when the kubelet has acted on the container, which it does only after it has the image. */
 function isPulled(status: ContainerStatus | undefined): boolean {
   const { running, terminated, waiting } = status?.state ?? {};
   if (running) return true;
@@ -168,7 +168,7 @@ function kindOf(reason: string | undefined) {
   return reason === undefined ? undefined : CONTAINER_REASONS[reason as ContainerReason]?.kind;
 }
 
-// What the ledger keeps, in lines.
+// The ledger's record, in lines.
 
 export function formatRecord({ digest, failures, refusal }: PullRecord): string {
   const lines = failures.map(
@@ -177,7 +177,7 @@ export function formatRecord({ digest, failures, refusal }: PullRecord): string 
   return [`${digest}\n`, ...(refusal ? [`- ${refusal.until} ${refusal.message}\n`] : []), ...lines].join("");
 }
 
-/** A line that cannot be read costs one more try. */
+/** Reads the record. An unreadable line costs one more try. */
 function parseRecord(text: string | undefined): PullRecord | undefined {
   const [digest = "", ...lines] = (text ?? "").split("\n");
   if (digest === "") return undefined;

@@ -1,6 +1,6 @@
 /**
- * Decides on which nodes the images of a release are pulled before the pods there get their turn: by one short pod for
- * each node, where the annotation pre-pull asks for it.
+ * The nodes on which a release's images are pulled before their pods are updated: one short pod per node, when the
+ * annotation pre-pull asks for it.
  */
 import { hash } from "node:crypto";
 import type { Container, Pod } from "../../../../api/kubernetes.ts";
@@ -31,30 +31,30 @@ const FAILURES_NAMED = 3;
 
 export interface PullPlan {
   readonly actions: readonly Action[];
-  /** what the ledger is to keep; undefined: nothing */
+  /** the ledger's new record; undefined: none */
   readonly record: string | undefined;
-  /** uids of pods that would get their turn if their nodes had the images */
+  /** uids of pods that would be next if their nodes had the images */
   readonly waiting: ReadonlySet<string>;
   /** absent: no pod waits for an image */
   readonly summary?: PullsSummary;
 }
 
 export interface PullGuard {
-  /** `canTake`, of pods whose node has the images */
+  /** `canTake` of the caller, for pods whose node has the images */
   readonly canTake: (state: PodState) => boolean;
   readonly outcome: () => PullPlan | undefined;
 }
 
 interface Given {
   readonly sidecarSet: SidecarSet;
-  /** the pods that may get their turn now, in their order */
+  /** the pods that may be updated now, in order */
   readonly line: Sequence<PodState>;
   /** all matched pods */
   readonly pods: Sequence<PodState>;
   readonly budgetUse: BudgetUse;
 }
 
-/** Without facts everything is as without the rule. */
+/** Without facts the guard allows everything. */
 export function pullGuard(given: Given, canTake: (state: PodState) => boolean): PullGuard {
   const { sidecarSet, line, pods, budgetUse } = given;
   const pulls = budgetUse.rules.prePull;
@@ -62,7 +62,8 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   if (pulls === undefined || atOnce === undefined) return { canTake, outcome: () => undefined };
   const images = imagesOf(sidecarSet);
   const seen = seePulls(digestOf(sidecarSet, images), pulls);
-  // A kubelet that has started the release has its images. A new pod is consistent before its kubelet has looked at it.
+  // A kubelet that has started the release has its images. A new pod counts as consistent before its kubelet has seen
+  // it.
   const running = nodesOf(pods, (state) => state.isUpdated && state.isConsistent && hasStarted(state, images));
   const pulled = new Set([...seen.current].flatMap(([node, { pull }]) => (pull.kind === "pulled" ? [node] : [])));
   const there = new Set([...running, ...pulled]);
@@ -72,7 +73,7 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   const waitingNodes = new Set<string>();
   const waiting = new Set<string>();
   const areOthersDone = onceKnown(() => {
-    // No other is tried any more, and nothing speaks against the image.
+    // Every node has been tried, and no failure proves the image bad.
     const failures = [...seen.failures.values()];
     if (failures.length >= MOST_FAILURES && failures.every(({ kind }) => kind === "unclear")) return true;
     const others = nodesOf(line, lacks);
@@ -96,7 +97,7 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
       return planPulls(sidecarSet, {
         images,
         seen,
-        // A gate may hold the pods that are taken, and is to be asked for the same ones again.
+        // A gate may hold the pods that are taken, and the next pass must ask it about the same ones.
         needed: new Set([...takenNodes, ...waitingNodes, ...asked]),
         waiting,
         atOnce,
@@ -106,7 +107,7 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   };
 }
 
-/** `pods`: that are to be updated in place. How many nodes pull first; undefined: none, or nobody asks for it. */
+/** `pods`: pods to update in place. Number of nodes that pull first; undefined: none, or not configured. */
 export function pullsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>) {
   const { prePull: atOnce } = steeringOf(sidecarSet);
   const images = imagesOf(sidecarSet);
@@ -114,10 +115,10 @@ export function pullsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>) {
   return atOnce === undefined || nodes === 0 ? undefined : { nodes, atOnce };
 }
 
-/** What is done where no pod gets its turn: what was created goes. Undefined: there is nothing, and nothing is kept. */
+/** The cleanup when no pod is next: pull pods are deleted. Undefined: nothing exists and nothing is recorded. */
 export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined {
   if (pods.length === 0 && record === undefined) return undefined;
-  // The record is the reason to look for pods: it goes after them.
+  // Passes look for pods only while a record exists, so the record goes last.
   return {
     actions: pods.filter(isThere).map(deletion),
     record: pods.length > 0 ? (record ?? "") : undefined,
@@ -125,11 +126,11 @@ export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined 
   };
 }
 
-// Which images, and who waits for them.
+// Which images are pulled, and which pods wait for them.
 
 type Pulled = Required<Pick<Container, "image">> & Pick<Container, "imagePullPolicy">;
 
-/** In the way that the pods would pull them. */
+/** The images with the pull policy that the pods would use. */
 function imagesOf(sidecarSet: SidecarSet): readonly Pulled[] {
   const containers = [...(sidecarSet.spec.containers ?? []), ...nativeSidecars(sidecarSet)];
   const pulled = containers.flatMap(({ image, imagePullPolicy }) =>
@@ -140,7 +141,7 @@ function imagesOf(sidecarSet: SidecarSet): readonly Pulled[] {
   return [...new Map(pulled.map((one) => [one.image, one])).values()];
 }
 
-/** True for a pod that works, whose turn would make it pull. A pod may be reserved for another release. */
+/** True for a working pod whose update would make its node pull. A pod may be reserved for another release. */
 function isHeld(state: PodState, images: readonly Pulled[], budgetUse: Pick<BudgetUse, "rules">): boolean {
   const { pod } = state;
   if (nodeOf(state) === "") return false;
@@ -176,12 +177,12 @@ function onceKnown(find: () => boolean): () => boolean {
   };
 }
 
-// Which pods are created and deleted now.
+// Which pull pods a pass creates and deletes now.
 
 interface Planned {
   readonly images: readonly Pulled[];
   readonly seen: SeenPulls;
-  /** nodes whose pods wait for images, or for their turn with them, in their order */
+  /** nodes whose pods wait for images, or are next and have them, in order */
   readonly needed: ReadonlySet<string>;
   readonly waiting: ReadonlySet<string>;
   readonly atOnce: number;
@@ -204,7 +205,7 @@ function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
   };
 }
 
-/** Returns the nodes to pull on, in their order. Nodes that failed come last, when they may be tried again. */
+/** The nodes to pull on, in order. Nodes that failed come last, when they may be tried again. */
 function placesOf(sidecarSet: SidecarSet, { seen, needed, atOnce, facts }: Planned) {
   const { current, failures } = seen;
   const isDue = (one: { readonly until: string } | undefined) => one !== undefined && one.until <= facts.now;
@@ -216,7 +217,7 @@ function placesOf(sidecarSet: SidecarSet, { seen, needed, atOnce, facts }: Plann
   const isRefused = seen.refusal !== undefined && !isDue(seen.refusal);
   const missing = isRefused ? [] : first.filter((node) => !isKept(node));
   const kept = [...current.keys()].filter(isKept);
-  // A pod on its way out keeps its name.
+  // A terminating pod still occupies its name.
   const going = facts.pods.filter((pod) => !isThere(pod)).length;
   const free = Math.max(0, atOnce - kept.length - going);
   const spare = kept.filter((node) => kindOf(node) === "pulled" && !first.includes(node));
@@ -269,9 +270,9 @@ function deletion({ metadata }: Pod): Action {
   return { kind: "DeletePullPod", namespace, name, uid };
 }
 
-// The pod that pulls.
+// The pull pod itself.
 
-/** Its place among those of the SidecarSet: the API server gives a name once, so there are never more. */
+/** The name of a pull pod by its slot: each name exists once, so there are never more pods than slots. */
 function pullName({ metadata }: SidecarSet, slot: number): string {
   return `sidecarset-pull-${hash("sha256", metadata?.uid ?? "").slice(0, 16)}-${slot}`;
 }
@@ -291,8 +292,8 @@ interface PullPod {
 const LIMITS = { cpu: "10m", memory: "16Mi" } as const;
 
 /**
- * It ends as soon as its images are there: `true` runs, or is not in the image, which is as good. Restricted as
- * PodSecurity asks for. Deleted at once, so that a node that does not answer keeps no name.
+ * The pod ends as soon as its images are there: `true` runs, or does not exist in the image, which is enough. It meets
+ * PodSecurity "restricted". Deletion has no grace period, so that a dead node keeps no name.
  */
 function pullPod(sidecarSet: SidecarSet, { name, node, images, digest, facts }: PullPod): Pod {
   const { name: owner = "", uid = "" } = sidecarSet.metadata ?? {};

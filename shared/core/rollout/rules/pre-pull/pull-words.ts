@@ -1,9 +1,9 @@
-/** Decides nothing: what the book of holds says of images that are pulled first. */
+/** The book's words about images that are pulled first. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 import { LOOK_SECONDS, type PullsSummary } from "./pull-facts.ts";
 
-/** Where nothing else is known of pulls. */
+/** Counts for readers that know only that pulls are stuck. */
 const STUCK_PULLS: PullsSummary = {
   nodes: 0,
   underWay: 0,
@@ -28,7 +28,7 @@ export const PRE_PULL_WORDS: HoldWords = {
     reason: "PrePull",
     text: ({ used, rules: { prePull: pulls } }) => (used === 0 && pulls?.isStuck ? pullsText(pulls) : undefined),
   },
-  // It blocks where it is stuck, and only there.
+  // The condition Blocked says this only for stuck pulls.
   factsIn: () => ({ rules: { prePull: STUCK_PULLS } }),
   clause: ({ rules: { prePull: pulls } }) => (pulls ? pullsText(pulls) : "images are pulled first"),
   title: ({ rules: { prePull: pulls } }) =>
@@ -41,7 +41,7 @@ export const PRE_PULL_WORDS: HoldWords = {
       : undefined,
 };
 
-/** One clause. */
+/** One clause about the pulls. */
 function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: PullsSummary): string {
   const named = failed.map(
     ({ node, kind, message }) => `${node} (${kind === "refused" ? "" : "not known: "}${message})`,
@@ -60,7 +60,7 @@ function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: Pu
   return [progress, failures, refused].filter(Boolean).join("; ");
 }
 
-/** Why a pod of this node waits. */
+/** The reason why pods of this node wait. */
 export function nodeText(pulls: PullsSummary, node: string): string {
   const failure = pulls.failed.find((one) => one.node === node);
   return failure ? `its node ${node} has not pulled the images: ${failure.message}` : pullsText(pulls);

@@ -1,4 +1,6 @@
-/** Decides which evicted pods have no successor yet: each counts as unavailable until its controller has as many pods as before. */
+/**
+ * Which evicted pods have no successor yet. Each counts as unavailable until its controller has as many pods as before.
+ */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
@@ -9,35 +11,38 @@ import { isRunningAndReady } from "../../../pod/is-ready.ts";
 import { controllerKey, ownerKey } from "../../../pod/replaced.ts";
 import { isIgnored } from "../../../pod/was-ready.ts";
 
-/** Clocks of two API servers differ by less: a pod that was created so shortly before may have come since. */
+/** Limit of clock differences between API servers: a pod created this shortly before may be newer. */
 const CLOCKS_SECONDS = 5;
 
 /** controllerKey → how many of its pods are missing */
 export type Missing = ReadonlyMap<string, number>;
 
-/** controllerKey → RFC3339: older pods of its count whether they are ready or not */
+/** controllerKey → RFC3339: older pods count whether they are ready or not */
 type SinceOf = ReadonlyMap<string, string>;
 
 export interface Awaited {
-  /** to be kept in the ledger */
+  /** departures that the ledger keeps */
   readonly open: readonly Departure[];
-  /** of controllers of which some are open */
+  /** controllers with open departures */
   readonly since: SinceOf;
   readonly missing: Missing;
-  /** of these, pods that are not there any more */
+  /** open departures whose pods no longer exist */
   readonly gone: readonly Departure[];
 }
 
-/** What a departure is judged by. */
+/** The inputs for judging departures. */
 export interface DepartureFacts {
   readonly sidecarSet: SidecarSet;
   /** all pods that the SidecarSet selects */
   readonly pods: Sequence<Pod>;
-  /** uids */
+  /** uids of reserved pods */
   readonly reserved: ReadonlySet<string>;
 }
 
-/** Departures that are still waited for at `now`, RFC3339, by the API server's clock; a pod that is still there is held by its reservation. */
+/**
+ * Departures that have not expired at `now`, RFC3339, by the API server's clock. A pod that still exists is held by its
+ * reservation.
+ */
 export function unexpired(
   departed: readonly Departure[],
   kept: ReadonlySet<string>,
@@ -49,9 +54,9 @@ export function unexpired(
 const NOTHING_AWAITED: Awaited = { open: [], since: new Map(), missing: new Map(), gone: [] };
 
 /**
- * Of a pod that is still there the reservation says what may become of it: it is missing once it is going, or gone. What
- * came in its place counts when it is matched, and so takes budget while it is down, or is ready. One that was there
- * before counts as it did then: a pod that was down, and works now, is not what came in another's place.
+ * A pod that still exists is missing only once it terminates. Its successor counts when it is matched, and so uses
+ * budget itself while it is down. An older pod of the controller counts as it did before: an unready pod that recovers
+ * is not a successor.
  */
 export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
   if (departed.length === 0) return NOTHING_AWAITED;
@@ -81,7 +86,7 @@ function keyOf({ namespace, owner }: Departure): string {
   return ownerKey(namespace, owner);
 }
 
-/** When the first of a controller's was reserved: for all of them the same pods count. */
+/** The time of each controller's first reservation: all its departures count the same pods. */
 function sinceOf(departed: readonly Departure[]): SinceOf {
   const since = new Map<string, string>();
   for (const one of departed.filter(isCounted)) {
@@ -91,11 +96,11 @@ function sinceOf(departed: readonly Departure[]): SinceOf {
   return since;
 }
 
-/** Of one controller. `count`: how many of its pods count now. */
+/** Departures of one controller without a successor. `count`: number of its pods that count now. */
 function lackingOf(gone: readonly Departure[], places: ReadonlySet<string>, count: number): readonly Departure[] {
   const counted = gone.filter(isCounted);
   const wanted = Math.max(0, ...counted.map((one) => one.of)) - gone.filter(isLetGo).length;
-  // The first that went are the first to be succeeded.
+  // Successors are assigned to the oldest departures first.
   const succeeded = Math.max(0, counted.length - Math.max(0, wanted - count));
   return [...gone.filter((one) => isNamed(one) && !places.has(placeOf(one))), ...counted.slice(succeeded)];
 }
@@ -117,8 +122,8 @@ export function sumOf(missing: Missing = new Map()): number {
 }
 
 /**
- * uids of pods that are neither finished nor going; how many of them count, by controller, and in which places are those
- * that are back. `sinceOf` of a controller: undefined where all of its pods count.
+ * Pods that are neither finished nor terminating: their uids, their number by controller, and the names that have
+ * returned. `sinceOf` a controller: undefined when all of its pods count.
  */
 function presentPods(
   { sidecarSet, pods }: Pick<DepartureFacts, "sidecarSet" | "pods">,
@@ -141,7 +146,7 @@ function presentPods(
   return { present, counts, places };
 }
 
-/** Than what is awaited of its controller's pods. */
+/** True for a pod older than the departures of its controller. */
 function isOlder({ metadata }: Pod, since: string | undefined): boolean {
   return since === undefined || (metadata?.creationTimestamp ?? since) < (addSeconds(since, -CLOCKS_SECONDS) ?? "");
 }
@@ -150,15 +155,18 @@ function placeOf({ namespace, name }: { readonly namespace?: string; readonly na
   return `${namespace}/${name}`;
 }
 
-/** Ready, or taking budget by itself until it is: one that is ignored until it was ready does not. */
+/**
+ * True for a pod that is ready, or that uses budget until it is. A pod that is ignored until its first readiness is
+ * neither.
+ */
 function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) || (isMatched(pod, sidecarSet) && !isIgnored(pod, sidecarSet));
 }
 
-/** What a departure says of a pod that is about to go. */
+/** The ledger's facts about a pod that is about to go. */
 export type Place = Pick<Departure, "of" | "since">;
 
-/** What is awaited once a pod goes. `awaited`: what is already. */
+/** Reads the departure of a pod that goes. The second argument: departures that are already awaited. */
 export function placeReader(
   facts: Pick<DepartureFacts, "sidecarSet" | "pods">,
   { missing, since }: Awaited,

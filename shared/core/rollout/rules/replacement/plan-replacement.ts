@@ -1,4 +1,4 @@
-/** Decides how a pod is replaced: by one eviction, and an entry in the ledger that waits for its successor. */
+/** The replacement of a pod: one eviction, and a ledger entry that waits for the successor. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../../actions.ts";
@@ -7,24 +7,24 @@ import type { BudgetUse } from "../../select/budget.ts";
 import { preconditionOf } from "../../upgrade/pod-actions.ts";
 import type { Replacement } from "./replacement.ts";
 
-/** A pod's own default. */
+/** Kubernetes' default of terminationGracePeriodSeconds. */
 const GRACE_SECONDS = 30;
-/** Longer ones are not waited for: a tenant who says ten years would hold a place of the budget for ten years. */
+/** Upper limit of a waited grace period: a tenant who sets ten years would otherwise block the budget for ten years. */
 const MOST_GRACE_SECONDS = 3_600;
-/** Another pod is there so long after the first should be gone, or its controller is taken not to want one. */
+/** Wait for a successor after the pod should be gone; afterwards its controller is assumed not to create one. */
 const SUCCESSOR_SECONDS = 600;
 
 export type EvictPod = Extract<Action, { kind: "EvictPod" }>;
 
-/** What is planned for a pod that only a new one can follow. */
+/** The plan for a pod that only a new pod can replace. */
 export type ReplacementPlan =
   | { readonly kind: "evicted"; readonly departure: Departure }
-  /** an eviction of a pod of its controller was refused a moment ago */
+  /** the API server refused an eviction of its controller's pods a moment ago */
   | { readonly kind: "kept" }
   /** its workload is restarted instead */
   | { readonly kind: "left" };
 
-/** `placeOf`: what is awaited once a pod goes whose successor may have any name. */
+/** `placeOf`: the departure of a pod whose successor may have any name. */
 export function planReplacement(
   pod: Pod,
   placeOf: Replacement["placeOf"],
@@ -36,12 +36,12 @@ export function planReplacement(
   if (isOwnerKept(budgetUse.rules.replacement?.keptOwners, pod.metadata?.namespace, owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
-  // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
+  // Pods with stable names are awaited by name, because other pods of the same set may return meanwhile.
   const place = kind === "StatefulSet" ? { of: BY_NAME, since: "" } : placeOf(pod, now);
   return { kind: "evicted", departure: { namespace, name, uid, owner, until, ...place } };
 }
 
-/** RFC3339: so long another one is awaited in the place of a pod that goes at `now`. undefined: it is gone already. */
+/** Expiry of the wait for a successor, RFC3339, when the pod goes at `now`. Undefined pod: it is gone already. */
 export function awaitedUntil(pod: Pod | undefined, now: string): string {
   const grace = pod === undefined ? 0 : (pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS);
   return addSeconds(now, Math.max(0, Math.min(grace, MOST_GRACE_SECONDS)) + SUCCESSOR_SECONDS) ?? now;
@@ -51,15 +51,14 @@ export function eviction(pod: Pod, departure: Departure, usesBudget: boolean): E
   return { kind: "EvictPod", pod: preconditionOf(pod), usesBudget, departure };
 }
 
-/** What a decision evicts. */
+/** The evictions of a decision. */
 export function evictionsOf(actions: readonly Action[]): readonly EvictPod[] {
   return actions.filter((action) => action.kind === "EvictPod");
 }
 
 /**
- * Pods and workloads that a ledger is asked to reserve for a decision. One that is reserved already is never evicted or
- * restarted by that: only the pass that reserves it sends it, so it is fenced, and reserved again. A patch of a pod is the
- * same from any pass.
+ * Pods and workloads that a decision asks the ledger to reserve. A reserved one is not evicted or restarted again: only
+ * the pass that reserves sends these, so it is fenced and reserved again. A patch of a pod is the same from any pass.
  */
 export function wantedPods(actions: readonly Action[], kept: ReadonlySet<string>) {
   return actions.flatMap((action) => {

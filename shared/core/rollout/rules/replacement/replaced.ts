@@ -1,4 +1,4 @@
-/** Decides what is said of pods that are replaced: how many, and why none is where none may be. */
+/** The counts of replaced pods, and why none is replaced. */
 import { counted } from "../../../../go/counted.ts";
 import type { Sequence } from "../../../../go/sequence.ts";
 import type { Action } from "../../../actions.ts";
@@ -16,12 +16,12 @@ interface Batch {
   readonly selection: { readonly notUpgradable: Sequence<PodState> };
 }
 
-/** Replaced pods, where there are any, differ in the same fields as pods that stay. */
+/** The pods whose fields differ. Replaced pods, if any, differ in the same fields as pods that stay. */
 export function lackingOf({ replaced, selection }: Batch): Sequence<PodState> {
   return replaced.length > 0 ? replaced : selection.notUpgradable;
 }
 
-/** Nothing without the annotation, and where every pod gets there in place. */
+/** Undefined without the annotation, or when every pod can be updated in place. */
 export function replacedBy(
   batch: Batch,
   replacement: Pick<Replaced, "stop" | "isInVain"> | undefined,
@@ -33,7 +33,7 @@ export function replacedBy(
   return { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why };
 }
 
-/** One sentence. */
+/** One sentence about restarts. */
 export function restartsText({ underWay, waiting, held }: Restarts): string {
   const named = underWay.slice(0, NAMED).join(", ");
   const more = underWay.length > NAMED ? ` and ${underWay.length - NAMED} more` : "";

@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of evictions that are refused. */
+/** The book's words about evictions that are refused. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 
@@ -9,7 +9,7 @@ export const EVICTION_REFUSED_WORDS: HoldWords = {
   verdict: "Blocked",
   blocked: {
     reason: "EvictionRefused",
-    // Not while pods that were evicted before come back.
+    // Evicted pods that are still returning do not block.
     text: ({ used, rules: { replacement } }) =>
       used > 0
         ? undefined

@@ -1,4 +1,4 @@
-/** Decides which pods that cannot be brought to the new version in place are replaced, and why none is where none may be. */
+/** Which pods that cannot be updated in place are replaced, and why none may be. */
 import type { ControllerRevision, Pod } from "../../../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, RESTARTED_AT_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -18,28 +18,28 @@ import { wantedRevision } from "../../../sidecarset/revision/wanted-revision.ts"
 import { lastSpecWrite } from "../missed/selection.ts";
 import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
 
-/** What was created so soon after the change may have been given what was there before it. */
+/** A pod created this soon after the change may still have the earlier version. */
 const SETTLED_SECONDS = 15;
 const NAMED = 3;
-/** In vain in so many namespaces it is no tenant's doing: no other namespace is tried. */
+/** Limit of namespaces with failed replacements: one may be a tenant's fault, more stop all namespaces. */
 const MOST_NAMESPACES = 1;
 
 export interface Replacement {
-  /** one sentence: why no pod is replaced, or none of some namespaces; absent: pods may be */
+  /** one sentence: why no pod is replaced, or none of some namespaces; absent: nothing stops it */
   readonly stop?: string;
-  /** set with `stop` when pods came back without what they should have */
+  /** set together with `stop` when new pods lack what they should have */
   readonly isInVain?: true;
-  /** true: the pod is to get there by an eviction, if it does not in place; `stop` may keep it */
+  /** true: the pod is replaced if it cannot be updated in place; `stop` may prevent it */
   readonly wants: (pod: Pod) => boolean;
-  /** true: it gets there by no patch, so its turn is an eviction */
+  /** true: no patch can update it, so a pass evicts it */
   readonly replaces: (state: Pick<PodState, "pod" | "native" | "resize">) => boolean;
-  /** true: it is wanted, and nothing stops it */
+  /** true: the pod is wanted and nothing stops it */
   readonly allows: (pod: Pod) => boolean;
-  /** true: it could be updated in place, if Kubernetes let images change; so its turn is an eviction */
+  /** true: only the ban on changing images prevents an in-place update, so a pass evicts it */
   readonly isForbidden: (pod: Pod) => boolean;
-  /** true: another in its place would come without what it should have */
+  /** true: a new pod would lack what it should have */
   readonly isStopped: (pod: Pod) => boolean;
-  /** what is awaited once the pod goes */
+  /** the departure to record when the pod goes */
   readonly placeOf: (pod: Pod, now: string) => Place;
 }
 
@@ -47,7 +47,7 @@ export interface ReplacementFacts {
   readonly sidecarSet: SidecarSet;
   /** all pods that the SidecarSet selects */
   readonly pods: Sequence<Pod>;
-  /** of these, the pods of the rollout */
+  /** pods of the rollout among them */
   readonly states: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
   readonly awaited: Awaited;
@@ -55,7 +55,7 @@ export interface ReplacementFacts {
   readonly forbidden: ReadonlySet<string>;
 }
 
-/** undefined: the annotation does not ask for it. */
+/** Undefined: the annotation is not set. */
 export function replacementOf(facts: ReplacementFacts): Replacement | undefined {
   const { sidecarSet } = facts;
   const isWanted = replacesNotUpgradable(sidecarSet);
@@ -79,13 +79,13 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
 interface Stopped {
   readonly why: string;
   readonly isInVain?: true;
-  /** only in these; absent: everywhere */
+  /** namespaces that stop; absent: all */
   readonly namespaces?: ReadonlySet<string>;
 }
 
 /**
- * A pod may lack what it should have because a tenant wrote to it: that stops its namespace alone. Where no webhook answers,
- * no more than two batches are evicted in vain.
+ * Why replacing stops. A tenant's write may remove sidecars, so one namespace stops alone. Without a webhook at most
+ * two batches are evicted in vain.
  */
 function stopOf(facts: ReplacementFacts): Stopped | undefined {
   const hindrance = hindranceOf(facts.sidecarSet);
@@ -99,7 +99,7 @@ function stopOf(facts: ReplacementFacts): Stopped | undefined {
   return { why: vainText(inVain), isInVain: true, ...where };
 }
 
-/** Why new pods are not given the SidecarSet as it is. */
+/** Why new pods do not get the current SidecarSet. */
 function hindranceOf(sidecarSet: SidecarSet): string | undefined {
   if (sidecarSet.spec.injectionStrategy?.paused)
     return "injection is paused: another pod would come without the sidecars";
@@ -108,7 +108,7 @@ function hindranceOf(sidecarSet: SidecarSet): string | undefined {
   return pinned === undefined ? undefined : `new pods are given revision ${pinned}, as spec.injectionStrategy says`;
 }
 
-/** RFC3339, by the clock of API servers, as when pods were created. */
+/** Time of the last change, RFC3339, by the API server's clock, like the creation times of pods. */
 function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefined {
   const { metadata } = sidecarSet;
   const written = lastSpecWrite(metadata);
@@ -119,9 +119,9 @@ function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefi
 }
 
 /**
- * Pods that were created since and lack the version of now, or have no sidecars at all: beside others of the same controller
- * that have some, so that no pod is evicted twice for one change; or, where restarts are to bring them, although a restart
- * since has brought them, and no other that has some. Another in its place would fare no better.
+ * New pods that lack the current version, or have no sidecars at all although others of their controller have some: no
+ * pod is evicted twice for one change. With restarts: pods of a newer restart of which none has sidecars. A further
+ * replacement would fare no better.
  */
 function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {
   const isSince = ({ metadata }: Pod) =>
@@ -144,7 +144,7 @@ function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: strin
   return found;
 }
 
-/** Which restart has brought it: pods have the annotations of their template. "": none */
+/** The restart that created the pod: pods carry the annotations of their template. "": none */
 function restartedAt({ metadata }: Pod): string {
   return metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "";
 }

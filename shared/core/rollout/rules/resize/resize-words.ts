@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of pods whose cpu and memory shrink. */
+/** The book's words about pods whose cpu and memory shrink. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 

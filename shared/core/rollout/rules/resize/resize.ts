@@ -1,4 +1,7 @@
-/** Decides the next step of a pod whose sidecars get other resources in place, so that no image ever runs with less than it needs. */
+/**
+ * The next step of a pod whose sidecars get other resources in place, so that no image ever runs with less than it
+ * needs.
+ */
 import type { Container, ContainerStatus, ControllerRevision, Pod, Quantity } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESIZE_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../../api/sidecarset.ts";
@@ -26,7 +29,7 @@ function compare(one: Quantity | undefined, other: Quantity | undefined): number
   return compareQuantities(left, right);
 }
 
-/** With what the SidecarSet says over what the pod has; a request that is not given is the limit, as when a pod is created. */
+/** The SidecarSet's values over the pod's; a missing request is the limit, as at pod creation. */
 function wantedOf(container: Container, { resources = {} }: SidecarContainer): Resources {
   const limits = pickResources(resources.limits);
   const requests = { ...limits, ...pickResources(resources.requests) };
@@ -42,7 +45,7 @@ function pickResources(quantities: Quantities | undefined): Quantities {
   );
 }
 
-/** Of each resource the greater one. */
+/** The greater value of each resource. */
 function greater(one: Quantities = {}, other: Quantities = {}): Quantities {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries([...names].map((name) => [name, greaterOf(one[name], other[name])]));
@@ -76,7 +79,9 @@ function changesTo(pod: Pod, sidecarSet: SidecarSet, target: Target): readonly R
   });
 }
 
-/** Nothing but cpu and memory of containers differs, none of them is gone, and no pair of a hot upgrade is among them. */
+/**
+ * True when only cpu and memory of containers differ, none of them was removed, and no hot upgrade pair is among them.
+ */
 export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonly ControllerRevision[]): boolean {
   if (isUpgradable(pod, sidecarSet)) return false;
   const changes = madeWith(sidecarSet, pod, revisions);
@@ -90,7 +95,7 @@ export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonl
   });
 }
 
-/** What has been set cannot be taken away in place, and other resources cannot be changed. */
+/** True unless a value is removed or another resource changes: neither is possible in place. */
 function isStillThere(before: unknown, now: Resources | undefined): boolean {
   return BOUNDS.every((bound) => {
     const all = isJsonObject(before) && isJsonObject(before[bound]) ? before[bound] : {};
@@ -107,14 +112,14 @@ function markOf(pod: Pod, sidecarSet: SidecarSet): unknown {
   return jsonObjectOf(pod.metadata?.annotations?.[RESIZE_ANNOTATION])?.[sidecarSet.metadata?.name ?? ""];
 }
 
-/** The annotation that says to which release the pod is, or was, resized; other SidecarSets' are kept. */
+/** The annotation with the release that the pod is, or was, resized to; entries of other SidecarSets stay. */
 export function resizeMark(pod: Pod, sidecarSet: SidecarSet): Annotations {
   const before = jsonObjectOf(pod.metadata?.annotations?.[RESIZE_ANNOTATION]) ?? {};
   const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   return { [RESIZE_ANNOTATION]: goJson({ ...before, [sidecarSet.metadata?.name ?? ""]: hash }) };
 }
 
-/** Every sidecar has what its pod's spec says, and the kubelet has nothing left to do. */
+/** True when every sidecar has the resources of its pod's spec and the kubelet has finished. */
 function isActuated(pod: Pod, sidecarSet: SidecarSet): boolean {
   const statuses = new Map<string, ContainerStatus>(
     (pod.status?.containerStatuses ?? []).map((one) => [one.name, one]),
@@ -152,7 +157,7 @@ function oldPod(pod: Pod, sidecarSet: SidecarSet): ResizeState {
   };
 }
 
-/** What shrinks does so after the new image runs. */
+/** The resize of an updated pod: a smaller value is set only after the new image runs. */
 function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): ResizeState {
   const changes = changesTo(pod, sidecarSet, wantedOf);
   const hindrance = hindranceOf(pod);
@@ -166,7 +171,7 @@ function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): Re
   };
 }
 
-/** What a pod waits for whose resources are changed to this release, for people; undefined: they are not, or have been. */
+/** Why a pod whose resources change to this release still waits, for people; undefined: it does not. */
 export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string | undefined {
   const { pod, isUpdated, isConsistent } = state;
   const mark = markOf(pod, sidecarSet);
@@ -178,7 +183,7 @@ export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string 
   return hindranceOf(pod) ?? "cpu and memory are changed first, the image follows";
 }
 
-/** Whether resizing has a say in any of the pods: only then it matters what the API server offers. */
+/** True if resizing concerns any of the pods: only then the pass asks what the API server offers. */
 export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisions: readonly ControllerRevision[]) {
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   for (const pod of pods) {
@@ -189,7 +194,7 @@ export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisio
   return false;
 }
 
-/** The state with what resizing says of it; the same one where that has no say. */
+/** The state with its resize; the same object when resizing does not concern the pod. */
 export function withResize(state: PodState, sidecarSet: SidecarSet, canResize: (pod: Pod) => boolean): PodState {
   const { pod, isUpdated } = state;
   if (!isUpdated) return canResize(pod) ? { ...state, resize: oldPod(pod, sidecarSet) } : state;

@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds says of restarts of workloads. */
+/** The book's words about restarts of workloads. */
 import type { HoldWords } from "../../hold-words.ts";
 import { NO_RESTARTS, restartsText } from "../replacement/replaced.ts";
 

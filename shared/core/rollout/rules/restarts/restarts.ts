@@ -1,4 +1,4 @@
-/** Decides which workloads are restarted next, where that is asked for instead of evictions, and why others are not. */
+/** Which workloads are restarted next, when restarts replace evictions, and why others are not. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { inTurns } from "../../../../go/in-turns.ts";
@@ -19,26 +19,26 @@ import {
   withRestartFor,
 } from "./workload-object.ts";
 
-/** So many are looked at for one decision: those in the way of others are few. */
+/** Limit of workloads read for one decision: few are in the way of others. */
 const MOST_READ = 50;
-/** Asked for beside those for which there is a place. */
+/** Workloads read beyond those that have room. */
 const SPARE = 2;
 
 export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
 
 export interface RestartPlan {
   readonly actions: readonly RestartWorkload[];
-  /** to be kept in the ledger: being restarted, or about to be */
+  /** restarts for the ledger to keep: under way, or about to be */
   readonly open: readonly Restarted[];
-  /** to be read first: the decision is another one then */
+  /** workloads to read first; the decision may change afterwards */
   readonly asks: readonly RestartedWorkload[];
   /** key → why it is not restarted now */
   readonly held: ReadonlyMap<string, string>;
-  /** how many more wait for those */
+  /** number of workloads that wait for those */
   readonly waiting: number;
-  /** how many of those that are held are so by what they say of themselves, and by no partition */
+  /** number of held workloads that their own state holds, and no partition */
   readonly stuck: number;
-  /** how many of those that are held are so by their wave, or by pods that came back without their sidecars */
+  /** number of held workloads that wait for their wave, or whose new pods lack sidecars */
   readonly aside: number;
   /** why no workload can be read, one sentence */
   readonly refusal?: string | undefined;
@@ -48,7 +48,7 @@ export interface RestartFacts {
   readonly sidecarSet: SidecarSet;
   readonly states: Sequence<PodState>;
   readonly budgetUse: BudgetUse;
-  /** what is done to pods one by one */
+  /** the selection of single pods */
   readonly selection: {
     readonly selected: readonly PodState[];
     readonly line: Sequence<PodState>;
@@ -62,17 +62,17 @@ export interface RestartFacts {
 
 interface Candidate {
   readonly ref: RestartedWorkload;
-  /** pods of it that are not updated, and those among them that may be now */
+  /** its pods that are not updated, and those that may be updated now */
   lacking: number;
   allowed: number;
-  /** one of those gets there by a restart alone, or missed its sidecars */
+  /** one of its pods needs a restart, or missed its sidecars */
   isWanted: boolean;
   isReady: boolean;
   /** why none of its pods that missed their sidecars gets them now */
   aside?: string;
 }
 
-/** undefined: no restart is asked for, and none is under way. */
+/** Undefined: no restart is requested, and none is under way. */
 export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
   const { sidecarSet, budgetUse } = facts;
   const {
@@ -84,7 +84,7 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   const all = restartsAtOnce(sidecarSet) === 0 ? [] : candidatesOf(restarting, facts);
   const line = all.filter(({ ref }) => !under.has(ref.key));
   const isHeld = ({ lacking, allowed, aside }: Candidate) => aside !== undefined || lacking > allowed;
-  // Of workloads that cannot be restarted, such as paused ones, a namespace may have more than a pass reads.
+  // A namespace may have more unrestartable workloads, such as paused ones, than a pass reads.
   const inLine = Map.groupBy(
     line.filter((one) => !isHeld(one)),
     ({ isReady }) => isReady,
@@ -101,15 +101,16 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   return { open, held, aside, refusal, ...take(free, places, restarting, { ...facts, held }) };
 }
 
-/** If more workloads wait than a look reads, each look begins at another one: those in front may all have to stay. */
+/** When more workloads wait than a pass reads, each pass begins at another one: the first ones may all be stuck. */
 function fromTurn<T>(line: readonly T[], { turn = 0 }: Restarting): readonly T[] {
   const first = line.length > MOST_READ ? Math.floor(turn * line.length) : 0;
   return [...line.slice(first), ...line.slice(0, first)];
 }
 
 /**
- * Nobody knows how many pods one takes down that is being restarted and cannot be read. Of the others: only where none is
- * left to ask for, since a role may permit one namespace alone, which may be the last one.
+ * Why no workload is restarted when one cannot be read. A running restart that cannot be read blocks, because nobody
+ * knows how many pods it takes down. Others block only when none is left to try: a role may permit a single namespace,
+ * perhaps the last one.
  */
 function whyNoneIsRead(
   { workloads, unread = new Map<string, string>() }: Restarting,
@@ -127,7 +128,7 @@ interface TakeFacts extends RestartFacts {
   readonly held: Map<string, string>;
 }
 
-/** From the front, as far as they are known; of the others some are asked for. */
+/** Takes known workloads from the front, and asks for some unknown ones. */
 function take(free: readonly RestartedWorkload[], places: number, restarting: Restarting, facts: TakeFacts) {
   if (places === 0) return { actions: [], asks: [], waiting: free.length, stuck: 0 };
   const { workloads, unread = new Map<string, string>() } = restarting;
@@ -141,19 +142,19 @@ function take(free: readonly RestartedWorkload[], places: number, restarting: Re
   return { actions, asks, waiting: free.length - actions.length - stuck, stuck };
 }
 
-/** maxUnavailable; pods that missed their sidecars are in no count, and a share of it is of them too. */
+/** maxUnavailable in pods. Pods without sidecars are in no count, but a percentage includes them. */
 function mayBeDown({ missed }: Restarting, { sidecarSet, states, budgetUse }: RestartFacts): number {
   return maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(states, budgetUse) + missed.length);
 }
 
-/** While pods are written to one by one no workload is restarted, and none of them while one is. */
+/** Number of restarts that may begin: none while single pods are written to, and the reverse. */
 function placesOf({ sidecarSet, budgetUse, selection, hasRoom }: RestartFacts): number {
   const isFree = selection.selected.length === 0 && budgetUse.reserved.size === 0;
   if (!(isFree && hasRoom)) return 0;
   return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.rules.restarts ?? []).length);
 }
 
-/** `workload`: a text says why it could not be read. False: `held` says why. */
+/** `workload`: the object, or a text that says why it could not be read. False: `held` has the reason. */
 function isFit(
   { key, workload: kind }: RestartedWorkload,
   workload: Workload | string | null,
@@ -172,7 +173,7 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
 
-/** As many as maxUnavailable has room for, were all of them to take down what they may; one that needs more goes alone. */
+/** As many workloads as maxUnavailable allows if each takes down its maximum; a larger one goes alone. */
 function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts: RestartFacts) {
   const { workloads } = restarting;
   const { sidecarSet, states, budgetUse, now } = facts;
@@ -195,7 +196,7 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
   return actions;
 }
 
-/** What restarts under way may take down beside pods of theirs that are down already. */
+/** The pods that running restarts may still take down, beyond those already down. */
 function stillToGo(costOf: (one: Restarted) => number, { states, budgetUse }: RestartFacts): number {
   const {
     rules: { restarts: open = [] },
@@ -213,7 +214,9 @@ function nameOf({ metadata }: SidecarSet): string {
   return metadata?.name ?? "";
 }
 
-/** In the order in which their first pods get their turn; those with pods that are down last, since they may never be through. */
+/**
+ * Workloads in the order of their first pods; workloads with pods that are down last, because they may never finish.
+ */
 function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   const { sidecarSet, states, selection, budgetUse } = facts;
   const found = new Map<string, Candidate>();
@@ -249,7 +252,7 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   return [...wanted.filter(({ isReady }) => isReady), ...wanted.filter(({ isReady }) => !isReady)];
 }
 
-/** Of a pod that missed its sidecars. */
+/** Why a pod that missed its sidecars does not get them now. */
 function whyAside(pod: Pod, { budgetUse, waves }: RestartFacts): string | undefined {
   const replacement = budgetUse.rules.replacement?.plan;
   if (replacement?.isStopped(pod)) return replacement.stop;

@@ -1,4 +1,7 @@
-/** Decides what a workload says of itself: whether it may be restarted, whether it is through, and how many pods it takes down. */
+/**
+ * A workload's own state: whether it may be restarted, whether its rollout is complete, and how many pods it takes
+ * down.
+ */
 import type { IntOrString, KubernetesObject, Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -30,17 +33,17 @@ export interface Workload extends KubernetesObject {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** What is known of workloads. */
+/** The facts about workloads and their restarts. */
 export interface Restarting {
-  /** pods that missed their sidecars, where their workloads are restarted */
+  /** pods that missed their sidecars, when their workloads are restarted */
   readonly missed: readonly Pod[];
-  /** by key; null: it is not there, or not what its pods say */
+  /** by key; null: it does not exist, or is not the one that its pods name */
   readonly workloads: ReadonlyMap<string, Workload | null>;
-  /** as the ledger says */
+  /** restarts in the ledger */
   readonly restarted: readonly Restarted[];
-  /** key → what follows the name of one that was not read, such as: cannot be read: … */
+  /** key → the end of a sentence about a workload that was not read, such as: cannot be read: … */
   readonly unread?: ReadonlyMap<string, string> | undefined;
-  /** from 0 up to but not including 1: where in a long line the reading begins */
+  /** from 0 to 1, exclusive: where in a long line the reading begins */
   readonly turn?: number | undefined;
 }
 
@@ -50,7 +53,7 @@ interface OwedFacts {
   readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
 }
 
-/** Those of the ledger whose pods may still be taken down. One that cannot be read is taken for one. */
+/** Restarts of the ledger that may still take pods down. An unreadable workload counts as one. */
 export function openRestarts(
   { restarted, workloads }: Restarting,
   reserved: ReadonlySet<string>,
@@ -63,8 +66,8 @@ export function openRestarts(
 }
 
 /**
- * Those that pods wait for which missed their sidecars, as far as is known: until then a wave is not complete. Where a pod
- * is not updated either, the workload waits for that one, or has to stay as it is.
+ * Workloads whose restart would give pods their missed sidecars, as far as is known: until then a wave is not complete.
+ * A workload that also has an outdated pod waits for that pod, or has to stay.
  */
 export function owedRestarts(
   { missed, workloads }: Restarting,
@@ -85,19 +88,19 @@ export function owedRestarts(
   return [...owed.values()];
 }
 
-/** SidecarSets and their hashes, for which it was restarted last. */
+/** The SidecarSets of the last restart, with their hashes. */
 function restartsOf({ metadata }: Workload): ReadonlyMap<string, string> {
   const text = metadata?.annotations?.[RESTARTED_FOR_ANNOTATION] ?? "";
   const pairs = text.split(",").map((pair) => pair.split("="));
   return new Map(pairs.flatMap(([name, hash]) => (name && hash ? [[name, hash]] : [])));
 }
 
-/** What its annotation says once it is restarted for this SidecarSet too. */
+/** The workload's annotation after a restart for this SidecarSet too. */
 export function withRestartFor(workload: Workload, sidecarSet: string, hash: string): string {
   return [...new Map([...restartsOf(workload), [sidecarSet, hash]])].map((pair) => pair.join("=")).join(",");
 }
 
-/** Why it is not restarted for this version now; undefined: nothing of its own is in the way. */
+/** Why the workload is not restarted for this version now; undefined: nothing about it prevents that. */
 export function whyNotRestarted(
   kind: RestartedKind,
   workload: Workload,
@@ -114,19 +117,21 @@ export function whyNotRestarted(
   return isRolledOut(kind, workload) ? undefined : "it is being rolled out already";
 }
 
-/** As `kubectl rollout status` has it. */
+/** True when complete by the rules of `kubectl rollout status`. */
 export function isThrough(kind: RestartedKind, workload: Workload): boolean {
   const available = kind === "DaemonSet" ? "numberAvailable" : "availableReplicas";
   return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
 }
 
-/** RFC3339: when it is said to be restarted. With the time that is there, of a restart in the same second, it would not be. */
+/**
+ * The time of the restart, RFC3339. A time equal to the one that is there, from the same second, would restart nothing.
+ */
 export function restartTime({ spec }: Workload, now: string): string {
   const before = spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
   return before === now ? (addSeconds(now, 1) ?? now) : now;
 }
 
-/** Every pod is of the newest template, ready or not. */
+/** True when every pod has the newest template, ready or not. */
 function isRolledOut(kind: RestartedKind, workload: Workload): boolean {
   if (numberOf(workload, "observedGeneration") < (workload.metadata?.generation ?? 0)) return false;
   const updated = numberOf(workload, kind === "DaemonSet" ? "updatedNumberScheduled" : "updatedReplicas");
@@ -135,7 +140,7 @@ function isRolledOut(kind: RestartedKind, workload: Workload): boolean {
   return kind === "DaemonSet" || workload.status?.["currentRevision"] === workload.status?.["updateRevision"];
 }
 
-/** How many of its pods its own strategy may take down at once. */
+/** The number of pods that its own strategy may take down at once. */
 export function mostDown(kind: RestartedKind, workload: Workload): number {
   const { type, rollingUpdate = {} } = strategyOf(workload);
   const wanted = wantedOf(kind, workload);

@@ -1,7 +1,7 @@
 /**
- * Decides how far a release has come through its waves: which of them may be written to, and what of that the status has
- * to say. A wave is behind us once the status says so of this very release; only that lets pods of later waves go, so no
- * pass relies on what it alone has seen, and nothing that befalls the wave later takes it back.
+ * How far a release has come through its waves: which waves may be written to, and the status's record of that. A wave
+ * has passed once the status says so for this very release. Only that opens later waves, so no pass relies on its own
+ * view, and later failures do not undo it.
  */
 import type { Labels } from "../../../../api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../../../api/names.ts";
@@ -21,62 +21,65 @@ import { type AtWork, areChecksPassed, checksAsked } from "./wave-checks.ts";
 export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
 type WaveRecord = WavesRecord["list"][number];
 
-/** Where a wave stands: behind us, at work, complete for too short a time, for long enough but without its checks, complete and paused, or not begun. */
+/**
+ * The stage of a wave: passed, in progress, complete for too short a time, complete but unchecked, complete and paused,
+ * or not begun.
+ */
 type WaveStage = "passed" | "updating" | "soaking" | "checking" | "paused" | "waiting";
 
 export interface WaveRow {
-  /** "": namespaces of no wave, which come last */
+  /** "": namespaces outside all waves, which come last */
   readonly name: string;
   readonly stage: WaveStage;
   readonly pods: number;
   readonly updated: number;
   readonly updatedReady: number;
-  /** pods that are still to be updated, or to be ready, and workloads that are restarted */
+  /** number of pods to update or to become ready, and of workloads to restart */
   readonly left: number;
-  /** so many of them are workloads that are being restarted, or are to be; absent: none */
+  /** the workloads among them; absent: none */
   readonly restarts?: number;
-  /** while it soaks or is checked after that, RFC3339 */
+  /** end of its soak, RFC3339, while it soaks or its later checks run */
   readonly soaksUntil?: string;
 }
 
 export interface WavesSummary extends AtWork {
   readonly rows: readonly WaveRow[];
-  /** the wave that keeps those behind it; absent: none does */
+  /** the wave that blocks the later ones; absent: none */
   readonly holder?: WaveRow;
-  /** pods behind it that wait for their wave */
+  /** number of pods in later waves that wait */
   readonly behind: number;
-  /** a wave was passed just now: the status is to say so, and then its successor begins */
+  /** a wave passed just now: the status must say so before the next one begins */
   readonly isTurning: boolean;
-  /** a wave that is not passed has checks that are to see all of it: the rollout is not over before it is passed */
+  /** an unpassed wave has checks that must see all of it: the rollout is not over before */
   readonly isProving?: true;
 }
 
 export interface WavesNow {
   readonly summary: WavesSummary;
-  /** what the status has to say */
+  /** waves for the status */
   readonly record: WavesRecord;
-  /** which wave a pod belongs to, from 0 */
+  /** the index of a pod's wave, from 0 */
   readonly rankOf: (state: PodState) => number;
-  /** its wave has begun, and none before it is paused */
+  /** true when its wave has begun, and no earlier one is paused */
   readonly isOpen: (state: Pick<PodState, "pod">) => boolean;
 }
 
 export interface WavesScene {
   readonly sidecarSet: SidecarSet;
-  /** namespace → its labels, as far as waves read them */
+  /** namespace → the labels that waves read */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
-  /** what came of checks of metrics */
+  /** results of metric checks */
   readonly checks: readonly CheckRecord[];
-  /** which pods are replaced; absent: none is */
+  /** which pods are replaced; absent: none */
   readonly replacement?: TallyFacts["replacement"];
   /** evicted pods that have no successor yet; absent: none */
   readonly gone?: TallyFacts["gone"];
   readonly restarts?: TallyFacts["restarts"];
 }
 
-/** undefined: nobody asks for waves, or nobody can read which. */
+/** Undefined: waves are not configured, or the annotation cannot be read. */
 export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNow | undefined {
   const { sidecarSet, namespaceLabels, now } = scene;
   const { waves: asked, areWavesSkipped: isSkipping } = steeringOf(sidecarSet);
@@ -115,27 +118,27 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
   };
 }
 
-/** A wave with pods is still to pass its checks, and nobody has paused it, nor one before it. */
+/** True when a wave with pods still has to pass its checks and neither it nor an earlier one is paused. */
 function isProving(rows: readonly WaveRow[], asksChecks: (wave: string) => boolean): boolean {
   const paused = rows.findIndex(({ stage }) => stage === "paused");
   const left = paused < 0 ? rows : rows.slice(0, paused);
   return left.some(({ name, stage, pods }) => name !== "" && stage !== "passed" && pods > 0 && asksChecks(name));
 }
 
-/** Of a release that has reached every pod, and was over: what metrics say now is no matter of it. */
+/** True for a release that reached every pod and finished: metrics no longer concern it. */
 function isOver(sidecarSet: SidecarSet, tallies: readonly Tally[]): boolean {
   const { metadata, status } = sidecarSet;
   const isSeen = status?.observedGeneration === metadata?.generation && wasFinished(sidecarSet, status?.latestRevision);
   return isSeen && tallies.every(({ pods, updated }) => pods === updated);
 }
 
-/** What the status goes on to say of waves while nobody can read the annotation; undefined: it is not there. */
+/** The waves that the status keeps while the annotation cannot be read; undefined: the annotation can be read. */
 export function keptRecord(sidecarSet: SidecarSet): WavesRecord | undefined {
   const isUnreadable = steeringOf(sidecarSet).problems.some(({ annotation }) => annotation === WAVES_ANNOTATION);
   return isUnreadable ? sidecarSet.status?.waves : undefined;
 }
 
-/** What is stored of this release; of another one nothing counts. */
+/** The stored records of this release; records of another release do not count. */
 function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> {
   const { waves } = sidecarSet.status ?? {};
   if (waves === undefined || waves.revision !== currentHash(sidecarSet)) return new Map();
@@ -143,8 +146,8 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
 }
 
 /**
- * What is stored would let a wave soak from too early: it is of another release, or says of one that it was complete which
- * is so no more, and what is written to now may be through before the next pass looks.
+ * True when the stored times would start a soak too early: they belong to another release, or call a wave complete that
+ * no longer is, and the pods written to now may be done before the next pass looks.
  */
 export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }: WavesRecord): boolean {
   const isOver = ({ name, completeSince }: WaveRecord) =>
@@ -155,9 +158,9 @@ export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }
 interface Since {
   readonly stored: ReadonlyMap<string, WaveRecord>;
   readonly now: string;
-  /** of a wave with so many pods: its checks have passed since that time */
+  /** true when the checks of a wave with so many pods have passed since that time */
   readonly isProven: (wave: Wave, soakedAt: string, pods: number) => boolean;
-  /** all are passed at once */
+  /** all waves pass at once */
   readonly isSkipping: boolean;
 }
 
@@ -177,7 +180,7 @@ function advance(waves: readonly Wave[], tallies: readonly Tally[], since: Since
 
 type Times = Pick<WaveRecord, "completeSince" | "passedAt">;
 
-/** The time begins again when a pod of the wave is not ready any more before it is over. */
+/** The time starts again when a pod of the wave stops being ready before it is over. */
 function timesOf(
   wave: Wave,
   known: WaveRecord | undefined,
@@ -200,7 +203,7 @@ function isSoaked(since: string, seconds: number, now: string): boolean {
   return seconds === 0 || (secondsBetween(since, now) ?? 0) >= seconds;
 }
 
-/** How many waves may be written to. The first always may. */
+/** The number of waves that may be written to, at least one. */
 function openWaves(waves: readonly Wave[], isPassed: (name: string) => boolean): number {
   const closed = waves.findIndex(({ name, isPaused }) => isPaused || !isPassed(name));
   return closed < 0 ? waves.length + 1 : closed + 1;
@@ -238,40 +241,40 @@ function rowOf(
   return { name, stage, pods, updated, updatedReady, left, ...(restarts > 0 ? { restarts } : {}) };
 }
 
-// What is left to be done in each wave.
+// The remaining work of each wave.
 
 /** Counts of pods. */
 interface Tally {
   readonly pods: number;
   readonly updated: number;
   readonly updatedReady: number;
-  /** to be updated, or to be ready, before the wave is complete */
+  /** pods to update, or to become ready, before the wave is complete */
   readonly left: number;
-  /** how many of `left` are workloads, which are being restarted or will be */
+  /** the workloads in `left` that are being restarted, or will be */
   readonly restarts: number;
-  /** how many of `left` could be upgraded now */
+  /** the pods in `left` that could be upgraded now */
   readonly waiting: number;
 }
 
 const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, restarts: 0, waiting: 0 };
 
-/** What pods are counted by. */
+/** The facts that the counts depend on. */
 interface TallyFacts {
   readonly sidecarSet: SidecarSet;
-  /** of a namespace, from 0 */
+  /** the rank of a namespace's wave, from 0 */
   readonly rankOf: (namespace: string) => number;
   readonly count: number;
   /** absent: no pod is replaced */
   readonly replacement?: Replaceable | undefined;
-  /** pods that were evicted, and that no other pod has taken the place of; absent: none */
+  /** evicted pods without a successor; absent: none */
   readonly gone?: readonly { readonly namespace: string }[] | undefined;
-  /** workloads that are being restarted, so that pods of theirs may be on their way, or are to be; absent: none */
+  /** workloads that are being restarted, or will be, so that their pods may be on their way; absent: none */
   readonly restarts?: readonly { readonly namespace: string }[] | undefined;
 }
 
 /**
- * One for each rank. Pods that can only be recreated, and are not replaced, and pods that the update selector leaves out
- * are not waited for.
+ * One tally per rank. A wave does not wait for pods that need a recreation which nobody does, nor for pods that the
+ * update selector leaves out.
  */
 function tallyWaves(states: Sequence<PodState>, facts: TallyFacts): readonly Tally[] {
   const { rankOf, count, gone = [], restarts = [] } = facts;
@@ -309,17 +312,17 @@ function one(state: PodState, facts: TallyFacts): Tally {
   };
 }
 
-/** What is reserved may be written to at any moment, whatever it looks like. */
+/** True while the pod has work left. A pass may write to a reserved pod at any moment, whatever the pod looks like. */
 function isLeft(state: PodState, { sidecarSet, replacement }: TallyFacts): boolean {
   if (state.isReservedNow === true) return true;
   if (state.isUpdated) return !isThrough(state, sidecarSet);
   const podClass = classify(state, sidecarSet, replacement);
-  // Where replacing has stopped, what it is to reach yet keeps the waves behind it.
+  // When replacing has stopped, the pods that it must still reach hold the later waves.
   if (podClass === "notUpgradable") return replacement?.wants(state.pod) === true;
   return podClass === "waiting" || podClass === "inFlight";
 }
 
-/** Of an updated pod: nothing of its update is left to be done, or to be waited for. */
+/** True for an updated pod whose update is complete. */
 function isThrough(state: PodState, sidecarSet: SidecarSet): boolean {
   const isUp = (state.isConsistent && state.isReady) || state.isIgnored === true;
   return isUp && !canFlip(state.pod, sidecarSet) && (state.resize === undefined || state.resize.step === "none");

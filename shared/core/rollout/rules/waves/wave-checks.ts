@@ -1,6 +1,6 @@
 /**
- * Decides which checks of metrics are asked now: those of the wave at work, before each of its batches and before it is
- * passed. At its end only what was seen after it had soaked counts, and since the last batch.
+ * Which metric checks are asked now: those of the current wave, before each batch and before the wave passes. At its
+ * end only results count that are newer than its soak and its last batch.
  */
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
@@ -8,22 +8,22 @@ import type { MetricCheck } from "../../../pod/steering/metric-checks.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { type CheckRecord, type KnownCheck, knownChecks } from "../checks/check-records.ts";
 
-/** Which wave is at work. */
+/** The current wave. */
 export interface AtWork {
-  /** the last one that has begun; "": the namespaces of no wave, which come last */
+  /** the last wave that has begun; "": the namespaces outside all waves, which come last */
   readonly atWork: string;
-  /** set while it waits for nothing but its checks, RFC3339: what they came to before does not count */
+  /** set while it waits only for its checks, RFC3339: earlier results do not count */
   readonly checkedFrom?: string;
 }
 
-/** `wave`: its name; another one, or none: all checks. */
+/** `wave`: its name; undefined or unknown: all checks. */
 export function checksAsked(sidecarSet: SidecarSet, wave: string | undefined): readonly MetricCheck[] {
   const { checks, waves } = steeringOf(sidecarSet);
   const named = waves?.find(({ name }) => name === wave)?.checks;
   return checks.filter(({ name }) => named === undefined || named.includes(name));
 }
 
-/** The checks that are evaluated now, with their results. `waves`: absent where there are none. */
+/** The checks to evaluate now, with their results. `waves`: absent without waves. */
 export function checksNow(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],
@@ -34,16 +34,18 @@ export function checksNow(
   return from === undefined ? known : known.map((one) => withoutOld(one, from));
 }
 
-/** A wave that is complete has these behind it. `from`: since when it has soaked, RFC3339. `pods`: of the wave. */
+/**
+ * True when a complete wave has passed these checks. `from`: start of its soak, RFC3339. `pods`: number of its pods.
+ */
 export function areChecksPassed(known: readonly KnownCheck[], from: string, pods: number): boolean {
-  // Where there are no pods there is nothing of the release to be seen; but what was seen before stays.
+  // A wave without pods shows nothing of the release, but earlier results stay valid.
   if (pods === 0) return known.every(({ record }) => record === undefined || record.outcome === "pass");
   return known
     .map((one) => withoutOld(one, from))
     .every(({ record }) => record?.outcome === "pass" && record.isUsed !== true);
 }
 
-/** What was seen before that time is like what a batch has begun by: it is to be looked at again. */
+/** Marks a result older than `from` as used, so that a pass evaluates the check again. */
 function withoutOld(known: KnownCheck, from: string): KnownCheck {
   const { record } = known;
   const isOld = record?.outcome === "pass" && (secondsBetween(from, record.at) ?? -1) < 0;

@@ -1,4 +1,4 @@
-/** Decides how it is said which wave keeps the others, and why: the same for passes, conditions, explanations and the page. */
+/** The texts about the wave that holds the others, the same for passes, conditions, explanations and the page. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 import type { WaveRow, WavesSummary } from "./standing.ts";
@@ -12,12 +12,12 @@ function waveReason({ holder }: WavesSummary): WaveReason {
   return holder?.stage === "paused" ? "WavePaused" : "LaterWave";
 }
 
-/** What keeps later waves, to be gone on with; undefined: nothing does. */
+/** The wave that holds later ones, as the middle of a sentence; undefined: none. */
 function holderText({ holder }: WavesSummary): string | undefined {
   return holder && textOf(holder);
 }
 
-/** The same, and how many pods wait for that. */
+/** The holding wave, and how many pods wait for it. */
 export function wavesText(summary: WavesSummary): string {
   const { behind, isTurning } = summary;
   const waiting = counted(behind, "pod of later waves waits", "pods of later waves wait");
@@ -44,12 +44,12 @@ function textOf({ name, stage, pods, left, restarts = 0, soaksUntil }: WaveRow):
   return `wave ${name} comes first, ${parts.join(", and ")}`;
 }
 
-/** A wave by name; namespaces of no wave have none. */
+/** A wave by name; the namespaces outside all waves have none. */
 export function waveName(name: string): string {
   return name === "" ? "no wave" : `wave ${name}`;
 }
 
-/** Where a wave stands, in a few words. */
+/** The stage of a wave in a few words. */
 export function stageText({ stage, pods, updatedReady, soaksUntil }: WaveRow): string {
   const until = soaksUntil === undefined || stage !== "soaking" ? "" : ` until ${soaksUntil}`;
   return `${stage}${until}, ${updatedReady} of ${counted(pods, "pod")} updated and ready`;
@@ -63,7 +63,7 @@ export const WAVE_WORDS: HoldWords = {
   ends: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
   reason: ({ rules: { waves } }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
   progress: ({ rules: { waves } }) => waves && wavesText(waves),
-  // A wave that soaks goes on by itself; a paused one does not.
+  // A soaking wave continues by itself; a paused one does not.
   goesOn: ({ rules: { waves } }) => waves !== undefined && waveReason(waves) !== "WavePaused",
   verdict: "Paused",
   blocked: undefined,
