@@ -1,4 +1,4 @@
-/** Decides whether a new pod would get the sidecars, and only then which command is advised to bring new pods. */
+/** Whether new pods would get the sidecars, and only then the command that recreates pods. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -14,11 +14,11 @@ export type Unasked = (pod: Pod) => string | undefined;
 
 interface AdviceFacts {
   readonly promised?: Promised;
-  /** absent: nobody knows the registrations */
+  /** absent: the registrations are unknown */
   readonly unasked?: Unasked | undefined;
 }
 
-/** The command that recreates `pods`, or why none would help. */
+/** The command that recreates `pods`, or why it would not help. */
 export function restartAdvice(
   pods: readonly Pod[],
   sidecarSet: SidecarSet,
@@ -46,19 +46,19 @@ export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "ne
   return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${plainOrQuoted(pinned)}, not the newest`;
 }
 
-/** What is more than a word is quoted, so that nobody takes it for words of ours. */
+/** Quotes anything but a single word, so that nobody takes it for this program's words. */
 function plainOrQuoted(text: string): string {
   return /^[\w.-]+$/.test(text) ? text : JSON.stringify(text);
 }
 
-/** Why a pod is left as it is: nobody expects sidecars in it. Undefined: it is not. */
+/** Why nobody expects sidecars in the pod. Undefined: somebody does. */
 export function whyLeftAlone({ metadata }: Pod): string | undefined {
   const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
   if (mirror !== undefined) return "it is the mirror of a static pod";
   return ignored === "true" ? "it is meant to stay as it is (ignore-missed)" : undefined;
 }
 
-/** Why no new pod in the place of this one would have sidecars; undefined: one would. */
+/** Why no new pod in its place would have sidecars; undefined: one would. */
 export function whyNeverInjected(pod: Pod): string | undefined {
   const { namespace = "" } = pod.metadata ?? {};
   const why = whyLeftAlone(pod);

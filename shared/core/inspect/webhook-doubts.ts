@@ -1,4 +1,6 @@
-/** Decides what a command that changed a SidecarSet says of the webhooks: what is surely wrong, and what it cannot see. */
+/**
+ * Warnings about the webhooks after a command changed a SidecarSet: certain faults, and what the command cannot see.
+ */
 import { HASH_ANNOTATION, SIDECARSET_GROUP } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { sidecarSetHash } from "../sidecarset/hash/sidecarset-hash.ts";
@@ -13,21 +15,23 @@ import {
 } from "./check/webhooks.ts";
 
 export interface WebhookFacts extends Pick<Facts, "mutating" | "validating"> {
-  /** whether API servers could read a caBundle */
+  /** true when API servers could read the caBundle */
   readonly isCertificate: (caBundle: string) => boolean;
 }
 
 /** Stops passes while no webhook answers, because it writes no SidecarSet. */
 export const EMERGENCY_STOP = "kubectl delete clusterrolebinding sidecarset-reconciler";
 const REGISTER = "sidecarset webhooks --url URL | kubectl apply -f -";
-/** What files register is seen by nobody. */
+/** Nobody can see what files of API servers register. */
 const VISIBLY = "in the cluster (sidecarset check tries whether files of API servers register it)";
 const READING = "status, explain, plan and history read the cluster";
 const STOP = `Emergency stop of every rollout: ${EMERGENCY_STOP}`;
 const STILL_WORKS = `What still works: passes update pods that run and obey pause, resume and promote; ${READING}. ${STOP}`;
 const ONLY_READING = `What still works: passes go on with what is stored; ${READING}. ${STOP}`;
 
-/** `stored`: as the API server answered the change. One sentence or two each; none: the address of the webhooks answered. */
+/**
+ * `stored`: the API server's answer to the change. One or two sentences each; empty: the webhooks' address answered.
+ */
 export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: WebhookFacts): readonly string[] {
   const hashed = missingHash(before, stored);
   const registrations = registrationsOf(facts);
@@ -48,7 +52,7 @@ export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: Web
   ];
 }
 
-/** The words of a write that failed because a webhook did not answer; undefined: it failed otherwise. */
+/** The sentence about a write that failed because a webhook did not answer; undefined: another cause. */
 export function unansweredText(message: string): string | undefined {
   const [, webhook] = /failed calling webhook "?([^":]+)/.exec(message) ?? [];
   if (webhook === undefined) return undefined;
@@ -63,7 +67,7 @@ function withHelp(wrong: readonly string[]): readonly string[] {
   return wrong.length === 0 ? [] : [...wrong, STILL_WORKS];
 }
 
-/** A webhook that is asked changes the annotation with the containers. */
+/** A called webhook changes the annotation together with the containers. */
 function missingHash(before: SidecarSet, stored: SidecarSet): readonly string[] {
   const hash = ({ metadata }: SidecarSet) => metadata?.annotations?.[HASH_ANNOTATION];
   const wanted = sidecarSetHash(stored.spec);
@@ -106,7 +110,7 @@ function uncallable({ pods, mutation, validation }: Registrations, { isCertifica
   });
 }
 
-/** The change passed a webhook that has to answer, at the address of the one for pods. */
+/** True when the change passed a webhook that must answer, at the address of the pod webhook. */
 function isAddressProven({ pods, mutation, validation, openKruise }: Registrations): boolean {
   const answered = [...mutation, ...validation, ...openKruise].filter(
     (one) => isAskedAbout(one, SIDECARSET_GROUP, "sidecarsets", "UPDATE") && mustAnswer(one.webhook),

@@ -1,12 +1,12 @@
-/** Decides whether a container fails, by the reason that its kubelet gives: the one table, which every reader goes by. */
+/** Whether a container fails, by the reason that its kubelet gives: the one table that every reader uses. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 
 interface Meaning {
   /** what does not work: its image is not had, it ends again, it cannot be started as it is configured */
   readonly kind: "pull" | "crash" | "config" | "other";
   /**
-   * soon: a matter of moments, so that it does not fail; perhaps: it has failed once, and the kubelet tries again;
-   * no: it has failed again and again, or trying again changes nothing
+   * soon: within moments, so the container does not fail; perhaps: it failed once and the kubelet retries; no: it fails
+   * again and again, or a retry changes nothing
    */
   readonly comesBack: "soon" | "perhaps" | "no";
 }
@@ -42,7 +42,7 @@ export interface ContainerFailure extends Meaning {
   readonly reason: ContainerReason;
 }
 
-/** Of the first container that fails, or the first of those `names`; undefined: none does. */
+/** The first failing container, or the first one among `names`; undefined: none fails. */
 export function failureOf(pod: Pod, names?: ReadonlySet<string>): ContainerFailure | undefined {
   for (const status of statusesOf(pod)) {
     const failure = names?.has(status.name) === false ? undefined : failureIn(status);
@@ -76,7 +76,7 @@ function failureIn(status: ContainerStatus): ContainerFailure | undefined {
   return meaning.comesBack === "soon" ? undefined : { container: status.name, reason, ...meaning };
 }
 
-/** True for one whose node is about to start it, as far as its reason tells. */
+/** True when the reason says that the node is about to start the container. */
 export function isStartedSoon(status: ContainerStatus): boolean {
   const reason = waitingReasonOf(status);
   return reason !== undefined && isKnown(reason) && CONTAINER_REASONS[reason].comesBack === "soon";
@@ -87,7 +87,7 @@ export function waitingReasonOf({ state }: ContainerStatus): string | undefined 
   return state?.waiting?.reason ?? state?.terminated?.reason;
 }
 
-/** Such as `agent: ImagePullBackOff`. */
+/** A text such as `agent: ImagePullBackOff`. */
 export function failureText({ container, reason }: ContainerFailure): string {
   return `${container}: ${reason}`;
 }

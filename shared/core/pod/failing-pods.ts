@@ -1,4 +1,4 @@
-/** Decides which updated pods fail: not merely not ready yet, but with a container or a record that keeps them so. */
+/** Which updated pods fail: not merely unready, but kept unready by a container or a record. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -17,13 +17,16 @@ export interface FailingPod {
   readonly name: string;
   /** such as `agent: ImagePullBackOff` */
   readonly why: string;
-  /** what is at fault where no other release would help: a record in its annotations, or a container or an image that is not the SidecarSet's */
+  /**
+   * the cause when no other release would help: a record in the annotations, or a container or image that is not the
+   * SidecarSet's
+   */
   readonly fault?: "record" | "foreign";
   /** RFC3339: when it was given the latest sidecars; absent: not known */
   readonly updatedAt?: string;
 }
 
-/** By namespace and name. */
+/** The failing pods, by namespace and name. */
 export function failingPods(sidecarSet: SidecarSet, states: Sequence<PodState>): readonly FailingPod[] {
   return where(states, ({ isUpdated, isReady, isConsistent }) => isUpdated && !(isReady && isConsistent))
     .flatMap((state) => {
@@ -58,7 +61,7 @@ export function isOfRelease(failing: readonly FailingPod[]): boolean {
   return failing.some(({ fault }) => fault === undefined);
 }
 
-/** What to do about a failure of `fault` "foreign": no release of the SidecarSet changes it. */
+/** The advice for `fault` "foreign": no release of the SidecarSet changes such a failure. */
 export function foreignHint(why: string, name: string): string {
   const [container] = why.split(": ");
   if (why.endsWith(OTHER_IMAGE)) return `correct the image of ${container} in the pod: somebody else changed it`;

@@ -1,4 +1,6 @@
-/** Decides how the image of a container can be written in another way that means the same: a kubelet restarts it then. */
+/**
+ * Other spellings of a container's image with the same meaning: a new spelling makes the kubelet restart the container.
+ */
 import type { Container, ContainerStatus } from "../../api/kubernetes.ts";
 import { fullImageName, type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
@@ -50,7 +52,7 @@ function neighboursOf({ image = "", imagePullPolicy }: Written, running: Contain
   return ways.flatMap((write) => write(reference, running) ?? []);
 }
 
-/** Both name one tag of one repository, whatever digest stands beside it; or one digest. */
+/** True when both name the same tag of a repository, whatever their digests, or the same digest. */
 export function isSameImage(one: string, other: string): boolean {
   const [left, right] = [one, other].map((image) => parseImageReference(fullImageName(image)));
   if (left === undefined || right === undefined || left.repository !== right.repository) return one === other;

@@ -1,13 +1,13 @@
-/** Decides whether the containers of a pod run what its spec says, as far as a status can tell. */
+/** Whether the containers of a pod run what its spec says, as far as its status shows. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
 import { isRestarted, valuesRecord } from "./values-record.ts";
 
 /**
- * Looks at the containers in `names` only, but always asks for one status per container of the pod.
- * Compat: image texts are compared only where the imageID is still the one recorded before the upgrade, and digests
- * only up to the first image named by tag (status, hand/digest-images and hand/state-annotation-corner).
+ * Compares the containers in `names` only, but requires one status per container of the pod. Compat: image texts are
+ * compared only while the imageID is the one recorded before the upgrade, and digests only up to the first image named
+ * by tag (status, hand/digest-images and hand/state-annotation-corner).
  */
 export function isConsistent(
   pod: Pod,
@@ -38,7 +38,7 @@ function named<T extends { readonly name: string }>(all: readonly T[], names: Re
   return found ?? [];
 }
 
-/** Of the pod's containers or init containers, each with its status where it has one. */
+/** The same for a pod's containers or init containers, each with its status if it has one. */
 export function areConsistent(
   pod: Pod,
   sidecarSetName: string,

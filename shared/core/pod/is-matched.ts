@@ -1,4 +1,4 @@
-/** Decides whether a pod that the selector found takes part in a rollout at all. */
+/** Whether a selected pod takes part in a rollout. */
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECT_KEY, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -44,7 +44,7 @@ function hasContainer({ spec }: Pod, wanted: string): boolean {
   return spec.containers.some(isWanted) || (spec.initContainers?.some(isWanted) ?? false);
 }
 
-/** It is counted all the same, since it is to be replaced: only a new pod gets the containers. */
+/** True for a pod that lacks containers but counts because it will be replaced: only a new pod gets them. */
 export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
   return replacesNotUpgradable(sidecarSet) && !hasAllSidecars(pod, sidecarSet);
 }
@@ -54,7 +54,7 @@ export function podName({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** Whether a pod asks to be left without sidecars, as its label or annotation says. */
+/** True when the pod's label or annotation declines sidecars. */
 export function declinesSidecars({ metadata }: Pod): boolean {
   return metadata?.labels?.[INJECT_KEY] === "false" || metadata?.annotations?.[INJECT_KEY] === "false";
 }

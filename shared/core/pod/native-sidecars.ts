@@ -1,4 +1,7 @@
-/** Decides where a pod stands with its native sidecars, where they may be upgraded in place: which of them run what they should, and whether its node would restart them. */
+/**
+ * The state of a pod's native sidecars when they may be upgraded in place: which of them are up to date, and whether
+ * the node would restart them.
+ */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { areConsistent } from "./is-consistent.ts";
@@ -13,7 +16,7 @@ export interface NativeState {
   readonly hindrance?: string;
 }
 
-/** From here on a kubelet restarts an init container that always restarts when its image changes. */
+/** First version whose kubelet restarts a native sidecar when its image changes. */
 const FIRST_VERSION = { major: 1, minor: 31 };
 
 /** Init containers that run as long as the pod does. A pair of a hot upgrade stays as it was injected. */

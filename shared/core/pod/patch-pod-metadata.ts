@@ -1,4 +1,4 @@
-/** Decides what spec.patchPodMetadata makes of a pod's annotations, patch by patch. */
+/** The effect of spec.patchPodMetadata on a pod's annotations, patch by patch. */
 import type { PatchPodMetadata } from "../../api/sidecarset.ts";
 import { mergePatch } from "../../go/json/merge-patch.ts";
 
@@ -8,7 +8,7 @@ type Patched =
   | { readonly kind: "patched"; readonly annotations: Annotations }
   | { readonly kind: "refused"; readonly annotation: string; readonly message: string };
 
-/** All annotations after all patches, each on the result of those before it. An unknown policy patches nothing. */
+/** All annotations after all patches, applied in order. An unknown policy patches nothing. */
 export function patchPodMetadata(annotations: Annotations, patches: readonly PatchPodMetadata[]): Patched {
   const after = new Map(Object.entries(annotations));
   for (const { annotations: wanted = {}, patchPolicy } of patches) {

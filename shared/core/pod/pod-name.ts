@@ -1,4 +1,4 @@
-/** Decides which set a pod's name says it belongs to, and which ordinal it has there. */
+/** The set and the ordinal in a pod's name. */
 
 const NAME = /^(.*)-([0-9]+)$/s;
 const INT32_MAX = 2 ** 31 - 1;

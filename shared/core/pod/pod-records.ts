@@ -1,4 +1,4 @@
-/** Decides what a pod's hash annotations say about its SidecarSets, and how they are written. */
+/** The records about SidecarSets in a pod's hash annotations, and their format. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, DRAINED_BY_ANNOTATION, INJECTED_LIST_ANNOTATION, TRAFFIC_LABEL } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
@@ -6,7 +6,7 @@ import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
 import { storedTime } from "../../go/rfc3339.ts";
 
-/** What one SidecarSet left on a pod. */
+/** The record of one SidecarSet on a pod. */
 export interface UpgradeRecord {
   /** RFC 3339, UTC, seconds */
   readonly updateTimestamp: string | null;
@@ -101,8 +101,8 @@ function malformed(error: string): ParsedRecords {
 }
 
 /**
- * Of a rollout's pods many have the same text, and those that get their turn are asked for several times. Bounded: then
- * all are forgotten. Few, since records take some space, and V8 takes for old what is kept.
+ * Parsed records by text: many pods of a rollout have the same text, and selected pods are read several times. A full
+ * cache is emptied. It is small, because V8 moves kept records to its old generation.
  */
 const parsed = new Map<string, ParsedRecords>();
 const MAX_PARSED = 100;
@@ -119,7 +119,7 @@ export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   return fresh;
 }
 
-/** The same of a text that is there, read again: for who keeps less than that of it. */
+/** Parses an existing text without the cache, for callers that keep only a part. */
 export function readUpgradeRecords(text: string): ParsedRecords {
   const problem = jsonProblem(text);
   if (problem !== undefined) return malformed(problem);
@@ -132,7 +132,7 @@ export function readUpgradeRecords(text: string): ParsedRecords {
   return legacy instanceof Mismatch ? malformed(legacy.message) : { form: "legacy", records: legacy };
 }
 
-/** Of records that are the same objects: they never change. */
+/** Printed records by object, which never changes. */
 const printed = new WeakMap<UpgradeRecord, string>();
 
 function printRecord(given: UpgradeRecord): string {

@@ -1,4 +1,4 @@
-/** Decides where one pod stands in a rollout: updated or not, consistent or not, ready or not. */
+/** The state of one pod in a rollout: updated, consistent, ready. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -15,8 +15,8 @@ import { hasForeignValues } from "./values-record.ts";
 import { isIgnored } from "./was-ready.ts";
 
 /**
- * begin: say in an annotation that the pod is on its way; resize: write `changes`; wait: the node is at it;
- * update: images and records; none: there is nothing to do.
+ * begin: mark the pod in an annotation; resize: write `changes`; wait: the node is working; update: images and records;
+ * none: nothing to do.
  */
 export interface ResizeState {
   readonly step: "begin" | "resize" | "wait" | "update" | "none";
@@ -49,7 +49,7 @@ export interface PodState {
   readonly drain?: DrainHold | undefined;
   /** true: another SidecarSet keeps it out of endpoints, so it uses budget; absent: none does */
   readonly isDrainedElsewhere?: boolean;
-  /** false: it is none of those that are reserved; absent: not known */
+  /** false: the pod is not reserved; absent: unknown */
   readonly isReservedNow?: boolean;
 }
 
@@ -82,13 +82,16 @@ function isDoubted({ status }: Pod): boolean {
   return status?.conditions?.some((one) => one.type === UPGRADABLE_CONDITION && one.status === "False") === true;
 }
 
-/** With other values than those of its release it is not: whoever wrote them, the container would read them at its next start. */
+/**
+ * True with the release's hash and values. With other values, from any author, the container would read those at its
+ * next start.
+ */
 function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!isSameHash(pod, sidecarSet, HASH_ANNOTATION)) return false;
   return hasValuesOf(pod, sidecarSet) || !isUpgradable(pod, sidecarSet);
 }
 
-/** It has the release, is down, and somebody else wrote values on it: it uses budget as it did before that. */
+/** True for a pod with the release that is down after somebody wrote other values on it: it still uses budget. */
 export function isDownWithOtherValues(
   { pod, isUpdated: isDone, isConsistent: runs, isReady: works }: PodState,
   sidecarSet: SidecarSet,
@@ -104,7 +107,7 @@ export function hasOtherValues(pod: Pod, sidecarSet: SidecarSet): boolean {
   );
 }
 
-/** Nothing but images differs between the SidecarSet and what the pod was injected with. */
+/** True when only images differ between the SidecarSet and the injected version. */
 export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isSameHash(pod, sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION);
 }

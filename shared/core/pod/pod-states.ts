@@ -1,4 +1,4 @@
-/** Where each matched pod of a SidecarSet stands, found out once for a decision and kept in a byte for each. */
+/** The states of all matched pods, computed once per decision and kept in one byte each. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { each, type Sequence } from "../../go/sequence.ts";
@@ -16,7 +16,7 @@ const IGNORED = 32;
 const WORKING = 64;
 const DRAINED_ELSEWHERE = 128;
 
-/** What few pods have. */
+/** Parts of a state that few pods have. */
 interface Extras {
   readonly native: NativeState | undefined;
   readonly resize: ResizeState | undefined;
@@ -24,8 +24,8 @@ interface Extras {
 }
 
 /**
- * Of the pods that take part in a rollout, in their order, each as `stateOf` has it. A state is made whenever it is asked
- * for, so two of one place are two objects. They hold as long as `pods` do.
+ * The states of the pods in a rollout, in order, as from `stateOf`. Each access creates a new object. They are valid as
+ * long as `pods` are.
  */
 export function matchedStates(
   pods: Sequence<Pod>,
@@ -55,7 +55,7 @@ function flagsOf(state: PodState): number {
   return stands | rest | (isDrainedElsewhere ? DRAINED_ELSEWHERE : 0);
 }
 
-/** One after the other. */
+/** Yields the pods one after the other. */
 export function* podsOf(states: Iterable<PodState>): Generator<Pod> {
   for (const { pod } of states) yield pod;
 }

@@ -1,8 +1,8 @@
-/** Decides which hash of a SidecarSet a pod's annotation has: what every decision asks of every pod. */
+/** The hash of a SidecarSet in a pod's annotation, which every decision reads from every pod. */
 import { byText } from "../../go/by-text.ts";
 import { readUpgradeRecords } from "./pod-records.ts";
 
-/** Of the value of kruise.io/sidecarset-hash or …-hash-without-image; "": there is none for that SidecarSet. */
+/** Reads the hash from kruise.io/sidecarset-hash or …-hash-without-image; "": no entry for that SidecarSet. */
 export function recordedHash(text: string | undefined, sidecarSetName: string): string {
   // A value that is null is "" in Go.
   return text ? hashIn(text, sidecarSetName) : "";

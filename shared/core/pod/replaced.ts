@@ -1,4 +1,4 @@
-/** Decides whether a SidecarSet asks for pods to be replaced where it cannot bring them to its version in place, and of which. */
+/** Whether a SidecarSet replaces pods that it cannot update in place, and which. */
 import type { OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { MIRROR_ANNOTATION, REPLACE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -16,13 +16,13 @@ export function replacesNotUpgradable(sidecarSet: SidecarSet): boolean {
   return steeringOf(sidecarSet).replace.words.has("NotUpgradable");
 }
 
-/** So are pods that missed their sidecars, also by the annotation that is for them alone. */
+/** True when pods that missed their sidecars are evicted, also by the annotation for these alone. */
 export function evictsMissed(sidecarSet: SidecarSet): boolean {
   const { evictsMissed: isAsked, replace } = steeringOf(sidecarSet);
   return isAsked || (replace.words.has("Missed") && replace.restarts === 0);
 }
 
-/** Their workloads are restarted, and no pod that missed its sidecars is evicted. */
+/** True when the workloads of pods that missed their sidecars are restarted, and no such pod is evicted. */
 export function restartsMissed(sidecarSet: SidecarSet): boolean {
   const { evictsMissed: isAsked, replace } = steeringOf(sidecarSet);
   return replace.words.has("Missed") && replace.restarts > 0 && !isAsked;
@@ -33,7 +33,7 @@ export function restartsAtOnce(sidecarSet: SidecarSet): number {
   return steeringOf(sidecarSet).replace.restarts;
 }
 
-/** Of a pod that missed its sidecars. The annotation for them alone goes by any controller. */
+/** True when a pod that missed its sidecars may be evicted. The annotation for these alone accepts any controller. */
 export function mayEvictMissed(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (steeringOf(sidecarSet).evictsMissed) return controllerOf(pod) !== undefined;
   return whyNotRecreated(pod, sidecarSet) === undefined;

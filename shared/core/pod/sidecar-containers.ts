@@ -1,4 +1,4 @@
-/** Decides which containers of a pod belong to a SidecarSet, and which of a hot-upgrade pair does the work. */
+/** Which containers of a pod belong to a SidecarSet, and which one of a hot-upgrade pair works. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
@@ -27,12 +27,12 @@ export function hotSidecars({ spec }: SidecarSet): readonly string[] {
   return [...hot("initContainers"), ...hot("containers")];
 }
 
-/** Both names that a hot-upgrade sidecar has in a pod: NAME-1 and NAME-2. */
+/** The two names of a hot-upgrade sidecar in a pod: NAME-1 and NAME-2. */
 export function slotNames(sidecar: string): readonly [string, string] {
   return [`${sidecar}-1`, `${sidecar}-2`];
 }
 
-/** They are asked for with every pod. */
+/** Names by spec, because every pod needs them. */
 const knownNames = new WeakMap<SidecarSetSpec, ReadonlySet<string>>();
 
 /** Names, in a pod, of the containers in spec.containers of the SidecarSet. */
@@ -47,7 +47,7 @@ export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string>
 
 const knownSingles = new WeakMap<SidecarSetSpec, ReadonlyMap<string, ReadonlySet<string>>>();
 
-/** Each of these names, and the set of it alone. */
+/** Each name with a set of only that name. */
 export function singleContainerNames(sidecarSet: SidecarSet): ReadonlyMap<string, ReadonlySet<string>> {
   const known = knownSingles.get(sidecarSet.spec);
   if (known) return known;
@@ -61,7 +61,7 @@ export function workingSlots(pod: Pod): Readonly<Record<string, unknown>> {
   return jsonObjectOf(pod.metadata?.annotations?.[WORKING_HOT_UPGRADE_ANNOTATION]) ?? {};
 }
 
-/** Whatever the annotation says, if it is not NAME-1, NAME-2 counts as working. */
+/** NAME-2 works unless the annotation says NAME-1. */
 export function slotsOf(pod: Pod, sidecar: string): Slots {
   const [first, second] = slotNames(sidecar);
   return workingSlots(pod)[sidecar] === first ? { working: first, other: second } : { working: second, other: first };

@@ -1,11 +1,11 @@
-/** Decides how somebody holds a pod unready, beside others that do the same. */
+/** How several holders keep a pod unready at the same time. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import { conditionOf, setReady } from "./is-ready.ts";
 
-/** Who holds the pod, as the condition's message lists them. */
+/** A holder in the list of the condition's message. */
 export interface Holder {
   readonly userAgent: string;
   readonly key: string;
@@ -46,7 +46,7 @@ function withHold(pod: Pod, hold: Omit<PodCondition, "type">): Pod {
   return { ...pod, status: { ...pod.status, conditions: all } };
 }
 
-/** None from a message that is no such list. */
+/** Empty for a message that is not such a list. */
 function holdersOf(condition: PodCondition | undefined): readonly Holder[] {
   const said = jsonOf(condition?.message || undefined);
   if (!Array.isArray(said)) return [];

@@ -1,14 +1,14 @@
-/** Decides what the in-place update state annotation of a pod says: the images its containers had before. */
+/** The in-place update state annotation of a pod: the earlier images of its containers. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import { byText } from "../../go/by-text.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import { utcSeconds } from "../../go/rfc3339.ts";
 
-/** By container name; `{}` for a container that had no status then. */
+/** Statuses by container name; `{}` for a container without a status at that time. */
 export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?: string }>>;
 
-/** Nothing was recorded. */
+/** The statuses of a pod without a record. */
 export const NO_STATUSES: LastContainerStatuses = {};
 
 /** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
@@ -54,7 +54,7 @@ function isText(value: unknown): boolean {
   return isAbsent(value) || typeof value === "string";
 }
 
-/** Also of one that is absent. */
+/** True for a timestamp, and for an absent value. */
 export function isTimestamp(value: unknown): boolean {
   return isAbsent(value) || (typeof value === "string" && utcSeconds(value) !== undefined);
 }

@@ -1,4 +1,7 @@
-/** Decides which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values change in place. */
+/**
+ * Which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values change
+ * in place.
+ */
 import { hash } from "node:crypto";
 import type { EnvVar, Pod } from "../../api/kubernetes.ts";
 import {
@@ -98,7 +101,10 @@ function reference(variable: EnvVar, key: string, own: ReadonlyMap<string, strin
   return { name: variable.name, valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${key}']` } } };
 }
 
-/** Such as `log-agent.value.sidecarset.kruise.io/fluent-bit.LEVEL`; a name that is too long, or not legal there, ends with a digest. */
+/**
+ * The key of a value, such as `log-agent.value.sidecarset.kruise.io/fluent-bit.LEVEL`; a name that is too long or not
+ * legal ends with a digest.
+ */
 function keyOf(sidecarSet: string, container: string, variable: string): string {
   const text = `${container}.${variable}`;
   const readable = text.replace(/[^-._A-Za-z0-9]/g, "_").slice(0, READABLE_LETTERS);

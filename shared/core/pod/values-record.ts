@@ -1,4 +1,7 @@
-/** Decides what a pod records of values that change in place: which container ran before the last write, and whether another runs since. */
+/**
+ * A pod's record of values that change in place: which container ran before the last write, and whether another one
+ * runs since.
+ */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
@@ -6,7 +9,7 @@ import { secondsBetween } from "../../go/seconds-between.ts";
 import { isHotUpgrade } from "./sidecar-containers.ts";
 import { digestOf, recordKey, type Texts, valuesInPlace } from "./values-in-place.ts";
 
-/** What the pod's record says of one SidecarSet. */
+/** The record of one SidecarSet on a pod. */
 export interface ValuesRecord {
   readonly digest: string;
   /** container → what ran when its last restart was written; none: it runs since it was injected */
@@ -53,7 +56,8 @@ export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: reado
   if (digest === undefined) return {};
   const name = sidecarSet.metadata?.name ?? "";
   const earlier = valuesRecord(pod, name);
-  // A slot of a hot upgrade may be given back what it runs, and a kubelet restarts nothing then: its image says when it is done.
+  // A hot-upgrade slot may get the image that it already runs, and the kubelet restarts nothing then: the image itself
+  // shows completion.
   const written = (sidecarSet.spec.containers ?? []).filter(
     (one) => !isHotUpgrade(one) && containers.includes(one.name),
   );
@@ -66,7 +70,7 @@ export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: reado
   return { [recordKey(name)]: JSON.stringify({ digest, before }) };
 }
 
-/** What the container runs now. If it has not restarted since the last write, that is what the record says. */
+/** The container's current run. Without a restart since the last write, the record has it. */
 function ranIn(pod: Pod, container: string, earlier: ValuesRecord | undefined): Omit<RanBefore, "since"> {
   const id = containerIdOf(pod, container);
   const last = earlier?.before[container];
@@ -82,8 +86,8 @@ function containerIdOf({ status }: Pod, container: string): string {
 const DOUBTED_SECONDS = 60;
 
 /**
- * Whether another container runs than before the write, and started after it. One that says nothing of its start is not
- * ready, so it does not matter. `now`, RFC3339: absent where nobody waits for it.
+ * True when another container runs than before the write, and started after it. A container without a start time is not
+ * ready, so it does not matter. `now`, RFC3339: absent when nobody waits for it.
  */
 export function isRestarted({ containerID, state }: ContainerStatus, { id, since }: RanBefore, now?: string): boolean {
   if (containerID === undefined || containerID === id) return false;
@@ -99,8 +103,8 @@ export function isRestarted({ containerID, state }: ContainerStatus, { id, since
 const PULL_FAILED = /^(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull)$/;
 
 /**
- * As the image was written before the last write, while the node has not shown that it acted on that: the container may run
- * with it, or be started with it and the values from then before its kubelet looks again. Undefined: it acted, or there was none.
+ * The image's spelling before the last write, until the node shows that it acted on the write: until then the kubelet
+ * may still start the container with the earlier spelling and values. Undefined: it acted, or there was none.
  */
 export function unseenSpelling(pod: Pod, sidecarSet: SidecarSet, container: string, now: string): string | undefined {
   const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[container];

@@ -1,4 +1,4 @@
-/** Decides since when a pod has been down, from its own conditions: since a pass updated it, since before that, or always. */
+/** Since when a pod has been down, by its own conditions: since its update, since before, or always. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -18,7 +18,7 @@ export function updateTimeOf({ metadata }: Pod, { metadata: set }: SidecarSet): 
   return parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]).records[name]?.updateTimestamp ?? undefined;
 }
 
-/** It was ready until then: it is not any more since it was updated. */
+/** True when the pod was ready until its update and has been unready since. */
 export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
   const since = readyCondition(pod)?.lastTransitionTime;
   const later = since ? secondsBetween(updatedAt, since) : undefined;
@@ -29,8 +29,8 @@ export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
 const LATELY_SECONDS = 300;
 
 /**
- * Returns whether the pod was created, updated, deleted, or became ready or unready lately. A time in the future is no
- * change, but for the time of creation: an API server writes that, so the clock is wrong, and nobody knows what is long ago.
+ * True if the pod was created, updated, deleted, or changed readiness lately. A future time is no change, except the
+ * creation time: an API server writes that, so the local clock is wrong and no age is known.
  */
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
   const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);
@@ -54,8 +54,8 @@ export function isLately(time: string | null | undefined, now: string): boolean 
 }
 
 /**
- * It is not ready, and nobody has seen it ready since it was started, or since it was updated. What its conditions do not
- * tell counts as having been ready. A kubelet writes a pod's first conditions together with its startTime.
+ * True when the pod is not ready and no condition shows that it was, since its start or its update. Missing information
+ * counts as having been ready. A kubelet writes the first conditions together with startTime.
  */
 export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   const ready = readyCondition(pod);
@@ -69,8 +69,8 @@ export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
 }
 
 /**
- * Whether a pod that has never been ready uses no budget: it does use budget, as in OpenKruise, unless the SidecarSet's
- * owner says otherwise. No rollout took it down, so none waits for it.
+ * True when a pod that was never ready uses no budget: only if the SidecarSet's owner says so, unlike OpenKruise's
+ * default. No rollout took it down, so none waits for it.
  */
 export function isIgnored(pod: Pod, sidecarSet: SidecarSet): boolean {
   return steeringOf(sidecarSet).ignoresNeverReady && isNeverReady(pod, sidecarSet);

@@ -1,4 +1,4 @@
-/** Decides which workload pods belong to, and which command has them recreated. */
+/** The workload of a pod, and the command that recreates the workload's pods. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { counted } from "../../go/counted.ts";
 import { RESTARTED_KINDS, type Restarted } from "../actions.ts";
@@ -11,14 +11,14 @@ interface Workload {
   readonly workload: string;
 }
 
-/** What recreates pods of one workload. */
+/** The recreation of one workload's pods. */
 export interface Renewal extends Workload {
   readonly pods: number;
   /** for a shell */
   readonly command: string;
 }
 
-/** Tells of a ReplicaSet that a Deployment made it. */
+/** The label of ReplicaSets that a Deployment created. */
 export const POD_TEMPLATE_HASH_LABEL = "pod-template-hash";
 const NAMED = 5;
 
@@ -53,7 +53,7 @@ export function restartedWorkloadOf(pod: Pod): RestartedWorkload | undefined {
   return workload && owner && { key: keyOfWorkload({ workload, namespace, name }), workload, namespace, name, owner };
 }
 
-/** Such as `Deployment shop/web`. */
+/** A key such as `Deployment shop/web`. */
 export function keyOfWorkload({ workload, namespace, name }: Partial<Omit<Restarted, "uid">>): string {
   return `${workload} ${namespace}/${name}`;
 }
@@ -63,7 +63,10 @@ export interface WorkloadPod extends Workload {
   readonly name: string;
 }
 
-/** By namespace and workload. Where a workload has no restart of its own its pods are deleted, and it creates others. */
+/**
+ * The renewals by namespace and workload. A workload without a restart command gets its pods deleted, and creates
+ * others.
+ */
 export function renewalsOf(pods: readonly Pod[]): readonly Renewal[] {
   return renewals(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
 }
@@ -90,7 +93,7 @@ function commandOf(namespace: string, workload: string, pods: readonly WorkloadP
   return pods.length > NAMED && command !== NO_COMMAND ? `${command} # and ${pods.length - NAMED} more` : command;
 }
 
-/** What to do about pods that only get there when they are recreated. `pods`: with controllers and labels; empty: not known. */
+/** The advice for pods that must be recreated. `pods`: with controllers and labels; empty: unknown. */
 export function renewalHint(pods: readonly Pod[]): string {
   return renewalText(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
 }

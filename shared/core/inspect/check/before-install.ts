@@ -1,21 +1,21 @@
-/** Decides what would go wrong if a manifest were applied: the check of an installation, as if it were there already. */
+/** The check of a manifest before it is applied: the findings as if it were installed already. */
 import { type CheckReport, checkInstallation } from "./check.ts";
 import type { Facts } from "./facts.ts";
 import { type Finding, type FindingId, finding } from "./finding.ts";
 
-/** What came of creating or changing one of its objects in a dry run. */
+/** The result of creating or changing one object of the manifest in a dry run. */
 export interface Tried {
   /** such as `ClusterRole sidecarset-reconciler` */
   readonly object: string;
-  /** the API server's sentence; undefined: it would be accepted */
+  /** the API server's sentence; undefined: it would accept the object */
   readonly refusal?: string;
   /** the caller lacks the right */
   readonly isForbidden?: boolean;
-  /** its namespace is not there yet */
+  /** its namespace does not exist yet */
   readonly isUntried?: boolean;
 }
 
-/** What is true of an installation before it is there; the others say that it is not there, or is not used yet. */
+/** Findings that make sense before an installation. The others say that it is missing, or not in use yet. */
 const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
   "NotLookedAt",
   "PlaceholderAddress",
@@ -44,7 +44,9 @@ const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
   "ClockSkew",
 ]);
 
-/** Pure. `facts`: what is there, with the manifest's registrations and definition in place of those that they replace. */
+/**
+ * Pure. `facts`: the current cluster, with the manifest's registrations and CRD in place of the ones that they replace.
+ */
 export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): CheckReport {
   const { findings, looked } = checkInstallation(facts);
   const refused = tried.flatMap((one) => (one.refusal === undefined ? [] : refusedBy(one, one.refusal)));

@@ -1,4 +1,4 @@
-/** Decides what a check says of a rollout that something blocks: the cause, its words, and what to do, all from the book of holds. */
+/** A check's finding about a blocked rollout: cause, words and advice, all from the book of holds. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
@@ -15,7 +15,7 @@ import { type Finding, finding } from "./finding.ts";
 
 export type Decided = Pick<Decision, "failing" | "halt"> & { readonly summary: Counted };
 
-/** `decided`: as the next pass would; undefined: not known. What the last pass wrote counts where the decision is not blocked. */
+/** `decided`: the next pass's decision; undefined: unknown. If it is not blocked, the last pass's record counts. */
 export function checkBlocked(sidecarSet: SidecarSet, decided: Decided | undefined): readonly Finding[] {
   const stored = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
   const found = blockedNow(sidecarSet, decided, stored) ?? blockedBefore(sidecarSet, stored, decided);
@@ -48,12 +48,12 @@ function blockedBefore(sidecarSet: SidecarSet, stored?: StatusCondition, decided
   return blockedFinding(sidecarSet, held, { text, since, isFailing: false });
 }
 
-/** The counts of a rollout that this hold keeps, with the facts that the message quotes, such as the answer of a gate. */
+/** The counts of a rollout with this hold, including facts from the message, such as a gate's answer. */
 function heldAs(hold: Hold, text: string): Counted {
   return { ...NOTHING_COUNTED, hold, halt: text, ...BOOK[hold].factsIn?.(text) };
 }
 
-/** Undefined: nobody has to act, such as while a gate says no. */
+/** Undefined: nobody has to act, for example while a gate refuses. */
 function blockedFinding(
   sidecarSet: SidecarSet,
   held: Counted,
@@ -81,7 +81,7 @@ function adviceOn(held: Counted, name: string, isFailing: boolean): string {
   return withMore(held, name, next);
 }
 
-/** `next`: what to do first. What keeps the pods from every release has to end as well. */
+/** `next`: the first thing to do. The advice also names what keeps the pods from every release. */
 function withMore(held: Counted, name: string, next: string | undefined): string {
   const keeping = holdsIn(held).filter((hold) => EFFECTS[hold].keepsRelease);
   const then = keeping.map((hold) => `then ${BOOK[hold].next?.(name, held)}`);
@@ -89,7 +89,7 @@ function withMore(held: Counted, name: string, next: string | undefined): string
   return [...(next === undefined ? [] : [next, ...then]), more].join("; ");
 }
 
-/** Pods that refuse writes while others go on. */
+/** Pods that refuse writes while the others continue. */
 function passedOver(
   sidecarSet: SidecarSet,
   decided: Decided | undefined,
@@ -123,7 +123,7 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
   return [finding("PodsFail", aboutOf(sidecarSet), message, hint)];
 }
 
-/** A rollout that goes on brings them back. */
+/** The advice for pods that an older release left down. A running rollout restores them. */
 function leftAdvice(held: Counted, { metadata }: SidecarSet): string {
   const next = BOOK[held.hold].next?.(metadata?.name ?? "", held);
   return ["let the rollout reach them", next].filter((text) => text !== undefined).join(": ");

@@ -1,4 +1,4 @@
-/** Decides what is wrong with an installation, from what was seen of it. */
+/** The faults of an installation, from the facts about it. */
 
 import type { ControllerRevision, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
@@ -33,10 +33,10 @@ import { checkSidecarSets } from "./sidecar-sets.ts";
 import { OUTSIDE_OF_EXEMPT, type Registrations, registrationsOf, selects } from "./webhooks.ts";
 
 export interface CheckReport {
-  /** gravest first */
+  /** worst first */
   readonly findings: readonly Finding[];
   readonly counts: Readonly<Record<Severity, number>>;
-  /** how much there was to look at */
+  /** counts of the checked objects */
   readonly looked: {
     readonly kindsOfFindings: number;
     readonly sidecarSets: number;
@@ -44,14 +44,14 @@ export interface CheckReport {
     readonly webhooks: number;
     readonly addresses: number;
     readonly rights: number;
-    /** of a manifest, that were tried in a dry run; absent: there is none */
+    /** objects of a manifest, tried in a dry run; absent: no manifest */
     readonly objects?: number;
   };
 }
 
 const ORDER: readonly Severity[] = ["error", "warning", "note"];
 
-/** Pure. What could not be looked at is a finding itself. */
+/** Pure. A fact that could not be read is a finding itself. */
 export function checkInstallation(facts: Facts): CheckReport {
   const registrations = registrationsOf(facts);
   const rollouts = rolloutsOf(facts, registrations);
@@ -93,7 +93,7 @@ function checkRegistered(facts: Facts, registrations: Registrations): readonly F
   ];
 }
 
-/** What each of them is needed for. */
+/** The use of each fact, for the finding that it is missing. */
 const LOOKED_AT = {
   mutating: "how the webhooks are registered",
   validating: "how the webhooks are registered",
@@ -143,7 +143,7 @@ function hashOf(sidecarSet: SidecarSet): string | undefined {
 function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly DecidedRollout[] {
   const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
   const inPlace = inPlaceOf(facts);
-  // What passes know and we do not is a finding; a guess would be none.
+  // Only facts that passes would see count here, because a guess would be no finding.
   if (sets === undefined || pods === undefined || inPlace === undefined) return [];
   const meant = podsBySet(sets, pods, seenOf(facts.namespaces) ?? []);
   const seen = { facts, registrations, inPlace };
@@ -161,7 +161,7 @@ interface DecidedRollout extends Rollout {
   readonly decided: Decided;
 }
 
-/** A pod that a canary is meant for is not its base's. */
+/** Assigns a pod that a canary selects to the canary, not to its base. */
 function podsBySet(
   sets: readonly SidecarSet[],
   pods: readonly Pod[],
@@ -208,7 +208,7 @@ function rolloutOf(
   const stateOf = stateReader(observation, settings);
   const decided = asLastAnswered(observation, decide(observation, { now, kruiseNamespace, settings }), now);
   const { summary, actions } = decided;
-  // Where the revisions could not be read, nobody knows of a way back.
+  // Without the revisions nobody knows whether an undo has a revision to go back to.
   const known = seenOf(facts.revisions) && {
     halt: {
       ...summary.rules.halt,
@@ -240,7 +240,7 @@ function revisionsOf({ metadata }: SidecarSet, all: readonly ControllerRevision[
   return all.filter((one) => one.metadata?.labels?.[SIDECARSET_NAME_LABEL] === metadata?.name);
 }
 
-/** Those that the webhook should have been asked about. */
+/** Pods without sidecars although API servers should have asked the webhook about them. */
 function missedOf(
   sidecarSet: SidecarSet,
   pods: readonly Pod[],
@@ -254,6 +254,6 @@ function missedOf(
   const isAsked = ({ metadata }: Namespace) => selectors.some((one) => selects(one, metadata?.labels));
   const exempt = namespaces.filter((one) => !isAsked(one)).map(({ metadata }) => metadata?.name ?? "");
   const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, facts.now).since);
-  // Whose place a canary takes was sorted out before.
+  // The canaries were assigned before.
   return missedPods(candidates, { exemptNamespaces: new Set(exempt), canaries: [] });
 }

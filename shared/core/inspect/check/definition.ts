@@ -1,12 +1,12 @@
-/** Decides what is wrong with the definition of SidecarSets, and with the API server that serves it. */
+/** Faults of the SidecarSet CRD, and of the API server that serves it. */
 import { type Definition, type Facts, type SchemaNode, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 
 const ABOUT = "CRD sidecarsets.apps.kruise.io";
 const APPLY = "replace the address in infra/crd/sidecarsets.yaml, and apply it";
-/** matchConditions of webhooks, and structural schemas as we use them. */
+/** Oldest minor version with matchConditions of webhooks, and with the structural schemas that the CRD uses. */
 const LEAST_MINOR = 28;
-/** The versions of Kubernetes that the core of the tests runs on: 1.31 to 1.37. */
+/** The Kubernetes versions that the core tests run on: 1.31 to 1.37. */
 export const TESTED_MINORS = { oldest: 31, newest: 37 } as const;
 
 export function checkDefinition(facts: Facts): readonly Finding[] {
@@ -117,10 +117,10 @@ function checkSchema({ spec }: Definition, own: SchemaNode): readonly Finding[] 
   );
 }
 
-/** The API server keeps them whatever a schema says. */
+/** The API server keeps these fields whatever a schema says. */
 const OF_EVERY_OBJECT: ReadonlySet<string> = new Set([".apiVersion", ".kind", ".metadata"]);
 
-/** Paths that `own` has and `stored` would drop. */
+/** Paths in `own` that the schema `stored` would drop. */
 export function missingFields(stored: SchemaNode, own: SchemaNode, path: string): readonly string[] {
   if (stored["x-kubernetes-preserve-unknown-fields"]) return [];
   const ofItems = own.items && stored.items ? missingFields(stored.items, own.items, path) : [];
@@ -128,7 +128,7 @@ export function missingFields(stored: SchemaNode, own: SchemaNode, path: string)
     const place = `${path}.${name}`;
     const there = stored.properties?.[name];
     if (there !== undefined) return missingFields(there, node, place);
-    // What has no fields of its own listed takes none away that it has not got.
+    // A schema without listed fields drops only what it does not have.
     return stored.properties === undefined || OF_EVERY_OBJECT.has(place) ? [] : [place];
   });
   return [...ofFields, ...ofItems];

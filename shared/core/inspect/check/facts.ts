@@ -1,4 +1,4 @@
-/** Decides nothing: what is known of an installation when it is checked. */
+/** The facts about an installation that a check reads. */
 import type {
   ConfigMap,
   ControllerRevision,
@@ -11,7 +11,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import type { DisruptionBudget } from "../../rollout/rules/disruption-budgets/disruption-budget.ts";
 
-/** Something that was looked at, or the sentence that says why it could not be. */
+/** A fact, or the sentence that says why it could not be read. */
 export type Seen<T> = { readonly value: T } | { readonly why: string };
 
 export interface ClientConfig {
@@ -33,7 +33,7 @@ interface WebhookRule {
   readonly resources?: readonly string[];
 }
 
-/** One of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration. */
+/** One webhook of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration. */
 export interface Webhook {
   readonly name: string;
   readonly clientConfig?: ClientConfig;
@@ -59,7 +59,7 @@ interface DefinitionVersion {
   readonly schema?: { readonly openAPIV3Schema?: SchemaNode };
 }
 
-/** JSONSchemaProps, as far as names of fields go. */
+/** JSONSchemaProps, reduced to the names of fields. */
 export interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
@@ -92,107 +92,109 @@ export interface Deployment extends KubernetesObject {
 
 interface ServerVersion {
   readonly major: string;
-  /** some add a plus: 32+ */
+  /** some API servers add a plus: 32+ */
   readonly minor: string;
   readonly gitVersion: string;
 }
 
-/** What the API server said when it was asked to create a SidecarSet, or a pod, without storing it. */
+/** The API server's answer to the dry run of a SidecarSet or a pod. */
 export type Trial =
-  /** the SidecarSet got its hashes, the pod its sidecars */
+  /** the SidecarSet got its hashes, or the pod its sidecars */
   | { readonly kind: "admitted" }
-  /** it came back as it was */
+  /** the object returned unchanged */
   | { readonly kind: "untouched" }
-  /** a webhook did not answer; in the API server's words */
+  /** a webhook did not answer; the message is the API server's */
   | { readonly kind: "unanswered"; readonly message: string };
 
-/** A certificate as it was shown. Times are RFC3339. */
+/** A certificate that a server presented. Times are RFC3339. */
 interface ShownCertificate {
   readonly validFrom: string;
   readonly validTo: string;
-  /** host names and addresses that it is for */
+  /** host names and addresses in the certificate */
   readonly names: readonly string[];
 }
 
-/** Codes of OpenSSL and Node, undefined: all is well. */
+/** Error codes of OpenSSL and Node, undefined: no error. */
 export interface Handshake {
   readonly certificate: ShownCertificate;
   readonly problem: string | undefined;
 }
 
-/** What came back to a request. */
+/** The answer to a request. */
 export interface Answer {
-  /** HTTP status; 0: the connection was closed, as by one who wants a certificate */
+  /** HTTP status; 0: the server closed the connection, for example because it wants a certificate */
   readonly code: number;
   readonly ms: number;
 }
 
 export interface Probe {
-  /** without the secret of its path: https://host:port */
+  /** https://host:port, without the path, which may hold a secret */
   readonly origin: string;
-  /** the caBundle that is registered is no certificate */
+  /** the registered caBundle is not a certificate */
   readonly isCaBroken: boolean;
-  /** the sentence that says why there is none */
+  /** the sentence that says why there is no connection */
   readonly handshake: Handshake | { readonly unreachable: string };
-  /** to somebody who proves nothing */
+  /** answer to an unauthenticated request */
   readonly toStranger?: Answer;
-  /** to the path that is registered, where that is the proof */
+  /** answer at the registered path, when the path is the proof */
   readonly toRegistered?: Answer;
 }
 
-/** One question to the API server, and its answer. */
+/** One question about a right, and the API server's answer. */
 export interface Right {
-  /** such as sidecarset-reconciler */
+  /** service account, such as sidecarset-reconciler */
   readonly account: string;
   /** such as `patch pods/status` or `get configmaps kruise-configuration in kruise-system` */
   readonly what: string;
-  /** base: every installation needs it; none: nobody does; else the optional role that grants it */
+  /** base: every installation needs the right; none: nobody needs it; otherwise the optional role that grants it */
   readonly role: string;
   readonly isAllowed: boolean;
 }
 
 export interface Facts {
-  /** RFC3339, of the clock here */
+  /** RFC3339, by the local clock */
   readonly now: string;
-  /** of the ControllerRevisions, ledgers and the Lease */
+  /** namespace of the ControllerRevisions, ledgers and the Lease */
   readonly kruiseNamespace: string;
   readonly mutating: Seen<readonly WebhookConfiguration[]>;
   readonly validating: Seen<readonly WebhookConfiguration[]>;
-  /** undefined: there is none */
+  /** undefined: not installed */
   readonly definition: Seen<Definition | undefined>;
-  /** of the SidecarSet that we would install, for comparison */
+  /** schema of this version's SidecarSet CRD, for comparison */
   readonly ownSchema: SchemaNode;
   readonly sidecarSets: Seen<readonly SidecarSet[]>;
   readonly namespaces: Seen<readonly Namespace[]>;
-  /** those that run, or are to */
+  /** running and pending pods */
   readonly pods: Seen<readonly Pod[]>;
-  /** of all SidecarSets */
+  /** ControllerRevisions of all SidecarSets */
   readonly revisions: Seen<readonly ControllerRevision[]>;
-  /** in the namespace of the ledgers */
+  /** ConfigMaps in the namespace of the ledgers */
   readonly configMaps: Seen<readonly ConfigMap[]>;
-  /** RFC3339: when a pass renewed its Lease last; undefined: there is none */
+  /** RFC3339: when a pass last renewed its Lease; undefined: no Lease */
   readonly lastPass: Seen<string | undefined>;
-  /** of the name that OpenKruise's manager has */
+  /** Deployments with the name of OpenKruise's manager */
   readonly managers: Seen<readonly Deployment[]>;
   readonly version: Seen<ServerVersion>;
-  /** seconds that the API server's clock is ahead of the one here */
+  /** seconds by which the API server's clock is ahead of the local one */
   readonly skewSeconds: Seen<number>;
   readonly trial: Seen<Trial>;
-  /** of a pod; undefined: its registration can be read, or no SidecarSet selects pods, so none was tried */
+  /**
+   * the trial of a pod; undefined: none was made, because its registration can be read or no SidecarSet selects pods
+   */
   readonly podTrial: Seen<Trial | undefined>;
   readonly probes: readonly Probe[];
   readonly rights: Seen<readonly Right[]>;
-  /** optional role → how many objects there are that only it serves */
+  /** optional role → number of objects that only it serves */
   readonly optionalObjects: Seen<Readonly<Record<string, number>>>;
-  /** of the passes */
+  /** settings of the passes */
   readonly settings: RolloutSettings;
-  /** version by node; none where no pass needs to know */
+  /** version by node; empty when no pass needs it */
   readonly kubelets: Seen<ReadonlyMap<string, string>>;
-  /** by node: `status.declaredFeatures`, from Kubernetes 1.36 on; none where no SidecarSet depends on one */
+  /** `status.declaredFeatures` by node, since Kubernetes 1.36; empty when no SidecarSet depends on one */
   readonly declaredFeatures: Seen<ReadonlyMap<string, readonly string[]>>;
-  /** the API server serves pods/resize; false also where no pass needs to know */
+  /** the API server serves pods/resize; false also when no pass needs it */
   readonly isResizeServed: Seen<boolean>;
-  /** none without gate RespectDisruptionBudgets */
+  /** empty without gate RespectDisruptionBudgets */
   readonly disruptionBudgets: Seen<readonly DisruptionBudget[]>;
 }
 

@@ -1,29 +1,29 @@
-/** Decides how grave each finding about an installation is. */
+/** The severity of each finding about an installation. */
 
-/** error: something does not work; warning: something will not, or not as it should; note: good to know. */
+/** error: something fails; warning: something will fail or work badly; note: good to know. */
 export type Severity = "error" | "warning" | "note";
 
-/** Every finding there is. docs/check.md has a heading for each. */
+/** All findings. docs/check.md has a heading for each. */
 export const SEVERITIES = {
-  // whether everything could be looked at
+  // Could everything be read?
   NotLookedAt: "warning",
-  // whether a manifest would be accepted
+  // Would the API server accept the manifest?
   InstallRefused: "error",
-  // whether API servers call the webhooks
+  // Do API servers call the webhooks?
   PodWebhookMissing: "error",
   RegisteredInFiles: "note",
   SidecarSetWebhookMissing: "error",
   PlaceholderAddress: "error",
   NotInForce: "error",
   ApiServerNotAnswered: "error",
-  // what they ask about
+  // Which requests do they send?
   SidecarSetNotAsked: "error",
   SidecarSetPartlyAsked: "warning",
   ConditionStale: "error",
   ConditionUnknown: "note",
   EveryPodAsked: "note",
   KubeSystemAsked: "warning",
-  // what becomes of pods when there is no answer
+  // What happens to pods without an answer?
   FailsOpen: "note",
   FailsClosed: "note",
   FailsClosedForAll: "warning",
@@ -34,7 +34,7 @@ export const SEVERITIES = {
   Reinvoked: "warning",
   SideEffects: "error",
   MatchPolicyExact: "warning",
-  // where the webhooks are
+  // Can the webhooks be reached?
   WebhookUnreachable: "error",
   NotReachableFromHere: "note",
   NotProbed: "note",
@@ -47,13 +47,13 @@ export const SEVERITIES = {
   CallerRefused: "error",
   WebhookFailing: "error",
   WebhookSlow: "warning",
-  // who else is at work
+  // Who else changes the same pods?
   OpenKruiseActive: "error",
   OpenKruiseWebhooksLeft: "error",
   InjectedTwice: "warning",
   FormerNameRegistered: "warning",
   OtherPodWebhooks: "note",
-  // the definition of SidecarSets, and the API server
+  // The CRD of SidecarSets, and the API server.
   DefinitionMissing: "error",
   VersionNotServed: "error",
   VersionNotStored: "warning",
@@ -63,11 +63,11 @@ export const SEVERITIES = {
   SchemaOld: "warning",
   ApiServerOld: "error",
   ApiServerUntested: "note",
-  // rights
+  // Rights.
   RightMissing: "error",
   RightTooWide: "warning",
   OptionalRoleMissing: "warning",
-  // passes
+  // Passes.
   TickNeverRan: "error",
   TickUnknown: "note",
   TickNotRunning: "error",
@@ -77,7 +77,7 @@ export const SEVERITIES = {
   ReservationsHeld: "warning",
   LedgerLeft: "note",
   ChangeNotSeen: "warning",
-  // SidecarSets
+  // SidecarSets.
   HashMissing: "error",
   HashWrong: "error",
   SidecarSetsConflict: "error",
@@ -93,7 +93,7 @@ export const SEVERITIES = {
   PrivilegesShared: "warning",
   FieldsTooNew: "warning",
   NodesLackFeature: "warning",
-  // their pods
+  // Pods of SidecarSets.
   InjectionMissed: "warning",
   ContainersMissing: "warning",
   ContainerNameTaken: "warning",
@@ -112,9 +112,9 @@ export interface Finding {
   readonly about: string;
   /** one sentence */
   readonly message: string;
-  /** what to do about it */
+  /** the advice */
   readonly hint: string;
-  /** where it is described, in this repository */
+  /** the page of this repository that describes it */
   readonly link: string;
 }
 
@@ -124,7 +124,7 @@ export function finding(id: FindingId, about: string, message: string, hint: str
   return { id, severity: SEVERITIES[id], about, message, hint, link: `${DOCS}#${id.toLowerCase()}` };
 }
 
-/** The finding, where it is one. */
+/** The finding, if the condition holds. */
 export function where(isSo: boolean, found: Finding): readonly Finding[] {
   return isSo ? [found] : [];
 }

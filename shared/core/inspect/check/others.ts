@@ -1,4 +1,4 @@
-/** Decides who else is at work on the same pods: OpenKruise's manager, and webhooks of others. */
+/** Other software that works on the same pods: OpenKruise's manager, and foreign webhooks. */
 import { FORMER_WEBHOOK_CONFIGURATION } from "../../../api/names.ts";
 import { type Deployment, type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
@@ -68,7 +68,7 @@ function checkWebhooks(
   ];
 }
 
-/** Behind the names of policy engines and meshes, which then see pods without sidecars. */
+/** Warns about a name that sorts after policy engines and meshes, which then see pods without sidecars. */
 function checkFormerName(pods: Registrations["pods"]): readonly Finding[] {
   const former = pods.filter(({ configuration }) => configuration === FORMER_WEBHOOK_CONFIGURATION);
   const isAlone = former.length === pods.length;

@@ -1,4 +1,4 @@
-/** Decides whether rollout passes run, whether clocks agree, and whether what passes reserve is let go. */
+/** Whether rollout passes run, clocks agree, and reservations end. */
 
 import type { ConfigMap } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -9,13 +9,13 @@ import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
 import { lastWrite } from "./written.ts";
 
-/** A schedule of a minute, and a pass that takes as long. */
+/** The sum of a one-minute schedule and a pass of up to one minute, with a margin. */
 const LATE_SECONDS = 180;
-/** A pass that froze is thawed, or its successor fences its pods, long before. */
+/** A frozen pass resumes, or its successor fences its pods, long before this time. */
 const HELD_SECONDS = 600;
-/** Leases, certificates and tokens bear this much. */
+/** Leases, certificates and tokens tolerate this difference. */
 const SKEW_SECONDS = 10;
-/** A receiver that failed is tried again after a minute. */
+/** A failed receiver is tried again after a minute. */
 const WAITS_SECONDS = 300;
 const LEDGER = "sidecarset-ledger-";
 const START =
@@ -28,7 +28,7 @@ export function checkPasses(facts: Facts): readonly Finding[] {
     ...late,
     ...checkClock(facts),
     ...(seenOf(facts.configMaps) ?? []).flatMap((one) => checkLedger(one, sets, facts.now)),
-    // Without passes nothing is seen at all, which was said.
+    // Without passes no generation is seen at all, which another finding says.
     ...(late.length === 0 && sets ? sets.flatMap(checkGeneration) : []),
     ...(late.length === 0 && sets ? sets.flatMap((one) => checkNotifications(one, facts.now)) : []),
   ];
@@ -46,7 +46,7 @@ function checkTick({ lastPass, sidecarSets, now, kruiseNamespace }: Facts): read
   );
 }
 
-/** Where every change was recorded that may have been OpenKruise. */
+/** The finding without a Lease. If every change was recorded, OpenKruise may have done that. */
 function neverRan(about: string, unseen: number): Finding {
   if (unseen > 0)
     return finding(

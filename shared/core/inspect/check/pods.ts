@@ -1,4 +1,4 @@
-/** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and which a rollout leaves alone. */
+/** Faults of a SidecarSet's pods: pods that lack sidecars, and pods that a rollout skips. */
 import type { LabelSelector, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -15,22 +15,22 @@ import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 import { leavesNothingOut, type Registered, type Registrations, selects } from "./webhooks.ts";
 
-/** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
+/** One SidecarSet, its intended pods, and the state of its rollout. */
 export interface Rollout {
   readonly sidecarSet: SidecarSet;
   readonly pods: readonly Pod[];
-  /** those that should have its sidecars and have not */
+  /** pods that should have its sidecars but do not */
   readonly missed: readonly Pod[];
-  /** ControllerRevisions of it */
+  /** number of its ControllerRevisions */
   readonly revisions: number;
-  /** of those, which the next pass deletes */
+  /** how many of them the next pass deletes */
   readonly deletable: number;
   readonly notUpgradable: number;
-  /** how those are recreated; "" where there are none */
+  /** advice for recreating those pods; "" when there are none */
   readonly renewal: string;
-  /** where those differ */
+  /** the fields that differ in those pods */
   readonly immutableFields: readonly string[];
-  /** pods that are left alone, each with the reason */
+  /** skipped pods, each with the reason */
   readonly refused: readonly string[];
 }
 
@@ -138,7 +138,7 @@ function checkHistory(rollout: Rollout): readonly Finding[] {
   );
 }
 
-// Decides whether API servers ask the pod webhook about the pods that SidecarSets are meant for, and about how many others.
+// Whether API servers ask the pod webhook about the pods that SidecarSets select, and about how many others.
 
 const SYSTEM: Namespace = { metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } } };
 
@@ -172,7 +172,7 @@ function checkSystem({ webhook, configuration }: Registered, namespaces: readonl
   );
 }
 
-/** Whether its pods are asked about by one of the registrations. */
+/** Checks that a registration covers the SidecarSet's pods. */
 function checkSet(
   sidecarSet: SidecarSet,
   pods: readonly Registered[],
@@ -233,13 +233,13 @@ function checkObjects({ metadata, spec: { selector } }: SidecarSet, pods: readon
   ];
 }
 
-/** What it selects by labels alone has these labels too. */
+/** True when everything that the selector matches has the wanted labels. */
 function implies(selector: LabelSelector | undefined, wanted: LabelSelector): boolean {
   if ((wanted.matchExpressions ?? []).length > 0) return false;
   return Object.entries(wanted.matchLabels ?? {}).every(([key, value]) => selector?.matchLabels?.[key] === value);
 }
 
-/** Pods that one of the registrations asks about are asked about. */
+/** Registrations add up: API servers ask about a pod that any of them covers. */
 function checkStale(pods: readonly Registered[], sets: readonly SidecarSet[], { settings }: Facts): readonly Finding[] {
   const conditions = pods.map(conditionOf);
   const isLeftOut = (one: SidecarSet) =>

@@ -1,22 +1,22 @@
-/** Decides what is wrong at an address that API servers call: its certificate, and whom it answers. */
+/** Faults at an address that API servers call: its certificate, and the callers that it answers. */
 import { counted } from "../../../go/counted.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { type Answer, type ClientConfig, type Facts, type Handshake, type Probe, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
 import { type Registrations, registered } from "./webhooks.ts";
 
-/** Where to knock. */
+/** An address to probe. */
 export interface Address {
   readonly origin: string;
-  /** as registered, with a secret perhaps */
+  /** as registered, possibly with a secret */
   readonly url: string;
   readonly caBundle: string | undefined;
-  /** asks for conversions, which prove themselves by the path in every mode */
+  /** the address converts objects: the path is the proof in every mode */
   readonly isConversion: boolean;
 }
 
 const SOON_SECONDS = 21 * 86_400;
-/** Of the API server's patience. */
+/** A slow answer, measured against the patience of the API server. */
 const SLOW_MS = 2_500;
 
 function addressOf({ url, caBundle }: ClientConfig, isConversion: boolean): readonly Address[] {
@@ -25,7 +25,9 @@ function addressOf({ url, caBundle }: ClientConfig, isConversion: boolean): read
   return [{ origin, url, caBundle, isConversion }];
 }
 
-/** One for each origin, caBundle and purpose, of what is registered. Services are not reached from outside. */
+/**
+ * The registered addresses: one per origin, caBundle and purpose. Services cannot be reached from outside the cluster.
+ */
 export function addressesOf({
   mutating,
   validating,
@@ -49,7 +51,7 @@ export function checkProbes(facts: Facts, registrations: Registrations): readonl
   );
   const [service] = services;
   const found = facts.probes.flatMap((probe) => checkProbe(probe, facts));
-  // Two webhooks at one address have the same trouble.
+  // Two webhooks at one address have the same fault.
   const distinct = [...new Map(found.map((one) => [`${one.id} ${one.about} ${one.message}`, one])).values()];
   return [
     ...distinct,
@@ -96,7 +98,7 @@ function unreachable(about: string, why: string, { trial }: Facts): Finding {
   );
 }
 
-/** OpenSSL's and Node's words for what a chain lacks. */
+/** Codes of OpenSSL and Node for an expired certificate, or one that is not valid yet. */
 const OF_TIME: ReadonlySet<string> = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
 const OF_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 

@@ -1,4 +1,6 @@
-/** Decides what is wrong with how the webhooks are registered: whether they are, and what becomes of requests without an answer. */
+/**
+ * Faults of the webhooks' registration: whether they are registered, and what happens to requests without an answer.
+ */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import {
@@ -20,9 +22,9 @@ import { isAskedAbout, leavesNothingOut, type Registered, type Registrations } f
 const REGISTER = "register them: sidecarset webhooks --url URL | kubectl apply -f -";
 const IN_FILES =
   "each API server has files of its own, and only the one that answered was tried; their failurePolicy and addresses cannot be looked at";
-/** More makes the creation of a pod wait longer than expected. */
+/** A longer timeout delays pods more than expected. */
 const LONGEST_SECONDS = 10;
-/** Less than a cold start may take. */
+/** A shorter timeout may end during a cold start. */
 const SHORTEST_SECONDS = 3;
 
 export function checkRegistration(facts: Facts, registrations: Registrations): readonly Finding[] {
@@ -38,7 +40,10 @@ export function checkRegistration(facts: Facts, registrations: Registrations): r
   ];
 }
 
-/** Nothing says that the pod webhook is registered: files of API servers may do that, and what one answered tells. */
+/**
+ * The finding when no registration of the pod webhook is visible: files of API servers may hold it, and the trial of a
+ * pod shows that.
+ */
 function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonly Finding[] {
   const tried = seenOf(podTrial);
   if (tried?.kind === "unanswered")
@@ -82,7 +87,7 @@ function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonl
   ];
 }
 
-/** The trial tells of a mutating webhook that nobody can see, in files of API servers. */
+/** The trial shows a mutating webhook that no object registers, because it is in files of API servers. */
 function checkSetsAsked({ trial }: Facts, { mutation, validation }: Registrations): readonly Finding[] {
   const isComplete = (ones: readonly Registered[]) =>
     ["CREATE", "UPDATE"].every((operation) =>
@@ -104,7 +109,7 @@ function checkSetsAsked({ trial }: Facts, { mutation, validation }: Registration
   ];
 }
 
-/** What becomes of pods while there is no answer. */
+/** What happens to pods without an answer. */
 function checkPodPolicy(one: Registered): readonly Finding[] {
   const { webhook } = one;
   const wait = `${webhook.timeoutSeconds ?? LONGEST_SECONDS} s`;
@@ -165,7 +170,7 @@ function checkSetPolicy(one: Registered): readonly Finding[] {
   ];
 }
 
-/** Where one of them has every write announced, pods need not wait for a list. */
+/** If one webhook receives every write, pods need not wait for a list of SidecarSets. */
 function checkAnnouncing(validation: readonly Registered[]): readonly Finding[] {
   const [first] = validation;
   if (first === undefined || isEveryWriteAnnounced(validation.map(({ webhook }) => webhook))) return [];
@@ -179,7 +184,7 @@ function checkAnnouncing(validation: readonly Registered[]): readonly Finding[] 
   ];
 }
 
-/** How each of them is called. */
+/** How API servers call each webhook. */
 function checkCall(one: Registered): readonly Finding[] {
   const { webhook } = one;
   return [...checkTimeout(one, webhook.timeoutSeconds ?? LONGEST_SECONDS), ...checkOptions(one, webhook)];
@@ -241,7 +246,7 @@ function checkOptions(one: Registered, { clientConfig, reinvocationPolicy, sideE
   ];
 }
 
-/** What the API server itself said. */
+/** The API server's own words. */
 function checkTrial({ trial }: Facts): readonly Finding[] {
   const tried = seenOf(trial);
   if (tried?.kind === "unanswered")
@@ -268,7 +273,7 @@ function nameOf({ configuration, webhook }: Registered): string {
   return `webhook ${configuration}/${webhook.name}`;
 }
 
-// Decides whether our accounts may do what they have to, and no more.
+// Whether the service accounts have the rights that they need, and no more.
 
 const APPLY = "kubectl apply -f infra/rbac/access.yaml";
 
@@ -296,7 +301,7 @@ function checkAccount(account: string, rights: readonly Right[]): readonly Findi
   ];
 }
 
-/** Features that are used, as far as the cluster tells, while their role is not there. */
+/** Features in use whose role is missing, as far as the cluster shows. */
 function checkOptional(facts: Facts, rights: readonly Right[]): readonly Finding[] {
   return usedFeatures(facts).flatMap(({ feature, sign }) => {
     const lacking = rights.filter(({ role, isAllowed }) => role === feature && !isAllowed).map(({ what }) => what);
@@ -312,11 +317,11 @@ function checkOptional(facts: Facts, rights: readonly Right[]): readonly Finding
   });
 }
 
-/** Decides which optional features a cluster makes use of, as far as its objects tell. */
+/** The optional features that a cluster uses, as its objects show. */
 interface UsedFeature {
   /** name of its file in infra/rbac/optional */
   readonly feature: string;
-  /** half a sentence */
+  /** half a sentence about the use */
   readonly sign: string;
 }
 
@@ -381,7 +386,7 @@ function hasEnv({ spec }: Pod, name: string): boolean {
   return spec.containers.some(({ env = [] }) => env.some((one) => one.name === name));
 }
 
-/** Somebody relied on the condition, and it is there. */
+/** True when somebody relied on the condition and its registration is still there. */
 function isRegistrationKept({ mutating }: Facts): boolean {
   return (seenOf(mutating) ?? []).some(
     ({ metadata, webhooks = [] }) =>

@@ -1,4 +1,4 @@
-/** Decides what is wrong with SidecarSets themselves, whatever pods there are. */
+/** Faults of the SidecarSets themselves, whatever their pods. */
 
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Namespace } from "../../../api/kubernetes.ts";
@@ -21,7 +21,7 @@ import { lastWriteOf } from "./written.ts";
 const LONG_SECONDS = 7 * 86_400;
 const MANY_PODS = 100;
 
-/** `hashOf`: the hash that it ought to have; undefined: it can't be computed. */
+/** `hashOf`: the hash that it should have; undefined: it cannot be computed. */
 export function checkSidecarSets(
   facts: Facts,
   hashOf: (sidecarSet: SidecarSet) => string | undefined,
@@ -56,7 +56,10 @@ function checkFields(one: SidecarSet, { version }: Facts): readonly Finding[] {
   );
 }
 
-/** What a node has to declare, or schedulers of Kubernetes 1.36 and newer put no pod with such a container there. */
+/**
+ * The feature that a node must declare: schedulers since Kubernetes 1.36 place a pod with such a container nowhere
+ * else.
+ */
 const RESTARTS_ALL = "RestartAllContainersOnContainerExits";
 
 export function restartsAllContainers({ spec }: SidecarSet): boolean {
@@ -135,7 +138,7 @@ function checkSelector(one: SidecarSet): readonly Finding[] {
   );
 }
 
-/** By its strategy, of a hundred pods. */
+/** Checks the strategy's limits, calculated for a hundred pods. */
 function checkBudget(one: SidecarSet): readonly Finding[] {
   const strategy = one.spec.updateStrategy;
   if (strategy?.type === "NotUpdate") return [];
@@ -193,14 +196,14 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
   ];
 }
 
-/** Annotations that cannot be read and stop nothing. The book of holds has those that do. */
+/** Annotations that cannot be read but stop nothing. The book of holds has the others. */
 function checkCare(one: SidecarSet): readonly Finding[] {
   const problem = steeringOf(one).problems.find(({ isStopping }) => !isStopping);
   if (problem === undefined) return [];
   return [finding("AnnotationIgnored", aboutOf(one), problem.text, "correct the annotation, or take it away")];
 }
 
-/** It is passed at once, and the namespaces that were meant come last, or with another wave. */
+/** A wave without namespaces passes at once, and its intended namespaces come last, or with another wave. */
 function checkWaves(one: SidecarSet, namespaces: readonly Namespace[] | undefined): readonly Finding[] {
   const { waves = [] } = steeringOf(one);
   if (namespaces === undefined) return [];
@@ -230,7 +233,7 @@ function checkPrivileges(one: SidecarSet): readonly Finding[] {
   );
 }
 
-/** New pods are refused where it is not there. */
+/** A missing revision makes the webhook refuse new pods. */
 function checkRevision(one: SidecarSet, revisions: readonly ControllerRevision[] | undefined): readonly Finding[] {
   const wanted = wantedRevision(one);
   if (wanted === undefined || revisions === undefined) return [];

@@ -1,4 +1,4 @@
-/** Decides which registered webhooks are ours, and which belong to OpenKruise or somebody else. */
+/** Which registered webhooks belong to this project, to OpenKruise, or to somebody else. */
 import type { KubernetesObject, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { POD_WEBHOOK, REGISTERED_IN_ANNOTATION, REGISTERED_IN_FILES } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -6,16 +6,16 @@ import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts"
 import { EXEMPT_NAMESPACES, matches, outsideOf } from "../../injection/match/matches.ts";
 import { type Facts, seenOf, type Webhook, type WebhookConfiguration } from "./facts.ts";
 
-/** A webhook, and the configuration that it is in. */
+/** A webhook and its configuration. */
 export interface Registered {
   readonly webhook: Webhook;
   readonly configuration: string;
-  /** its Service is that of OpenKruise's manager */
+  /** its Service is the one of OpenKruise's manager */
   readonly isOpenKruise: boolean;
 }
 
 const OPENKRUISE_SERVICE = "kruise-webhook-service";
-/** OpenKruise's manager keeps a copy of what it registers there. */
+/** OpenKruise's manager keeps a copy of its registration in this annotation. */
 const TEMPLATE_ANNOTATION = "template";
 
 export function registered(configurations: readonly WebhookConfiguration[] = []): readonly Registered[] {
@@ -34,7 +34,7 @@ function covers(values: readonly string[] = [], wanted: string): boolean {
   return values.includes(wanted) || values.includes("*");
 }
 
-/** Whether a rule of it is about such a request. */
+/** True if one of its rules matches such a request. */
 export function isAskedAbout({ webhook }: Registered, group: string, resource: string, operation: string): boolean {
   return (webhook.rules ?? []).some(
     (rule) => covers(rule.apiGroups, group) && covers(rule.resources, resource) && covers(rule.operations, operation),
@@ -42,21 +42,21 @@ export function isAskedAbout({ webhook }: Registered, group: string, resource: s
 }
 
 export interface Registrations {
-  /** ours, for pods that are created */
+  /** this project's, for new pods */
   readonly pods: readonly Registered[];
-  /** ours, that give SidecarSets their defaults and hashes */
+  /** this project's, which set defaults and hashes of SidecarSets */
   readonly mutation: readonly Registered[];
-  /** ours, that validate SidecarSets */
+  /** this project's, which validate SidecarSets */
   readonly validation: readonly Registered[];
   /** OpenKruise's, for pods and SidecarSets */
   readonly openKruise: readonly Registered[];
-  /** of others, that may change a pod that is created */
+  /** foreign webhooks that may change a new pod */
   readonly others: readonly Registered[];
-  /** an empty one says that API servers read ours from files, which nobody can look at from here */
+  /** an empty configuration says that API servers read the registration from files, which nobody can read from here */
   readonly isInFiles: boolean;
 }
 
-/** undefined: they could not be looked at */
+/** undefined: they could not be read */
 export function registrationsOf({
   mutating,
   validating,
@@ -83,10 +83,10 @@ export function isReplacedByFile({ metadata }: KubernetesObject): boolean {
   return metadata?.annotations?.[REGISTERED_IN_ANNOTATION] === REGISTERED_IN_FILES;
 }
 
-/** What `install` registers the pod webhook for, in a file too. */
+/** The namespaceSelector that `install` gives the pod webhook, in a file too. */
 export const OUTSIDE_OF_EXEMPT: LabelSelector = { matchExpressions: outsideOf(EXEMPT_NAMESPACES) };
 
-/** A pod that one of the SidecarSets is meant for, so that it tells whether API servers ask about pods. */
+/** A pod that a SidecarSet selects, for a trial of whether API servers ask about pods. */
 export function podToTry(sets: readonly SidecarSet[], namespaces: readonly Namespace[]): Pod | undefined {
   const asked = namespaces.filter(({ metadata }) => selects(OUTSIDE_OF_EXEMPT, metadata?.labels));
   for (const one of sets.filter(({ spec }) => !spec.injectionStrategy?.paused)) {
@@ -98,7 +98,7 @@ export function podToTry(sets: readonly SidecarSet[], namespaces: readonly Names
   return undefined;
 }
 
-/** As the strictest Pod Security Standard wants it. */
+/** The pod meets the strictest Pod Security Standard. */
 const TRIED = {
   securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
   containers: [
@@ -118,7 +118,7 @@ function labelsFor({ matchLabels = {}, matchExpressions = [] }: LabelSelector = 
   return { ...Object.fromEntries(given), ...matchLabels };
 }
 
-/** No selector, or an empty one. */
+/** True without a selector, or with an empty one. */
 export function leavesNothingOut(selector: LabelSelector | undefined): boolean {
   return !selector || isEmptySelector(selector);
 }

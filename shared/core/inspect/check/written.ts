@@ -1,4 +1,4 @@
-/** Decides when an object, or one of its fields, was written last, as far as its managed fields tell. */
+/** The last write of an object or of one of its fields, as its managed fields say. */
 import type { KubernetesObject } from "../../../api/kubernetes.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
 
@@ -11,12 +11,12 @@ function managedFields({ metadata }: KubernetesObject): readonly ManagedField[] 
   return (metadata as { readonly managedFields?: readonly ManagedField[] } | undefined)?.managedFields ?? [];
 }
 
-/** RFC3339; undefined: nobody recorded it */
+/** RFC3339; undefined: not recorded */
 export function lastWrite(object: KubernetesObject): string | undefined {
   return newest(managedFields(object));
 }
 
-/** When somebody wrote last who has set this field; `path` is such as ["spec", "paused"]. */
+/** The last write by an author who has set this field; `path` looks like ["spec", "paused"]. */
 export function lastWriteOf(object: KubernetesObject, path: readonly string[]): string | undefined {
   return newest(managedFields(object).filter(({ fieldsV1 }) => hasField(fieldsV1, path)));
 }

@@ -1,4 +1,4 @@
-/** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be recreated, because of what. */
+/** The effect of a changed SidecarSet on running pods: which are updated in place, which must be recreated, and why. */
 import type { ControllerRevision, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import {
   CONTROL_PLANE_LABEL,
@@ -36,23 +36,23 @@ interface PodName {
   readonly name: string;
 }
 
-/** What becomes of one pod that runs, under the changed SidecarSet. */
+/** The effect of the changed SidecarSet on one running pod. */
 export type PodFate =
   | ({ readonly kind: "updated" } & PodName)
   | ({ readonly kind: "inPlace" } & PodName)
   /**
-   * `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do.
-   * "replace": the rollout does it, as an annotation asks for, "restart" with its whole workload; "recreate": a person has
-   * to restart the workload.
+   * `fields` differ from the injected ones; empty when no revision has them. `hindrance`: why its node cannot do it.
+   * "replace": the rollout evicts it, as an annotation asks for; "restart": together with its workload; "recreate": a
+   * person has to restart the workload.
    */
   | ({
       readonly kind: "recreate" | "replace" | "restart";
       readonly fields: readonly string[];
       readonly hindrance?: string;
     } & PodName)
-  /** selected, and has none of its sidecars: comes with them only when it is recreated */
+  /** selected, but without its sidecars: it gets them only when it is recreated */
   | ({ readonly kind: "lacks" } & PodName)
-  /** keeps its sidecars as they are: no longer selected */
+  /** no longer selected: it keeps its sidecars unchanged */
   | ({ readonly kind: "left" } & PodName);
 
 interface HashChange {
@@ -61,39 +61,39 @@ interface HashChange {
 }
 
 export interface SidecarSetDiff {
-  /** by path */
+  /** sorted by path */
   readonly changes: readonly SpecChange[];
   readonly hash: HashChange;
-  /** while it stays the same, pods that have it are updated in place */
+  /** while it stays the same, its pods are updated in place */
   readonly hashWithoutImage: HashChange;
-  /** of the pods that either selects, by namespace and name */
+  /** all pods that either version selects, by namespace and name */
   readonly pods: readonly PodFate[];
-  /** of those that get it only when they are recreated: the commands by workload */
+  /** commands by workload, for pods that must be recreated */
   readonly renewals: readonly Renewal[];
-  /** why no command is named: new pods would not get it either; absent: they would, or none needs it */
+  /** why no command is given: new pods would not get it either; absent: no such reason */
   readonly noRenewal?: string;
-  /** with gate RespectDisruptionBudgets: asked before pods are updated in place; absent: none */
+  /** with gate RespectDisruptionBudgets: budgets that passes ask before in-place updates; absent: none */
   readonly disruptionBudgets?: readonly AskedBudget[];
-  /** in their order; absent: there are none, or this release skips them */
+  /** in order; absent: there are none, or this release skips them */
   readonly waves?: readonly WaveFates<PodFate["kind"]>[];
-  /** what pods that are updated in place go through first; absent: nobody asks for it */
+  /** the drain before an in-place update; absent: none is configured */
   readonly drain?: DrainsAhead;
   readonly prePull?: { readonly nodes: number; readonly atOnce: number };
 }
 
-/** Observed as if `after` were stored. */
+/** An observation as if `after` were stored. */
 export interface DiffInput extends Omit<Surroundings, "sidecarSet"> {
-  /** both with defaults and hashes, as they are stored */
+  /** both with defaults and hashes, as stored */
   readonly before: SidecarSet;
   readonly after: SidecarSet;
-  /** those that either of them selects, by its namespaces too */
+  /** pods that either version selects, including by namespace */
   readonly pods: readonly Pod[];
-  /** of namespaces, where `after` has waves */
+  /** labels of namespaces, if `after` has waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   readonly settings: RolloutSettings;
 }
 
-/** Pure. Pods that have finished or are being deleted are left out. */
+/** Pure. Finished and terminating pods are left out. */
 export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
   const { before, after, pods, settings } = input;
   const surroundings = { ...input, sidecarSet: after, revisions: [...input.revisions, revisionOf(before)] };
@@ -134,7 +134,7 @@ function beforeRestarts(after: SidecarSet, pods: readonly PodState[]): Pick<Side
   return { ...(drain ? { drain } : {}), ...(prePull ? { prePull } : {}) };
 }
 
-/** Commands only where new pods get the newest sidecars. */
+/** Commands, only if new pods get the newest sidecars. */
 function renewalOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff, "renewals" | "noRenewal"> {
   const why = pods.length === 0 ? undefined : whyNotByNewPods(after);
   if (why !== undefined) return { renewals: [], noRenewal: why };
@@ -146,7 +146,7 @@ function hashChange(before: SidecarSet, after: SidecarSet, annotation: string): 
   return { before: hashOf(before), after: hashOf(after) };
 }
 
-/** As it will be recorded, so that pods that have it can be told what changed. */
+/** The future revision, so that a diff can be made for pods that have it. */
 function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
   return {
     metadata: { annotations: sidecarSet.metadata?.annotations ?? {} },
@@ -167,7 +167,7 @@ function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings)
   return { kind: kindOf(pod, after), namespace, name, ...lackingOf(state, after, revisions) };
 }
 
-/** Whether the rollout brings another pod in its place. */
+/** How the pod gets a successor. */
 function kindOf(pod: Pod, after: SidecarSet): "replace" | "restart" | "recreate" {
   if (!replacesNotUpgradable(after) || whyNotRecreated(pod, after) !== undefined) return "recreate";
   return restartsAtOnce(after) > 0 ? "restart" : "replace";
@@ -178,19 +178,19 @@ function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: read
   return { fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
 }
 
-/** Decides which disruption budgets a change has to do with: those of pods that are updated in place. */
+/** The disruption budgets that a change concerns: those of pods that are updated in place. */
 interface AskedBudget {
   /** KIND NAMESPACE/NAME */
   readonly budget: string;
-  /** how many of the pods that are to be updated the budget selects */
+  /** number of updated pods that the budget selects */
   readonly pods: number;
-  /** how many of them may be down at once more than are now */
+  /** how many more pods may be down now */
   readonly allowed: number;
   /** one sentence */
   readonly standing: string;
 }
 
-/** `pods`: updated in place. Budgets that allow least come first. */
+/** `pods`: pods updated in place. The strictest budgets come first. */
 function askedBudgets(
   budgets: readonly DisruptionBudget[],
   pods: readonly Pod[],
@@ -207,15 +207,15 @@ function askedBudgets(
   return asked.length === 0 ? {} : { disruptionBudgets: asked.toSorted((a, b) => a.allowed - b.allowed) };
 }
 
-/** Counts what becomes of pods in each wave, which a rollout goes through one after the other. */
+/** Counts of pods by their fate in each wave; a rollout updates one wave after the other. */
 interface WaveFates<Kind extends string> {
-  /** "": namespaces that no wave selects, which come last */
+  /** "": namespaces outside all waves, which come last */
   readonly name: string;
-  /** pods by their fate; absent: none */
+  /** number of pods by fate; absent: none */
   readonly fates: Readonly<Partial<Record<Kind, number>>>;
 }
 
-/** None where the changed SidecarSet has no waves, or this release skips them. */
+/** Absent when the changed SidecarSet has no waves, or this release skips them. */
 function waveFates<Kind extends string>(
   after: SidecarSet,
   namespaceLabels: ReadonlyMap<string, Labels>,
@@ -235,18 +235,18 @@ function waveFates<Kind extends string>(
   return { waves: rows.filter(({ name, fates }) => name !== "" || Object.keys(fates).length > 0) };
 }
 
-/** Decides what a SidecarSet that is not stored yet means for the pods that run: none gets its sidecars before it is recreated. */
+/** The effect of a new SidecarSet on running pods: none gets its sidecars before it is recreated. */
 export interface NewSetEffect {
   readonly isNew: true;
-  /** that it selects, by namespace and name */
+  /** selected pods, by namespace and name */
   readonly pods: readonly { readonly namespace: string; readonly name: string }[];
-  /** how those get its sidecars, by workload */
+  /** commands by workload that recreate these pods */
   readonly renewals: readonly Renewal[];
-  /** pods that it selects and that API servers ask no webhook about, so that they never get them: by namespace */
+  /** selected pods that never get its sidecars, because API servers do not ask a webhook about them: by namespace */
   readonly excluded: readonly { readonly namespace: string; readonly pods: number }[];
 }
 
-/** Pure. `pods`: those that it selects, in its namespaces. */
+/** Pure. `pods`: pods that it selects, within its namespaces. */
 export function newSetEffect(
   pods: readonly Pod[],
   { namespaces, settings }: { readonly namespaces: readonly Namespace[]; readonly settings: RolloutSettings },

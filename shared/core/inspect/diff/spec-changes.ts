@@ -1,4 +1,4 @@
-/** Decides what a changed field of a SidecarSet means for the pods that run. */
+/** The effect of each changed field of a SidecarSet on running pods. */
 
 import { IN_PLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
@@ -7,29 +7,29 @@ import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { hasValuesInPlace, valuesInPlace, withValuesInPlace } from "../../pod/values-in-place.ts";
 import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
-/** What comes of a change, in the order of how much trouble it is. */
+/** The effect of a change, ordered by how much trouble it makes. */
 export type Effect =
-  /** pods that run keep what they have for good: only new pods get it */
+  /** running pods keep the old value for good: only new pods get the new one */
   | "recreate"
-  /** pods that run are updated in place */
+  /** running pods are updated in place */
   | "inPlace"
-  /** other pods are meant */
+  /** it selects other pods */
   | "selection"
-  /** when, which and how many pods are updated */
+  /** it changes when, which and how many pods are updated */
   | "rollout"
-  /** new pods get it; pods that run do without, and are not held up by it */
+  /** new pods get it; running pods neither get it nor wait for it */
   | "newPods"
-  /** new pods get it, and a pod that runs when a pass next writes a release to it: no pod waits for it */
+  /** new pods get it, and running pods together with their next release: no pod waits for it */
   | "nextUpdate"
-  /** records only */
+  /** only records change */
   | "none";
 
 export interface SpecChange {
-  /** such as `spec.containers{agent}.env`; containers are named, not counted */
+  /** such as `spec.containers{agent}.env`; containers appear by name, not by index */
   readonly path: string;
-  /** undefined: it was not there */
+  /** undefined: it did not exist */
   readonly before?: unknown;
-  /** undefined: it is gone */
+  /** undefined: it was removed */
   readonly after?: unknown;
   readonly effect: Effect;
 }
@@ -48,22 +48,22 @@ const EFFECTS: Readonly<Record<string, Effect>> = {
   revisionHistoryLimit: "none",
 };
 
-/** Their members are told one by one. */
+/** Changes of these fields are listed member by member. */
 const SPREAD: ReadonlySet<string> = new Set(["updateStrategy", "injectionStrategy"]);
 
-/** Which gates let more than images of containers be changed in place. */
+/** Gates that let more than images change in place. */
 interface InPlace {
   readonly NativeSidecarInPlaceUpdate: boolean;
-  /** the gate InPlaceResize, and an API server that serves it */
+  /** the gate InPlaceResize is on, and the API server serves it */
   readonly canResize: boolean;
 }
 
-/** Both with defaults, as they are stored. By path. */
+/** The changes sorted by path. Both SidecarSets with defaults, as stored. */
 export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPlace): readonly SpecChange[] {
   const changes = allChanges(before, after);
   const natives = new Set(nativeSidecars(before).map(({ name }) => `spec.initContainers{${name}}.image`));
   const isResources = ({ path }: SpecChange) => /^spec\.containers\{.+\}\.resources$/.test(path);
-  // What can be resized goes in place only while nothing else needs a new pod.
+  // A resize happens in place only while no other change needs a new pod.
   const canResize = inPlace.canResize && changes.every((one) => one.effect !== "recreate" || isResources(one));
   const areValues = valueChanges(before, after);
   const isInPlace = (one: SpecChange) =>
@@ -73,7 +73,10 @@ export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPl
   return changes.map((one) => (isInPlace(one) ? { ...one, effect: "inPlace" } : one));
 }
 
-/** Paths of variables that are injected alike before and after: only their values differ, which are annotations of the pod. */
+/**
+ * Paths of variables that are injected in the same form before and after: only their values differ, which are
+ * annotations of the pod.
+ */
 function valueChanges(before: SidecarSet, after: SidecarSet): ReadonlySet<string> {
   const envOf = (sidecarSet: SidecarSet) =>
     new Map(
@@ -83,7 +86,7 @@ function valueChanges(before: SidecarSet, after: SidecarSet): ReadonlySet<string
   return new Set([...young].flatMap(([name, env]) => (old.get(name) === env ? [`spec.containers{${name}}.env`] : [])));
 }
 
-/** Pods that run have their variables in the other form: until they are recreated they get no image either. */
+/** Running pods have their variables in the other form: they get no new image until they are recreated. */
 function formChange(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {
   const [old, young] = [before, after].map(hasValuesInPlace);
   const hasValues = [before, after].some((one) => (valuesInPlace(one)?.keysOf.size ?? 0) > 0);
@@ -140,7 +143,7 @@ function containerChange(
   });
 }
 
-/** The effect is that of the top-level field. */
+/** Each member has the effect of the top-level field. */
 function memberChanges(path: string, before: Json, after: Json): readonly SpecChange[] {
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return fields

@@ -1,4 +1,4 @@
-/** Decides how it is said who uses maxUnavailable. */
+/** The texts about pods that use maxUnavailable. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../api/names.ts";
@@ -13,7 +13,7 @@ import { budgetHolders } from "../../rollout/select/down-pods.ts";
 const HOLDERS_NAMED = 3;
 const IGNORED = `the annotation ${IGNORE_NEVER_READY_ANNOTATION} is "true"`;
 
-/** Of an updated pod that is not ready, to complete "the pod …; it …". */
+/** Text about an updated pod that is not ready, to complete "the pod …; it …". */
 export function shareText(pod: Pod, sidecarSet: SidecarSet): string {
   if (!isNeverReady(pod, sidecarSet)) return "it uses a share of maxUnavailable until it is";
   if (steeringOf(sidecarSet).ignoresNeverReady)
@@ -21,7 +21,7 @@ export function shareText(pod: Pod, sidecarSet: SidecarSet): string {
   return `it was not ready before either, and uses a share of maxUnavailable until it is, unless ${IGNORED}`;
 }
 
-/** Who holds the budget. */
+/** The pods that use the budget. */
 export function budgetText(
   sidecarSet: SidecarSet,
   states: readonly PodState[],

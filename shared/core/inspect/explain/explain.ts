@@ -1,4 +1,4 @@
-/** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
+/** The explanation of a pod or a rollout: an ordered trace of every rule. */
 import type { Namespace, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
@@ -32,7 +32,9 @@ import { type SetFacts, traceRollout } from "./trace-rollout.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceInTheWay, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 
-/** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
+/**
+ * Pure. First why the pod has the sidecars or not, then whether they are the newest and why, then whether passes run.
+ */
 export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
   const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
@@ -47,7 +49,7 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & I
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
 }
 
-/** A pass has selected it. */
+/** True when a pass has selected the pod. */
 function isCounted(pod: Pod, { pods }: SetFacts): boolean {
   return isActive(pod) && pods.some(({ metadata }) => metadata?.uid === pod.metadata?.uid);
 }
@@ -58,21 +60,21 @@ function tooLarge(): Step {
 
 const knownFacts = new WeakMap<object, SetFacts & InjectionFacts>();
 
-/** The same for the same facts, by which others remember what they found out. */
+/** The same object for the same facts, because other caches use it as a key. */
 function withUnasked(facts: SetFacts & InjectionFacts): SetFacts & InjectionFacts {
   const known = knownFacts.get(facts) ?? { ...facts, unasked: (pod: Pod) => whyUnasked(pod, facts) };
   knownFacts.set(facts, known);
   return known;
 }
 
-/** What goes on by itself asks for nothing to be done. */
+/** Replaces the last step if the pod missed its sidecars. A step that continues by itself needs no advice. */
 function withMissed(injection: readonly Step[], missed: Step | undefined): readonly Step[] {
   if (missed === undefined) return injection;
   const { message } = injection.at(-1) as Step;
   return [...injection.slice(0, -1), note("WebhookMissed", message), missed];
 }
 
-/** Pure. The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
+/** Pure. The explanation from the pod and its SidecarSet alone, for callers that may not read other pods. */
 export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
   const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
@@ -81,7 +83,7 @@ export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, given: SetFact
   return [...injection, ...traceUpdateAlone(pod, sidecarSet, facts)];
 }
 
-/** Pure. Where the rollout stands, and everything that is in its way. */
+/** Pure. The state of the rollout, and everything that blocks it. */
 export function explainSidecarSet(
   sidecarSet: SidecarSet,
   facts: SetFacts & Pick<InjectionFacts, "sidecarSets">,
@@ -106,7 +108,7 @@ function traceWork(sidecarSet: SidecarSet, { lastPass, now }: SetFacts): readonl
   return [traceGeneration(sidecarSet) ?? [], traceTick(lastPass, now)].flat();
 }
 
-/** What new pods get. */
+/** The sidecars that new pods get. */
 function traceNewPods(
   sidecarSet: SidecarSet,
   { sidecarSets, revisions }: Pick<InjectionFacts, "sidecarSets" | "revisions">,
@@ -126,7 +128,7 @@ function traceNewPods(
   ];
 }
 
-/** The condition MissedInjection is False while injection is paused, so nothing has to be done about the pods then. */
+/** The condition MissedInjection is False while injection is paused, so nobody has to act on the pods. */
 function traceLacking(lacking: readonly Pod[], sidecarSet: SidecarSet, unasked: SetFacts["unasked"]): readonly Step[] {
   if (lacking.length === 0) return [];
   const text = `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`;
@@ -137,7 +139,7 @@ function traceLacking(lacking: readonly Pod[], sidecarSet: SidecarSet, unasked: 
   return [stop("PodsLackSidecars", text, hint)];
 }
 
-/** Pods that it selected before may still have its sidecars. */
+/** Pods that it selected earlier may still have its sidecars. */
 export function noPodsText({ spec }: SidecarSet): string {
   return spec.namespaceSelector
     ? "its selector matches no pod that runs in a namespace that its namespaceSelector selects"
@@ -171,16 +173,19 @@ function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { mat
   ];
 }
 
-/** Decides how many pods are explained at once: each by the one rule that counts for it. */
+/** The explanations of many pods at once, each by its decisive rule. */
 interface PodTrace {
   readonly pod: string;
   readonly steps: readonly Step[];
 }
 
-/** Whether anybody is at work is the same for all of them. */
+/** Steps about running passes, which are the same for all pods. */
 const WORK: ReadonlySet<Reason> = new Set(["ChangeNotSeen", "TickNotRunning", "TickUnknown", "TickRunning"]);
 
-/** A step for each reason, with how many pods it is about; those that need somebody first, and whether anybody is at work last. */
+/**
+ * One step per reason, with its number of pods. Steps that need somebody come first; the step about running passes
+ * comes last.
+ */
 export function groupTraces(traces: readonly PodTrace[]): readonly Step[] {
   const groups = Map.groupBy(traces, ({ steps }) => decisive(steps)?.reason);
   const rank = { stop: 0, wait: 1, note: 2, ok: 3 };
@@ -206,16 +211,19 @@ function groupStep(traces: readonly PodTrace[], all: number): readonly Step[] {
   return [{ ...step, message: `${traces.length} of ${all} pods, ${which}: ${step.message}` }];
 }
 
-/** Decides which SidecarSets come nearest to a pod that none is meant for, and what each of them misses. */
+/** The SidecarSets that come nearest to an unselected pod, and the requirements that it misses. */
 export interface NearSet {
   readonly sidecarSet: string;
-  /** rules that are against it, each with all that it misses */
+  /** rules that exclude the pod, each with everything it misses */
   readonly steps: readonly Step[];
 }
 
 const NAMED = 3;
 
-/** The nearest first: fewer requirements that it misses, then values that are more alike. `namespace`: undefined when it cannot be read. */
+/**
+ * The nearest first: fewer missed requirements, then more similar values. `namespace`: undefined when it cannot be
+ * read.
+ */
 export function nearestSets(
   pod: Pod,
   namespace: Namespace | undefined,
@@ -228,7 +236,7 @@ export function nearestSets(
     .map(({ sidecarSet, one }) => ({ sidecarSet, steps: stepsOf(pod, namespace, one) }));
 }
 
-/** A SidecarSet without a selector is meant for no pod at all. */
+/** A SidecarSet without a selector selects no pod. */
 function farness({ metadata }: Pod, namespace: Namespace | undefined, { spec }: SidecarSet) {
   const all: readonly Miss[] = [
     ...(spec.selector ? missedRequirements(spec.selector, metadata?.labels) : []),
@@ -243,9 +251,9 @@ function stepsOf(pod: Pod, namespace: Namespace | undefined, sidecarSet: Sidecar
   return steps.flatMap((step) => (step?.verdict === "stop" ? [step] : []));
 }
 
-// What is said of a pod that missed its sidecars: whether a pass has it recreated with them.
+// What passes do about a pod that missed its sidecars.
 
-/** undefined: the SidecarSet does not ask for that. */
+/** Undefined: the SidecarSet does not recreate such pods. */
 function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
   if (evictsMissed(sidecarSet)) return traceEviction(pod, sidecarSet, facts);
   return restartsMissed(sidecarSet) ? traceOwnRestart(pod, sidecarSet, facts) : undefined;

@@ -1,4 +1,4 @@
-/** Decides whether API servers ask the webhook about a pod, as far as registrations tell. */
+/** Whether API servers ask the webhook about a pod, as far as registrations say. */
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { MIRROR_ANNOTATION, NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -7,9 +7,9 @@ import { isCalledFor, isMeantFor } from "../../injection/match/call-condition.ts
 import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../../injection/match/matches.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 
-/** One registration of a pod webhook that injects sidecars. */
+/** A registration of a pod webhook that injects sidecars. */
 export interface PodRegistration {
-  /** of the configuration and of the webhook in it */
+  /** names of the configuration and of its webhook */
   readonly name: string;
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
@@ -20,14 +20,14 @@ export interface PodRegistration {
 /** undefined: they could not be read */
 export type Registrations = readonly PodRegistration[] | undefined;
 
-/** What `sidecarset install` registers, where no cluster says what there is. */
+/** The registration by `sidecarset install`, for use without a cluster. */
 export const OWN_REGISTRATION: PodRegistration = {
   name: "the webhook",
   namespaceSelector: { matchExpressions: outsideOf(EXEMPT_NAMESPACES) },
   matchConditions: [NO_MIRROR_PODS],
 };
 
-/** What API servers read from files, as far as that can be known: an empty registration says that they do. */
+/** The assumed content of API servers' files: an empty registration says that they exist. */
 export const REGISTRATION_IN_FILES: PodRegistration = {
   ...OWN_REGISTRATION,
   name: "the webhook, which is registered in files of API servers,",
@@ -35,20 +35,20 @@ export const REGISTRATION_IN_FILES: PodRegistration = {
 
 /** The facts that decide whether API servers ask the webhook about a pod. */
 export interface AskedFacts {
-  /** of the pod; undefined: it could not be read */
+  /** the pod's namespace; undefined: it could not be read */
   readonly namespace: Namespace | undefined;
   readonly registrations: Registrations;
-  /** all of the cluster */
+  /** all SidecarSets of the cluster */
   readonly sidecarSets: readonly SidecarSet[];
 }
 
-/** Why no new pod like this one reaches the webhook; undefined: it does, as far as this can be seen. */
+/** Why no new pod like this one reaches the webhook; undefined: it does, as far as is known. */
 export function whyUnasked(pod: Pod, facts: AskedFacts): string | undefined {
   const { verdict, message } = traceRegistration(pod, facts);
   return verdict === "stop" ? message : undefined;
 }
 
-/** The labels that are known of a namespace that may not be read. */
+/** The known labels of a namespace that may not be read. */
 export function namespaceNamed(name: string): Namespace {
   return { metadata: { name, labels: { [NAMESPACE_NAME_LABEL]: name } } };
 }
@@ -124,7 +124,7 @@ function traceConditions(
   );
 }
 
-/** undefined: a condition decides that is not evaluated here. */
+/** Undefined: a condition decides that this code does not evaluate. */
 function asksAbout(one: PodRegistration, pod: Pod, sidecarSets: readonly SidecarSet[]): boolean | undefined {
   const conditions = (one.matchConditions ?? []).filter(({ expression }) => expression !== NO_MIRROR_PODS.expression);
   const own = conditions.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION);
@@ -133,7 +133,7 @@ function asksAbout(one: PodRegistration, pod: Pod, sidecarSets: readonly Sidecar
   return isCalled === false || areAllKnown ? isCalled : undefined;
 }
 
-/** No selector, or an empty one, leaves nothing out. */
+/** True without a selector, with an empty one, or with a matching one. */
 function selects(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
   return !selector || isEmptySelector(selector) || selectorMatches(selector, labels) === true;
 }

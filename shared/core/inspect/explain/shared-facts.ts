@@ -1,4 +1,4 @@
-/** Decides nothing: what all pods of a rollout have in common when they are explained, each part found out once, when it is first asked for. */
+/** The facts that all explained pods of a rollout share. Each is computed once, on demand. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
@@ -14,20 +14,20 @@ import type { Step } from "./step.ts";
 
 export interface SharedFacts {
   readonly scene: () => Omit<Scene, "states"> & { readonly states: readonly PodState[] };
-  /** why the rollout is stopped; undefined: it is not */
+  /** why the rollout stopped; undefined: it did not */
   readonly still: () => Step | undefined;
-  /** why no more pods are given the release for now; undefined: more are */
+  /** why no more pods get the release for now; undefined: more do */
   readonly unproven: () => Step | undefined;
-  /** an undo would find a revision to go back to */
+  /** true when an undo would find a revision to go back to */
   readonly hasWayBack: () => boolean;
   readonly flips: () => number;
   readonly shrinks: () => number;
   readonly selection: () => Selection;
   /** undefined: no workload is restarted */
   readonly restarts: () => RestartPlan | undefined;
-  /** of those that wait, by uid: the first is 1 */
+  /** places of waiting pods by uid, from 1 */
   readonly places: () => ReadonlyMap<string, number>;
-  /** uids of those that the next pass takes */
+  /** uids of pods that the next pass takes */
   readonly next: () => ReadonlySet<string>;
   readonly budget: () => string;
 }
@@ -39,7 +39,7 @@ interface Facts extends Omit<Observed, "sidecarSet"> {
 
 const known = new WeakMap<Facts, { readonly sidecarSet: SidecarSet; readonly shared: SharedFacts }>();
 
-/** The same for the same facts: a workload may have thousands of pods, and each of them is about all. */
+/** The same object for the same facts: a workload may have thousands of pods, and each explanation needs them all. */
 export function sharedFacts(
   sidecarSet: SidecarSet,
   facts: Facts,

@@ -1,4 +1,4 @@
-/** Decides nothing: what an explanation is made of. */
+/** The steps of an explanation. */
 import { type HeldWords, wordsOf } from "../../rollout/book.ts";
 import { CAUSES, type HoldCause } from "../../rollout/causes.ts";
 import type { Hold } from "../../rollout/hold.ts";
@@ -7,19 +7,19 @@ import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 
 const HOLD_CAUSES = Object.keys(CAUSES) as readonly HoldCause[];
 
-/** Whether anybody is at work on it. */
+/** Reasons that say whether passes run. */
 export const TICK_REASONS = ["ChangeNotSeen", "TickNotRunning", "TickUnknown", "TickRunning"] as const;
 
-/** Every rule that an explanation may name, by what it found. The book has the rules about holds. */
+/** All reasons for a step beside those of the book, which has the holds. */
 export const REASONS = [
   ...HOLD_CAUSES,
-  // whether the webhook is asked about the pod at all
+  // Do API servers ask the webhook about the pod?
   "WebhookNotRegistered",
   "WebhookUnknown",
   "NamespaceExcluded",
   "ObjectExcluded",
   "WebhookAsked",
-  // whether the SidecarSet is meant for it
+  // Does the SidecarSet select it?
   "PodFinished",
   "PodTerminating",
   "NamespaceNotSelected",
@@ -28,7 +28,7 @@ export const REASONS = [
   "SelectorInvalid",
   "SelectorNotMatched",
   "SelectorMatched",
-  // whether it was injected
+  // Was it injected?
   "OptedOut",
   "OptOutIgnored",
   "InjectionPaused",
@@ -42,7 +42,7 @@ export const REASONS = [
   "WebhookMissed",
   "Evicting",
   "NotEvicted",
-  // whether it is updated
+  // Is it updated?
   "UpdatedAndReady",
   "WaitingForImage",
   "RecordUnreadable",
@@ -57,7 +57,7 @@ export const REASONS = [
   "Reserved",
   "OthersNotRead",
   ...TICK_REASONS,
-  // of a SidecarSet as a whole
+  // The SidecarSet as a whole.
   "NoPods",
   "PodsMatched",
   "PodsLackSidecars",
@@ -65,7 +65,7 @@ export const REASONS = [
 
 export type Reason = (typeof REASONS)[number];
 
-/** ok: nothing in the way here; note: good to know; wait: goes on by itself; stop: goes on only when somebody does something. */
+/** ok: nothing blocks here; note: good to know; wait: continues by itself; stop: continues only after somebody acts. */
 export type Verdict = "ok" | "note" | "wait" | "stop";
 
 export interface Step<R extends string = Reason> {
@@ -73,7 +73,7 @@ export interface Step<R extends string = Reason> {
   readonly verdict: Verdict;
   /** one sentence */
   readonly message: string;
-  /** what to do about it, one sentence */
+  /** the advice, one sentence */
   readonly hint?: string;
 }
 
@@ -94,19 +94,21 @@ export function stop<R extends string = Reason>(reason: R, message: string, hint
 }
 
 interface Told extends Partial<Counted> {
-  /** of the SidecarSet, for the command to run */
+  /** name of the SidecarSet, for the advised command */
   readonly name?: string;
-  /** what to do; absent: what the book says */
+  /** the advice; absent: the book's */
   readonly hint?: string | undefined;
 }
 
-/** A step about a pod that this hold keeps. `text`: one sentence; the rest is the book's. */
+/** A step about a pod with this hold. `text`: one sentence; the rest comes from the book. */
 export function told(hold: Hold, text: string, { name = "", hint, ...facts }: Told = {}): Step {
   const words = wordsOf(hold, { ...NOTHING_COUNTED, ...facts, hold }, name);
   return stepOf({ ...words, next: hint ?? words.next }, text);
 }
 
-/** A step about a hold, in the words of the book. `text`: another sentence, about one pod; absent: the one of the whole rollout. */
+/**
+ * A step about a hold, in the book's words. `text`: a sentence about one pod; absent: the sentence about the rollout.
+ */
 export function held(hold: Hold, about: Counted, name: string, text?: string): Step {
   return stepOf(wordsOf(hold, about, name), text);
 }

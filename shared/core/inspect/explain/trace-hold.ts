@@ -1,4 +1,4 @@
-/** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
+/** The steps about a rollout that annotations hold: a halt, an undone release, a gate. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
@@ -21,7 +21,7 @@ type Still = Pick<Standstill, "halt" | "hasWayBack"> & {
   readonly undo?: Standstill["undo"] | undefined;
 };
 
-/** Of a rollout that stands still for all its pods. */
+/** The step about a rollout that has stopped for all its pods. */
 export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBack }: Still): Step {
   const heldAs = { ...NOTHING_COUNTED, hold, halt, rules: hasWayBack === undefined ? {} : { halt: { hasWayBack } } };
   const { cause, sentence, next = "" } = wordsOf(hold, heldAs, metadata?.name ?? "");
@@ -40,7 +40,7 @@ export function traceTrouble(sidecarSet: SidecarSet): Step | undefined {
   return trouble?.isLasting ? told(trouble.hold, trouble.text, { trouble }) : undefined;
 }
 
-/** Of the release that was taken back last, while none has followed. */
+/** The step about the last undone release, unless another release followed. */
 export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
   const last = lastUndone(sidecarSet);
   return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
@@ -55,8 +55,8 @@ export interface LastAnswers {
 }
 
 /**
- * What checks of metrics and a gate mean for pods that would be next; passes alone ask them. `what`: such as "the next
- * pass updates 3 pods".
+ * The effect of metric checks and a gate on the next pods; only passes ask them. `what`: such as "the next pass updates
+ * 3 pods".
  */
 export function traceNext(sidecarSet: SidecarSet, { checks, now, waves }: LastAnswers, what: string): Step {
   const known = checksNow(sidecarSet, checks, waves);
@@ -78,21 +78,21 @@ function traceGate(sidecarSet: SidecarSet, what: string): Step {
   return told(hold, message, { rules });
 }
 
-// Decides how it is explained which wave a pod is in, and what that waits for.
+// The wave of a pod, and what the wave waits for.
 
 /** Explains the wave for which all waiting pods wait. */
 export function traceWaves(waves: WavesSummary): Step {
   return told("wave", wavesText(waves), { rules: { waves } });
 }
 
-/** undefined: the wave of the pod has begun, or there are none. */
+/** Undefined: the wave of the pod has begun, or there are none. */
 export function traceWave(state: PodState | undefined, waves: WavesNow | undefined): Step | undefined {
   if (state === undefined || waves === undefined || waves.isOpen(state)) return undefined;
   const { summary } = waves;
   return told("wave", `the pod is in ${placeText(state, waves)}: ${wavesText(summary)}`, { rules: { waves: summary } });
 }
 
-/** For the end of a sentence about a pod; "" where there are no waves. */
+/** The end of a sentence about a pod; "" without waves. */
 export function inWave(state: PodState | undefined, waves: WavesNow | undefined): string {
   return state && waves ? `, in ${placeText(state, waves)}` : "";
 }

@@ -1,4 +1,4 @@
-/** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
+/** Why a pod has or lacks the sidecars of a SidecarSet: the rules in their order. */
 import type {
   ControllerRevision,
   LabelSelector,
@@ -27,15 +27,15 @@ import { note, ok, type Reason, type Step, stop } from "./step.ts";
 import { nameOf } from "./trace-updated.ts";
 
 export interface InjectionFacts extends AskedFacts {
-  /** of this SidecarSet */
+  /** revisions of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
   readonly settings: RolloutSettings;
 }
 
-/** Ends with the first rule that is against it; with "Injected" when the pod has them. */
+/** The steps up to the first rule that excludes the pod, or up to "Injected" when the pod has the sidecars. */
 export function traceInjection(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
   const isThere = isInjected(pod, nameOf(sidecarSet));
-  // What is against it now was not when the pod was made.
+  // A rule that excludes the pod now did not when the pod was created.
   const asSeen = (step: Step): Step => (isThere && step.verdict === "stop" ? seenLater(step) : step);
   const steps = untilStop([() => traceState(pod), ...rulesOf(pod, sidecarSet, facts)], asSeen);
   if (steps.at(-1)?.verdict === "stop") return steps;
@@ -47,7 +47,7 @@ const LEFT_ALONE: ReadonlySet<Reason> = new Set<Reason>([
   ...(["SelectorMissing", "SelectorInvalid", "SelectorNotMatched"] as const),
 ]);
 
-/** No pass counts the pod, whatever it runs. */
+/** True when no pass counts the pod, whatever it runs. */
 export function isLeftAlone(injection: readonly Step[]): boolean {
   return injection.some(({ reason, verdict }) => LEFT_ALONE.has(reason) && verdict !== "ok");
 }
@@ -58,7 +58,7 @@ function seenLater(step: Step): Step {
   return { ...step, verdict: "note", message: `${step.message}${left}` };
 }
 
-/** What a pod that is still to be created meets. */
+/** The steps for a pod that does not exist yet. */
 export function traceTemplate(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
   return untilStop(rulesOf(pod, sidecarSet, facts), (step) => step);
 }
@@ -143,7 +143,7 @@ function traceOptOut(pod: Pod, { PodOptOut }: RolloutSettings): Step | undefined
   return stop("OptedOut", `${said}: it declines all sidecars`, "remove that from its template, and recreate it");
 }
 
-/** Every requirement that does not hold; undefined: all do. */
+/** All requirements that fail; undefined: none. */
 function failing(selector: LabelSelector, labels: Labels | undefined): string | undefined {
   const texts = missedRequirements(selector, labels).map(({ text }) => text);
   return texts.length === 0 ? undefined : texts.join("; ");
@@ -163,7 +163,7 @@ function traceCanary(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, namespace 
   );
 }
 
-/** What new pods get; undefined: the newest revision. */
+/** The revision that new pods get; undefined: the newest. */
 export function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): Step | undefined {
   if (sidecarSet.spec.injectionStrategy?.paused)
     return stop(
@@ -231,9 +231,9 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
   );
 }
 
-// The words for which new pods get the revision that injectionStrategy names.
+// Which new pods get the revision that injectionStrategy names, in words.
 
-/** Under the policy Partial those beyond the partition get it, unless the rollout is paused: then all do. */
+/** With policy Partial, pods beyond the partition get it, or all pods while the rollout is paused. */
 function pinnedText({ spec }: SidecarSet, name: string): string {
   const { injectionStrategy, updateStrategy = {} } = spec;
   const { partition, selector, paused } = updateStrategy;
@@ -244,18 +244,18 @@ function pinnedText({ spec }: SidecarSet, name: string): string {
   return `${share} of new pods${others} get the revision ${name}, the others the newest (injectionStrategy.revision, policy Partial: the share is the partition's)`;
 }
 
-// Decides which requirements of a selector labels miss, and how narrowly.
+// Which requirements of a selector some labels miss, and how narrowly.
 
 export interface Miss {
   /** such as `app is web, wanted shop` */
   readonly text: string;
-  /** a value that differs in a letter is nearer than one that has nothing in common with what is wanted (1), and that than none */
+  /** 0 to 1: a value with one different letter is near, an unrelated value is 1, and a missing one is further */
   readonly distance: number;
 }
 
 const ABSENT = 2;
 
-/** In the order in which they are looked at: matchLabels, then matchExpressions. */
+/** In order: matchLabels, then matchExpressions. */
 export function missedRequirements(
   { matchLabels, matchExpressions = [] }: LabelSelector,
   labels: Labels = {},

@@ -1,4 +1,4 @@
-/** Decides what is said of a pod whose workload is restarted: whether it is next, and why not. */
+/** Whether a pod's workload is restarted next, and why not. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -9,7 +9,7 @@ import { restartAdvice } from "../restart-advice.ts";
 import { type Step, told } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
-/** Explains a pod that only a restart brings to the release. undefined: no restart brings it there. */
+/** Explains a pod that only a restart updates. Undefined: no restart does. */
 export function traceRestart(
   pod: Pod,
   sidecarSet: SidecarSet,

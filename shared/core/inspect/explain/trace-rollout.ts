@@ -1,4 +1,4 @@
-/** Decides how it is explained where a rollout stands: how far it is, and everything that is in its way. */
+/** The state of a rollout: its progress, and everything that blocks it. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -25,10 +25,10 @@ import { traceHalt, traceNext, traceUndone, traceWaves } from "./trace-hold.ts";
 import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { elsewhereHint } from "./trace-updated.ts";
 
-/** What the cluster knows about one SidecarSet. */
+/** The cluster's facts about one SidecarSet. */
 export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
   readonly pods: readonly Pod[];
-  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  /** when a pass last renewed its Lease, RFC3339; undefined: unknown */
   readonly lastPass: string | undefined;
 }
 
@@ -60,13 +60,13 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   ];
 }
 
-/** The steps for all that holds pods now, in the words of the book, but for what has a step that says more. */
+/** The steps for all current holds, in the book's words, except holds with a more detailed step. */
 function heldBy(summary: Counted, name: string): readonly Step[] {
   const now = holdsIn(summary).filter((hold) => !BOOK[hold].isExplainedApart);
   return now.map((hold) => held(hold, summary, name));
 }
 
-/** What waits for its wave, unless another step says what keeps every pod. */
+/** The step about later waves, unless another step explains why every pod waits. */
 function traceLater({ rules: { waves }, hold }: Summary): readonly Step[] {
   const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !isStill(hold);
   return isKept ? [traceWaves(waves)] : [];
@@ -76,7 +76,7 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
   return states.filter((state) => classify(state, sidecarSet) === "notUpgradable").map(({ pod }) => pod);
 }
 
-/** Pods that are held by what they are, and what the next pass does. */
+/** The pods with an obstacle of their own, and the next pass's actions. */
 function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
   const {
     hold,

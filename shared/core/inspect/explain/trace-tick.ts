@@ -1,11 +1,11 @@
-/** Decides whether anybody is at work on a SidecarSet: when a pass was seen last, and whether it saw the latest change. */
+/** Whether passes work on a SidecarSet: when one last ran, and whether it saw the latest change. */
 
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import { counted } from "../../../go/counted.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
-/** A schedule of a minute, and a pass that takes as long. */
+/** The sum of a one-minute schedule and a pass of up to one minute, with a margin. */
 const LATE_SECONDS = 180;
 
 interface Schedule {
@@ -17,7 +17,7 @@ const ROLLOUT: Schedule = { lease: "sidecarset-rollout", name: "the rollout func
 
 type TickReason = "TickUnknown" | "TickRunning" | "TickNotRunning";
 
-/** `lastPass` is when a pass renewed its Lease last, RFC3339; undefined: no Lease is there, or it may not be read. */
+/** `lastPass`: when a pass last renewed its Lease, RFC3339; undefined: no Lease exists, or it may not be read. */
 export function traceTick(lastPass: string | undefined, now: string, schedule = ROLLOUT): Step<TickReason> {
   const age = lastPass === undefined ? undefined : secondsBetween(lastPass, now);
   if (age === undefined)
@@ -35,7 +35,7 @@ interface Observed {
   readonly status?: { readonly observedGeneration?: number };
 }
 
-/** undefined: what was seen last is what is there. */
+/** Undefined: a pass has seen the current generation. */
 export function traceGeneration({ metadata, status }: Observed): Step<"ChangeNotSeen"> | undefined {
   const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
   if (seen >= generation) return undefined;

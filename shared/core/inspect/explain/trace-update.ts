@@ -1,4 +1,4 @@
-/** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
+/** Why a pod runs the newest sidecars, or what it waits for: the rules in their order. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HALT_ON_ANNOTATION, HASH_ANNOTATION, SERVING, TRAFFIC_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -41,16 +41,16 @@ import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUnreadable, traceUpdated } from "./trace-updated.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
-  /** selected by the SidecarSet, this one among them */
+  /** all selected pods, including this one */
   readonly pods: readonly Pod[];
   readonly settings: RolloutSettings;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
-  /** absent: nobody knows the registrations */
+  /** absent: the registrations are unknown */
   readonly unasked?: Unasked | undefined;
 }
 
-/** `pod` is one that the SidecarSet has injected and that has all of its containers. */
+/** `pod`: an injected pod with all of its containers. */
 export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
   const { settings } = facts;
   const state = stateReader({ ...facts, sidecarSet }, settings)(pod);
@@ -74,7 +74,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   return [...outdated, ...traceTurn(state, sidecarSet, { facts, shared })];
 }
 
-/** Everything that keeps all pods, the worst first, and what is asked about each where nothing does. */
+/** Everything that holds all pods, worst first, and a function for single pods when nothing does. */
 export function traceInTheWay(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts) {
   const shared = sharedFacts(sidecarSet, facts, {
     still: () => traceStill(sidecarSet, facts),
@@ -94,7 +94,7 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFact
   return tracePaused(sidecarSet);
 }
 
-/** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
+/** The explanation from the pod and its SidecarSet alone, for callers that may not read other pods. */
 export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
   const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
   if (state.isUpdated) return [traceUpdated(state, sidecarSet, () => false)];
@@ -111,7 +111,7 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
   ];
 }
 
-/** The API server refused the last write to the pod, and passes try others meanwhile. */
+/** The API server refused the last write to the pod, and passes try other pods meanwhile. */
 function traceRefused(
   pod: Pod,
   sidecarSet: SidecarSet,
@@ -144,7 +144,7 @@ export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step 
   );
 }
 
-/** What its node cannot give stops the rollout until somebody asks for less. */
+/** A resize that the node cannot give stops the rollout until somebody asks for less. */
 function resizeStep(standing: string): Step {
   const message = `${standing}; the pod uses a share of maxUnavailable until then`;
   const hint = "give the SidecarSet resources that the node has, or its old ones";
@@ -171,7 +171,7 @@ function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly Cont
   return `the pod has ${name}, the newest is ${revisionOf(wanted) ?? "not recorded yet"}${others}`;
 }
 
-/** What of the pod itself is in the way. */
+/** The pod's own obstacle. */
 function traceOwn(
   state: PodState,
   sidecarSet: SidecarSet,
@@ -204,7 +204,7 @@ interface Turn {
   readonly shared: SharedFacts;
 }
 
-/** What of the others is in the way. */
+/** The obstacles by other pods. */
 function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: Turn): readonly Step[] {
   const { pod } = state;
   const uid = uidOf(pod);
@@ -236,12 +236,12 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 
-/** Another pod comes in its place, or would if that were asked for. */
+/** True when another pod replaces it, or would with the annotation. */
 function isReplacedBy(replacement: Replacement | undefined, state: PodState, sidecarSet: SidecarSet): boolean {
   return replacement?.replaces(state) ?? !canBeUpdated(state, sidecarSet);
 }
 
-/** Explains what happens first to a pod whose turn it is. */
+/** Explains the first action on a selected pod. */
 function traceFirst(
   state: PodState,
   sidecarSet: SidecarSet,
@@ -285,7 +285,7 @@ function updateText(pod: Pod, sidecarSet: SidecarSet): string {
   return isPodReady(pod) ? `drains it for ${counted(drainSeconds, "second")}, and then updates it` : "updates it";
 }
 
-/** What of those before it is in the way. */
+/** The obstacle by pods ahead of this one. */
 function traceBehind(
   pod: Pod,
   sidecarSet: SidecarSet,
@@ -294,7 +294,7 @@ function traceBehind(
 ): Step {
   const { states, budgetUse, waves } = shared.scene();
   const selection = shared.selection();
-  // Those before it are refused, so that it waits for the gate and not for them to come back.
+  // The pods ahead are refused, so this one waits for the gate, not for them.
   const answers = { ...facts, waves: waves?.summary };
   if (isRefused(sidecarSet, answers, selection.selected, budgetUse))
     return traceNext(sidecarSet, answers, `the pod is ${ofAll}`);
@@ -312,7 +312,7 @@ function traceBehind(
   return told("budget", `the pod is ${ofAll}; ${shared.budget()}`, { used, maxUnavailable, matched: states.length });
 }
 
-/** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */
+/** True when the gate refused the next pods, or checks of metrics hold them, and they are not reserved yet. */
 function isRefused(
   sidecarSet: SidecarSet,
   { checks, now, waves }: UpdateFacts & { readonly waves?: WavesSummary | undefined },
@@ -323,7 +323,7 @@ function isRefused(
   return isHeld !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
 }
 
-// What is said of a pod that only a new one can follow: what differs, and whether a pass replaces it.
+// A pod that only a new pod can replace: its differing fields, and whether a pass replaces it.
 
 interface Lacking {
   readonly unasked?: Unasked | undefined;
@@ -332,7 +332,7 @@ interface Lacking {
   readonly replacement: Replacement | undefined;
 }
 
-/** undefined: it gets its turn, as one that is replaced. */
+/** Undefined: a pass will replace it. */
 function traceLacking(
   { pod, native }: PodState,
   sidecarSet: SidecarSet,

@@ -1,4 +1,4 @@
-/** Decides why a pod that has the newest version of its sidecars is ready, or what it waits for. */
+/** Why a pod with the newest sidecars is ready, or what it waits for. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
@@ -17,7 +17,7 @@ import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
-/** Of a pod that has the newest version: whether it runs and is ready. */
+/** The step about an updated pod: whether it runs and is ready. */
 export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step {
   const { pod, isConsistent: isRunning, isReady } = state;
   if (isRunning && isReady) return traceMetadata(pod, sidecarSet);
@@ -44,7 +44,7 @@ export function elsewhereHint({ metadata }: Pod): string {
   return `no pass places pods or opens gates of others; see what keeps it: ${look}`;
 }
 
-/** Pods that run get changed metadata with their next update in place only, because no hash covers it. */
+/** Running pods get changed metadata only with their next in-place update, because no hash covers it. */
 function traceMetadata(pod: Pod, { spec }: SidecarSet): Step {
   const before = pod.metadata?.annotations ?? {};
   const patched = patchPodMetadata(before, spec.patchPodMetadata ?? []);
@@ -62,7 +62,7 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
   return "hot upgrade: the new container starts beside the old one, which works until then";
 }
 
-/** The SidecarSet's own containers first. */
+/** Looks at the SidecarSet's own containers first. */
 function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step | undefined {
   const own = ownContainers(sidecarSet);
   const failure = failureOf(pod, own) ?? failureOf(pod);

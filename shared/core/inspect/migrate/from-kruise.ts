@@ -1,4 +1,7 @@
-/** Decides how a cluster is moved from OpenKruise's manager to us: in which order, so that pods are injected at every moment and never rolled out by two. */
+/**
+ * The move from OpenKruise's manager to this project, in an order that injects pods at every moment and never has two
+ * rollouts.
+ */
 import { counted } from "../../../go/counted.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
 import { commandText, NO_COMMAND } from "../../pod/command-text.ts";
@@ -19,7 +22,7 @@ import {
   type Workload,
 } from "./inventory.ts";
 
-/** `problems`: of SidecarSets that would not be accepted here as they are. */
+/** `problems`: why some SidecarSets would not be accepted here unchanged. */
 export function planFromKruise(facts: MigrationFacts, options: WebhookOptions, problems: readonly string[]): Migration {
   const blocks = [...problems, ...blocksOf(facts)];
   return {
@@ -67,7 +70,7 @@ function managerText(manager: Workload): string {
   return `OpenKruise's manager ${metadata?.namespace}/${metadata?.name}${version ? ` ${version}` : ""}, ${state}${extra}`;
 }
 
-/** Its manager can't be told to leave SidecarSets to somebody else, so it has to be stopped altogether. */
+/** What blocks the move. The manager cannot ignore single SidecarSets, so it has to stop altogether. */
 function blocksOf(facts: MigrationFacts): readonly string[] {
   const lacking = lackingKinds(facts).map(({ kind, count }) =>
     count === undefined ? `${kind} (not counted)` : `${count} ${kind}`,
@@ -102,14 +105,14 @@ function changesOf(facts: MigrationFacts): readonly string[] {
   ];
 }
 
-// The steps from OpenKruise's manager to us: the commands of each, and those that take it back.
+// The steps of the move: the commands of each, and the commands that take it back.
 
-/** As `sidecarset webhooks` takes them. */
+/** Options of `sidecarset webhooks`. */
 interface WebhookOptions {
   readonly url: string;
-  /** file */
+  /** path of a file */
   readonly caBundle?: string;
-  /** file */
+  /** path of a file */
   readonly pathSecrets?: string;
 }
 
@@ -206,13 +209,13 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
   const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
   const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
   const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
-  // By printf, which is no process: arguments of processes are everybody's to read.
+  // The commands use printf, a shell builtin: everybody can read arguments of processes.
   const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
   const { service } = conversion ?? {};
   const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
   return {
     what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
-    // An address of both kinds would be refused.
+    // The API server refuses an address of both kinds.
     commands: [...(service === undefined ? [] : [patch]), install],
     back:
       service === undefined
@@ -225,14 +228,14 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
   };
 }
 
-/** Its own definition would go on asking its manager for conversions, which has ended. */
+/** Its own CRD would still ask its stopped manager for conversions. */
 function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
   const patch = (conversion: string) =>
     `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
   const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
   return {
     what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
-    // An address beside a strategy that needs none would be refused.
+    // The API server refuses an address beside a strategy that needs none.
     commands: [
       ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
       "kubectl apply -f infra/crd/statefulsets.yaml",

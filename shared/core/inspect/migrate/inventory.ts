@@ -1,4 +1,4 @@
-/** Decides what of OpenKruise a cluster has, and which of its features nothing here replaces. */
+/** The parts of OpenKruise in a cluster, and its features without a replacement here. */
 import type { ConfigMap, KubernetesObject, LabelSelector, Namespace } from "../../../api/kubernetes.ts";
 import { DELETE_PROTECTION_LABEL, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -7,7 +7,7 @@ import type { Deployment } from "../check/facts.ts";
 
 export type Workload = Deployment & { readonly spec?: { readonly selector?: LabelSelector } };
 
-/** A kind of OpenKruise's, and how many objects of it there are. */
+/** A kind of OpenKruise, and its number of objects. */
 export interface CountedKind {
   readonly group: string;
   readonly kind: string;
@@ -21,14 +21,14 @@ interface ConversionClient {
   readonly service?: { readonly name?: string; readonly namespace?: string };
 }
 
-/** What was seen of a cluster; what may not be looked at is in `unseen`, and empty here. */
+/** The facts about a cluster. A fact that could not be read is in `unseen`, and empty here. */
 export interface MigrationFacts {
   readonly kruiseNamespace: string;
   readonly managers: readonly Workload[];
   readonly daemons: readonly KubernetesObject[];
   /** names of configurations that OpenKruise's manager registered */
   readonly theirConfigurations: readonly string[];
-  /** names of ours */
+  /** names of configurations that this project registered */
   readonly ourConfigurations: readonly string[];
   readonly kinds: readonly CountedKind[];
   readonly sidecarSets: readonly SidecarSet[];
@@ -36,17 +36,17 @@ export interface MigrationFacts {
   readonly revisions: number;
   readonly namespaces: readonly Namespace[];
   readonly ledgers: readonly ConfigMap[];
-  /** of the definition of SidecarSets; undefined: it has none */
+  /** conversion of the SidecarSet CRD; undefined: none */
   readonly conversion: ConversionClient | undefined;
-  /** of the definition of StatefulSets */
+  /** conversion of the StatefulSet CRD */
   readonly setConversion?: ConversionClient | undefined;
-  /** one sentence for each */
+  /** one sentence for each missing fact */
   readonly unseen: readonly string[];
 }
 
-/** Served here as well. */
+/** Kinds that this project serves too. */
 const SERVED: ReadonlySet<string> = new Set(["sidecarsets", "containerrecreaterequests", "statefulsets"]);
-/** OpenKruise makes them by itself, whether or not anybody uses them. */
+/** Kinds that OpenKruise creates by itself, used or not. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(["nodeimages", "nodepodprobes"]);
 
 export const OPTIONAL_ROLES: Readonly<Record<string, string>> = {
@@ -59,20 +59,20 @@ export function lackingKinds({ kinds }: MigrationFacts): readonly CountedKind[] 
   return kinds.filter(({ plural, count }) => !SERVED.has(plural) && !BOOKKEEPING.has(plural) && count !== 0);
 }
 
-/** Served here too, each with a role of its own. */
+/** Optional kinds that this project serves, each with its own role. */
 export function optionalKinds({ kinds }: MigrationFacts): readonly CountedKind[] {
   return kinds.filter(
     ({ group, plural, count = 0 }) => group === SIDECARSET_GROUP && plural in OPTIONAL_ROLES && count > 0,
   );
 }
 
-/** As its image's tag says; undefined: it says nothing */
+/** Version in the image's tag; undefined: none */
 export function versionOf({ spec }: Workload): string | undefined {
   const image = spec?.template?.spec?.containers?.[0]?.image ?? "";
   return /:([^:/@]+)(?:@|$)/.exec(image)?.[1];
 }
 
-/** Whether its manager runs with a feature gate other than by default. */
+/** Feature gates that its manager sets. */
 export function gatesOf({ spec }: Workload): readonly string[] {
   const args = (spec?.template?.spec?.containers ?? []).flatMap(({ args = [] }) => args);
   return args.flatMap((arg) => /^--feature-gates=(.+)$/.exec(arg)?.[1]?.split(",") ?? []);
@@ -84,7 +84,7 @@ export function protectedNamespaces({ namespaces }: MigrationFacts): readonly st
     .map(({ metadata }) => metadata?.name ?? "");
 }
 
-/** SidecarSets whose rollouts are under way, as their status says. */
+/** SidecarSets whose rollouts are running, by their status. */
 export function underWay({ sidecarSets }: MigrationFacts): readonly string[] {
   return sidecarSets
     .filter(({ metadata, spec, status = {} }) => {
@@ -100,33 +100,33 @@ export function reservedPods({ ledgers }: MigrationFacts): number {
   return ledgers.reduce((sum, { data }) => sum + (parseLedger(data)?.reservations.length ?? 0), 0);
 }
 
-// Decides nothing: what a migration's plan consists of.
+// The parts of a migration's plan.
 
 export interface MigrationStep {
   /** one sentence */
   readonly what: string;
-  /** lines for a shell, to be run in this order */
+  /** lines for a shell, in order */
   readonly commands: readonly string[];
-  /** lines that take it back */
+  /** lines that take the step back */
   readonly back: readonly string[];
 }
 
 export interface Migration {
   readonly direction: "from-kruise" | "to-kruise";
-  /** what there is */
+  /** facts about the cluster */
   readonly found: readonly string[];
-  /** what has to be fixed first; none: go ahead */
+  /** what has to be fixed first; empty: nothing */
   readonly blocks: readonly string[];
   /** what stays the same */
   readonly same: readonly string[];
-  /** what is not as before */
+  /** what changes */
   readonly changes: readonly string[];
   readonly risks: readonly string[];
-  /** none while something blocks */
+  /** empty while something blocks */
   readonly steps: readonly MigrationStep[];
 }
 
-/** Held by test/e2e/takeover*.e2e.ts, on a real control plane. */
+/** test/e2e/takeover*.e2e.ts checks these on a real control plane. */
 export const SAME: readonly string[] = [
   "the hashes of every SidecarSet (kruise.io/sidecarset-hash): no pod counts as old because of the move",
   "the annotations of injected pods, and the sidecars in them: no pod restarts",
@@ -134,7 +134,7 @@ export const SAME: readonly string[] = [
   "the status of SidecarSets, partition, maxUnavailable and the order of pods; a rollout that is under way goes on where it is",
 ];
 
-/** A path of a shell command, quoted where it has to be. */
+/** A path for a shell command, quoted if necessary. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,4 +1,6 @@
-/** Decides how a cluster is moved from us to OpenKruise's manager: passes end first, its webhooks come before ours go. */
+/**
+ * The move from this project to OpenKruise's manager: passes end first, and its webhooks come before this project's go.
+ */
 
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";

@@ -1,4 +1,4 @@
-/** Decides which pods were changed together, and how many were down at once since, from what is recorded in the pods. */
+/** Which pods were changed together, and how many were down at once since, by the records in the pods. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { PodStanding } from "./pod-standing.ts";
@@ -9,20 +9,20 @@ export interface Batch {
   readonly at: string;
   /** namespace/name, sorted */
   readonly pods: readonly string[];
-  /** of these, ready with it now */
+  /** pods of the batch that are ready now */
   readonly ready: number;
 }
 
-/** So many pods were down from that time on. */
+/** The number of pods that were down from that time on. */
 interface DownPoint {
   readonly atSeconds: number;
   readonly down: number;
 }
 
-/** A chart is no finer than this. */
+/** Limit of points in a chart. */
 const MAX_POINTS = 500;
 
-/** Pods that were written together: in the second `at`, after `place` of this second's `places` parts. */
+/** Pods of one write, at second `at` plus `place` / `places`. */
 interface Write {
   readonly at: string;
   readonly place: number;
@@ -41,7 +41,7 @@ export function batchesOf(updated: readonly PodStanding[], maxUnavailable: numbe
     }));
 }
 
-/** How many pods were down at once, from the second in which each was changed until it last became ready. */
+/** The number of pods that were down at once; each from the second of its change until it last became ready. */
 export function downOverTime(
   updated: readonly PodStanding[],
   { from, seconds, maxUnavailable }: Span,
@@ -49,7 +49,7 @@ export function downOverTime(
   const changes = new Map<number, number>();
   const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
   for (const { begin, end } of writesOf(updated, maxUnavailable).flatMap((write) => timesDown(write, from))) {
-    // What was changed before the chart begins is not in it.
+    // Changes before the start of the chart are left out.
     if (begin < 0 || begin > seconds) continue;
     change(begin, 1);
     if (end < seconds) change(end, -1);
@@ -71,7 +71,7 @@ interface Span {
   readonly maxUnavailable: number;
 }
 
-/** In seconds since `from`; none of a pod that stayed ready. */
+/** Seconds since `from`; empty for a pod that stayed ready. */
 function timesDown(write: Write, from: string): readonly { readonly begin: number; readonly end: number }[] {
   const second = secondsBetween(from, write.at) ?? 0;
   const begin = second + write.place / write.places;
@@ -83,7 +83,7 @@ function timesDown(write: Write, from: string): readonly { readonly begin: numbe
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/** Within the second of the write itself it made room for the next one. */
+/** A pod that recovered within the second of its write made room for the next one. */
 function endOf(second: number, { place, places }: Write, turned: number | undefined): number {
   if (turned === undefined) return -FOREVER;
   return turned === second ? second + (place + 1) / places : turned;
@@ -104,8 +104,8 @@ function writesOf(updated: readonly PodStanding[], maxUnavailable: number): read
 }
 
 /**
- * Times are recorded in whole seconds, and a quick rollout writes more than once in one. Only pods that were ready again
- * within it can have made room for others.
+ * Splits the writes of one second, because times have whole seconds and a quick rollout writes several times in one.
+ * Only pods that recovered within it can have made room for others.
  */
 function apart(pods: readonly PodStanding[], at: string, size: number): readonly (readonly PodStanding[])[] {
   const { quick = [], other = [] } = Object.groupBy(pods, ({ isReady, turnedAt }) =>
@@ -118,7 +118,7 @@ function apart(pods: readonly PodStanding[], at: string, size: number): readonly
   return other.length === 0 ? full : [...full, other];
 }
 
-/** No more than a chart shows: of neighbours that would be drawn as one, the highest stays. */
+/** At most as many points as a chart shows: the highest of each group of neighbours stays. */
 function thinned(points: readonly DownPoint[]): readonly DownPoint[] {
   const size = Math.ceil(points.length / MAX_POINTS);
   if (size <= 1) return points;

@@ -1,4 +1,4 @@
-/** Decides what a report consists of: everything that the page shows, and nothing of how. */
+/** The content of a report: everything that the page shows, without its form. */
 import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import type { Batch } from "./batches.ts";
 import type { PodGroup, StandingCounts } from "./groups.ts";
@@ -8,9 +8,9 @@ import type { Progress } from "./progress.ts";
 import type { Reason } from "./reasons.ts";
 import type { EventLine, RevisionRow, SetRow } from "./rows.ts";
 
-/** Pods of one batch to come. */
+/** One of the next batches. */
 export interface NextBatch {
-  /** namespace/name, in the order in which they get their turn */
+  /** namespace/name, in the order of the rollout */
   readonly pods: readonly string[];
   readonly isFlip: boolean;
   readonly isDrain: boolean;
@@ -19,7 +19,7 @@ export interface NextBatch {
 /** One SidecarSet with its pods. */
 export interface SetDetail {
   readonly name: string;
-  /** RFC3339: when its pods were read */
+  /** RFC3339: when the pods were read */
   readonly at: string;
   readonly verdict: RolloutVerdict;
   /** one sentence */
@@ -30,9 +30,9 @@ export interface SetDetail {
   readonly matched: number;
   readonly updated: number;
   readonly ready: number;
-  /** are to be updated, as the partition is */
+  /** number of pods to update, after the partition */
   readonly target: number;
-  /** how many may be down at once, in pods, as the strategy is */
+  /** maxUnavailable in pods */
   readonly maxUnavailable: number;
   readonly counts: StandingCounts;
   readonly reasons: readonly Reason[];
@@ -40,7 +40,7 @@ export interface SetDetail {
   readonly batches: readonly Batch[];
   readonly next: readonly NextBatch[];
   readonly nodes: readonly PodGroup[];
-  /** those with pods that need somebody first */
+  /** workloads with pods that need somebody come first */
   readonly workloads: readonly PodGroup[];
   readonly pods: readonly PodStanding[];
   readonly revisions: readonly RevisionRow[];
@@ -51,19 +51,19 @@ export interface SetDetail {
 export interface ReportContent {
   /** RFC3339: when the cluster was read */
   readonly at: string;
-  /** the API server's address or the context's name; "" where it is not known */
+  /** address of the API server, or name of the context; "" when unknown */
   readonly cluster: string;
-  /** why nothing goes on at all: no pass runs; undefined: one does, or that is not known */
+  /** why nothing continues: no pass runs; undefined: one does, or that is unknown */
   readonly idle: Reason | undefined;
-  /** absent: they were not asked for */
+  /** absent: not requested */
   readonly sets?: readonly SetRow[];
-  /** of all, of one, or of none of `sets` */
+  /** details of all, one, or none of `sets` */
   readonly details: readonly SetDetail[];
 }
 
-// Decides the words of the page: names of standings, times, lengths of time, counts.
+// The words of the page: standings, times, durations, counts.
 
-/** In the order in which they are shown. */
+/** In display order. */
 export const STANDINGS: readonly (readonly [Standing, string])[] = [
   ["updated", "Updated"],
   ["failing", "Failing"],
@@ -79,7 +79,7 @@ export function standingName(standing: Standing): string {
   return STANDINGS.find(([key]) => key === standing)?.[1] ?? standing;
 }
 
-/** "2026-01-02T03:04:05Z" → 2026-01-02 03:04:05, and on that day itself 03:04:05; UTC is said once on the page. */
+/** "2026-01-02T03:04:05Z" → 2026-01-02 03:04:05, and on the same day 03:04:05; the page says UTC once. */
 export function timeOf(at: string | undefined, now = ""): Html {
   if (at === undefined || at === "") return html`–`;
   const [day = "", time = ""] = at.replace(/(\.\d+)?Z$/, "").split("T");
@@ -101,7 +101,7 @@ export function lengthOf(seconds: number): string {
   return `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${nextUnit}` : ""}`;
 }
 
-/** In its largest unit: 200 → "3 min" */
+/** A duration in its largest unit: 200 → "3 min" */
 export function roughLengthOf(seconds: number): string {
   return lengthOf(seconds).split(" ").slice(0, 2).join(" ");
 }

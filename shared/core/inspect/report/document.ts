@@ -1,12 +1,12 @@
-/** Decides what every page has in common: one HTML file that asks for nothing else, and runs only our own script. */
+/** The common frame of every page: one HTML file that loads nothing else and runs only its own script. */
 import { createHash } from "node:crypto";
 import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { lengthOf, timeOf } from "./content.ts";
 import { type Html, html, verbatim } from "./html.ts";
 
-// How the page looks: calm, on any width, in light and dark.
+// The look of the page: calm, at any width, in light and dark.
 
-/** Every colour once: text on its ground at 4.5:1 or more, shapes at 3:1 or more. */
+/** Each colour in one place: text has a contrast of 4.5:1 or more, shapes 3:1 or more. */
 const COLOURS = `:root{color-scheme:light dark;
 --ground:#f4f5f3;--card:#fff;--ink:#1a2325;--muted:#556063;--rule:#dde2df;--link:#0b6456;--tint:#e6f1ee;
 --updated:#1c8268;--failing:#a3241f;--down:#bd6a12;--changing:#7657c6;--waiting:#7289a0;--notSelected:#838b88;--notUpgradable:#a04a75;--without:#c23b35;
@@ -16,7 +16,7 @@ const COLOURS = `:root{color-scheme:light dark;
 --updated:#37a886;--failing:#ff8a80;--down:#dd9140;--changing:#a58ce8;--waiting:#7590aa;--notSelected:#7f8986;--notUpgradable:#cc78a4;--without:#ea645c;
 --good:#63cfae;--warn:#f0b06a;--bad:#ff948c;--quiet:#b3c1ce}}`;
 
-/** The colour of each state's word: trouble is red, what waits is amber, what somebody asked for is grey. */
+/** The colour of each state: trouble is red, waiting is amber, a user's wish is grey. */
 const TONES: Readonly<Record<RolloutVerdict | "unseen", string>> = {
   Halted: "bad",
   Blocked: "bad",
@@ -129,13 +129,14 @@ const WORDS = Object.entries(TONES)
 
 const STYLE = [COLOURS, TEXT, PAGE, PARTS, FILLS, WORDS, TABLES].join("\n");
 
-// What the page does beyond showing: it copies a command, filters its rows, and loads itself again as it was left.
+// The page's actions: copying a command, filtering rows, and reloading in the same state.
 
 /**
- * One text, so that the page's policy can name it by its hash. It reads its own document only. Without it the page shows
+ * One text, so that the page's policy can name it by its hash. It reads only its own document. Without it the page
+ * shows
  * the same, and a tap on a command selects it.
  *
- * The filter is kept in the fragment of the address: it can be shared, a reload keeps it, and no server is told.
+ * The fragment of the address holds the filter: it can be shared, survives a reload, and never reaches a server.
  */
 export const SCRIPT = `(() => {
 const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -233,17 +234,20 @@ read();
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Nothing is loaded or sent; only this style sheet counts, only this script runs, and it makes no markup from text. */
+/**
+ * The page loads and sends nothing. Only this style sheet and this script run, and the script makes no markup from
+ * text.
+ */
 const POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
-/** For a server of the page: in a header it can also forbid frames. */
+/** The policy for a server of the page: a header can also forbid frames. */
 export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
 
-/** Of a page that its server can have reload itself. */
+/** The reload links of a page. */
 export interface Refresh {
-  /** undefined: it is not */
+  /** undefined: the page does not reload */
   readonly seconds: number | undefined;
-  /** address of the page that is, or is not */
+  /** address of the same page with the other choice */
   readonly other: string;
 }
 
@@ -251,13 +255,13 @@ export interface Frame {
   readonly title: string;
   /** RFC3339: when the cluster was read */
   readonly at: string;
-  /** "" where it is not known */
+  /** "" when unknown */
   readonly cluster: string;
-  /** absent: it stays as it is */
+  /** absent: the page cannot reload */
   readonly refresh?: Refresh | undefined;
-  /** address and name of pages above, outermost first */
+  /** addresses and names of the parent pages, outermost first */
   readonly up: readonly (readonly [string, string])[];
-  /** absent: nothing can be filtered */
+  /** absent: no filter */
   readonly filter?: Html | undefined;
 }
 
@@ -290,7 +294,7 @@ ${body}
   return page.toString();
 }
 
-/** A page that says one thing: there is nothing of that name, or the cluster cannot be read. */
+/** A page with one sentence: no such name, or the cluster cannot be read. */
 export function renderNotice(sentence: string, frame: Pick<Frame, "at" | "refresh" | "up">): string {
   return document({ ...frame, title: sentence, cluster: "" }, html`<div class="card"><p>${sentence}.</p></div>`);
 }

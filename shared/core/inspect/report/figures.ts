@@ -1,4 +1,4 @@
-/** Decides what the page draws: bars of where pods stand, and the curve of a rollout. Text stays outside, at its own size. */
+/** The drawings of the page: bars of pods, and the curve of a rollout. Text stays outside, at its own size. */
 
 import { counted } from "../../../go/counted.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
@@ -8,7 +8,7 @@ import type { StandingCounts } from "./groups.ts";
 import { type Html, html } from "./html.ts";
 import type { Progress } from "./progress.ts";
 
-/** For the eye; the counts stand beside it as text. */
+/** A drawing only: the counts stand beside it as text. */
 export function bar(counts: StandingCounts, total: number): Html {
   let x = 0;
   const parts = STANDINGS.map(([standing]) => {
@@ -26,15 +26,15 @@ const HEIGHT = 300;
 export interface Curve {
   readonly progress: Progress;
   readonly batches: readonly Batch[];
-  /** pods in all */
+  /** number of all pods */
   readonly matched: number;
-  /** of these, to be updated */
+  /** number of pods to update */
   readonly target: number;
-  /** how many may be down at once */
+  /** maxUnavailable in pods */
   readonly maxUnavailable: number;
 }
 
-/** Pods that have the current version, over time; and below it, how many were down at once. */
+/** The number of pods with the current version over time, and below it the number of pods that were down. */
 export function curve(what: Curve): Html {
   const { progress, batches, matched, target } = what;
   const { points, seconds, from, to, isOver } = progress;
@@ -81,9 +81,9 @@ ${drawing(plot, `${said}, from ${from} to ${to}; maxUnavailable allows ${maxUnav
 interface Plot {
   readonly progress: Progress;
   readonly height: number;
-  /** at the top */
+  /** the value at the top */
   readonly most: number;
-  /** seconds, and pods from then on */
+  /** seconds, and the number of pods from then on */
   readonly steps: readonly (readonly [number, number])[];
 }
 

@@ -1,16 +1,16 @@
-/** Decides how the pods of a SidecarSet are summed up by where they are. */
+/** Counts of a SidecarSet's pods by node and by workload. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import type { PodStanding, Standing } from "./pod-standing.ts";
 
-/** How many pods stand where; what is absent is 0. */
+/** The number of pods by standing; an absent one is 0. */
 export type StandingCounts = Readonly<Partial<Record<Standing, number>>>;
 
 export interface PodGroup {
-  /** of the node or the workload; "" for pods that have no node yet */
+  /** name of the node or workload; "" for pods without a node */
   readonly name: string;
   readonly total: number;
   readonly counts: StandingCounts;
-  /** by namespace and name */
+  /** sorted by namespace and name */
   readonly pods: readonly PodStanding[];
 }
 
@@ -26,7 +26,7 @@ export function groupPods(pods: readonly PodStanding[], by: "node" | "workload")
     }));
 }
 
-/** Groups in which pods need somebody first, those with most of them before others. */
+/** Sorts groups by the number of pods that need somebody, most first. */
 export function byNeed(groups: readonly PodGroup[]): readonly PodGroup[] {
   const need = ({ counts: { failing = 0, down = 0, without = 0, notUpgradable = 0 } }: PodGroup) =>
     failing + down + without + notUpgradable;

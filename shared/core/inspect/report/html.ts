@@ -1,7 +1,7 @@
-/** Decides how text gets into HTML: escaped, unless it is HTML already. */
+/** Text in HTML: everything is escaped, except HTML. */
 import { UNSEEN } from "../../../go/unseen.ts";
 
-/** Only `html` makes one, so whatever a cluster's objects contain is never read as markup. */
+/** A piece of HTML. Only `html` creates one, so no content of the cluster becomes markup. */
 class Html {
   readonly #text: string;
 
@@ -16,16 +16,16 @@ class Html {
 
 export type { Html };
 
-/** Lists are joined without anything between; undefined and false are nothing. */
+/** Lists are joined without a separator; undefined and false are left out. */
 type Part = Html | string | number | undefined | false | readonly Part[];
 
-/** A piece of HTML. What is put in is escaped for text and for quoted attributes, the only places where it may stand. */
+/** A piece of HTML. Inserted values are escaped for text and for quoted attributes, the only allowed places. */
 export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Html {
   const texts = literals.map((literal, index) => literal + (index < parts.length ? textOf(parts[index]) : ""));
   return new Html(texts.join(""));
 }
 
-/** What is written here and nowhere else, such as the style sheet: goes in as it is. */
+/** A constant of this code, such as the style sheet, inserted without escaping. */
 export function verbatim(text: string): Html {
   return new Html(text);
 }

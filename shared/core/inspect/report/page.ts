@@ -1,4 +1,4 @@
-/** Decides how a report reads as a page: the list of all SidecarSets, and what is said about each. */
+/** The page of a report: the list of all SidecarSets, and the section about each. */
 
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { Step, Verdict } from "../explain/step.ts";
@@ -22,13 +22,13 @@ import type { Reason } from "./reasons.ts";
 import type { SetRow } from "./rows.ts";
 
 export interface PageOptions {
-  /** where the SidecarSets of the list are shown; absent: further down on the same page */
+  /** address of a listed SidecarSet; absent: further down on the same page */
   readonly linkTo?: (name: string) => string;
-  /** where a pod of the SidecarSet is explained; absent: nowhere */
+  /** address of a pod's explanation; absent: no link */
   readonly linkToPod?: LinkToPod;
-  /** address and name of the pages above, outermost first; absent: there are none */
+  /** addresses and names of the parent pages, outermost first; absent: none */
   readonly up?: Frame["up"];
-  /** absent: it stays as it is */
+  /** absent: the page cannot reload */
   readonly refresh?: Refresh;
 }
 
@@ -55,9 +55,9 @@ function titleOf(details: readonly SetDetail[]): string {
   return only !== undefined && details.length === 1 ? `${only.name}: ${only.verdict} · SidecarSet` : "SidecarSets";
 }
 
-// What the rows of a page can be filtered by. The page's script does it, and without a script there is no filter.
+// The filters for the rows of a page. The page's script applies them, and without a script there are none.
 
-/** So few are seen at a glance. */
+/** Fewer rows than this need no filter. */
 const FEW = 3;
 
 /** undefined: there is too little to filter */
@@ -88,12 +88,12 @@ function byOrder(one: Standing, other: Standing): number {
   return ORDER.indexOf(one) - ORDER.indexOf(other);
 }
 
-/** Decides what is said about one SidecarSet, and in which order: where it stands, why, how it went, what is where. */
+/** The section about one SidecarSet, in order: its state, the reason, its history, and its parts. */
 const REASON_PODS = 6;
-/** Lists of more begin closed. */
+/** Longer lists begin closed. */
 const FEW_PODS = 30;
 
-/** `linkToPod`: where a pod is explained; absent: nowhere */
+/** `linkToPod`: address of a pod's explanation; absent: no link */
 function section(detail: SetDetail, id: string, linkToPod?: LinkToPod): Html {
   const { name, verdict, headline, counts, pods, facts } = detail;
   return html`<section class="set" id="${id}" aria-labelledby="${id}-name">
@@ -169,15 +169,15 @@ function eventsCard(detail: SetDetail): Html {
   return card("Events", eventsTable(detail));
 }
 
-// Decides how the tables of the page read: three columns at most, so that they fit on a phone.
+// The tables of the page: at most three columns, so that they fit on a phone.
 
-/** More would make a page that no browser opens in a moment. */
+/** Limit of pods on a page, because no browser opens more at once. */
 const MAX_PODS_SHOWN = 20_000;
 const NAMES_SHOWN = 3;
-/** Longer tables begin with so many rows, and the others are to be opened. */
+/** Longer tables begin with this many rows, and a click opens the rest. */
 const ROWS_SHOWN = 10;
 
-/** A table of the first rows, and one of the others behind it. */
+/** A table of the first rows, and a closed one of the rest. */
 function partly<Row>(rows: readonly Row[], noun: string, table: (some: readonly Row[], caption: string) => Html): Html {
   const all = countOf(rows.length, noun);
   if (rows.length <= ROWS_SHOWN) return table(rows, all);
@@ -187,7 +187,7 @@ function partly<Row>(rows: readonly Row[], noun: string, table: (some: readonly 
 <details class="more"><summary>${other}</summary>${table(rest, other)}</details>`;
 }
 
-/** The first few names, and the others to be opened. */
+/** The first names, and a closed list of the rest. */
 function names(pods: readonly string[]): Html {
   const rest = pods.slice(NAMES_SHOWN);
   const first = pods.slice(0, NAMES_SHOWN).join(", ");
@@ -199,7 +199,7 @@ function mark(standing: string): Html {
   return html`<span class="mark ${standing}" aria-hidden="true"></span>`;
 }
 
-/** `now`: when they were read */
+/** `now`: when the SidecarSets were read */
 function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
   return html`<table class="sets"><caption>${countOf(sets.length, "SidecarSet")}: ${verdictCounts(sets)}</caption>
 <thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Updated</th></tr></thead>
@@ -212,12 +212,12 @@ function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, no
   })}</tbody></table>`;
 }
 
-/** May break before each capital, where the column is narrow. */
+/** Allows a line break before each capital, for a narrow column. */
 function breakable(word: string): Html {
   return html`${word.split(/(?<=[a-z])(?=[A-Z])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
 }
 
-/** Updated pods that are not ready are drawn as failing where the state says that they fail. */
+/** Draws updated pods that are not ready as failing if the state says that they fail. */
 function setBar({ updated, updatedReady, matched, verdict }: SetRow) {
   const unready = Math.max(0, updated - updatedReady);
   const isFailing = verdict === "Degraded" || verdict === "Halted" || verdict === "Blocked";
@@ -293,7 +293,7 @@ function podsTable(pods: readonly PodStanding[], caption: string, { now, linkToP
   })}</tbody></table>`;
 }
 
-// Decides how the explanation of one pod reads as a page: every rule in the order in which it is looked at.
+// The page that explains one pod: every rule, in order.
 
 export interface PodExplanation {
   readonly sidecarSet: string;
@@ -302,7 +302,7 @@ export interface PodExplanation {
   readonly steps: readonly Step[];
 }
 
-/** Mark, what it says to who cannot see it, and how grave it looks. */
+/** The mark, its text for screen readers, and its colour class. */
 const MARKS: Readonly<Record<Verdict, readonly [string, string, string]>> = {
   ok: ["✓", "nothing in the way", "fine"],
   note: ["·", "good to know", "held"],
@@ -326,18 +326,18 @@ export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "t
   );
 }
 
-// Which words of an advice are a command, so that readers can copy it and nothing else.
+// Which words of an advice are a command, so that readers can copy exactly these.
 
 /**
- * Something quoted, which is somebody's text and no command; or a command, and what separates it from the words behind it.
- * Punctuation ends a command, and so does a word that never is part of one.
+ * Matches a quotation, which is never a command, or a command with its separator. Punctuation ends a command, and so
+ * does a word that is never part of one.
  */
 const QUOTED_OR_COMMAND =
   /"(?:[^"\\]|\\.)*"|\b((?:kubectl|sidecarset) (?=[a-z-])(?:(?![,;] | [(#]| (?:or|says|shows|tells|makes|names|when) ).)+)(?:[,;] | # )?/g;
 
 /**
- * The advice as a sentence, with each command of kubectl and sidecarset in a box of its own.
- * @param advice in words of ours, because whatever looks like a command in it can be copied
+ * The advice as a sentence, with each kubectl or sidecarset command in its own box. @param advice must come from this
+ * code, because readers can copy anything in it that looks like a command
  */
 export function withCommands(advice: string): Html {
   const parts: Html[] = [];

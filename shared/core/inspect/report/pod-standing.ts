@@ -1,4 +1,4 @@
-/** Decides what the page says about one pod: where it stands, since when, and what it waits for. */
+/** One pod on the page: its state, since when, and what it waits for. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, IGNORE_MISSED_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -17,51 +17,51 @@ import { downPods } from "../../rollout/select/down-pods.ts";
 
 export const NO_WORKLOAD = "pods without a workload";
 
-/** Each pod is in exactly one. */
+/** The state of a pod; each pod has exactly one. */
 export type Standing =
   /** runs the current version, ready */
   | "updated"
-  /** has the current version, and is not ready with it yet */
+  /** has the current version, but is not ready yet */
   | "down"
-  /** has the current version, and a container of it cannot run */
+  /** has the current version, but one of its containers cannot run */
   | "failing"
   /** between two versions */
   | "changing"
-  /** old, gets its turn */
+  /** old, and will be updated */
   | "waiting"
   /** old, the update strategy's selector leaves it out */
   | "notSelected"
   /** old, and only a new pod gets the current version */
   | "notUpgradable"
-  /** selected, and without the sidecars */
+  /** selected, but without the sidecars */
   | "without";
 
 export interface PodStanding {
   readonly namespace: string;
   readonly name: string;
-  /** "" while no node was found */
+  /** "" without a node */
   readonly node: string;
   /** with its namespace, such as `shop/deployment/web` */
   readonly workload: string;
   readonly standing: Standing;
   /** one clause; "" when there is nothing to say */
   readonly why: string;
-  /** of what the pod got last, "" where nothing is recorded */
+  /** hash of the last version that the pod got, "" when not recorded */
   readonly hash: string;
-  /** RFC3339; when the pod got that, by creation or in place */
+  /** RFC3339; when the pod got it, by creation or in place */
   readonly since: string | undefined;
   /** was changed in place at least once */
   readonly isInPlace: boolean;
   readonly isReady: boolean;
-  /** the container that fails, or its image, is not of the SidecarSet; absent: it is, or none fails */
+  /** the failing container, or its image, does not belong to the SidecarSet; absent: it does, or none fails */
   readonly isForeign?: true;
-  /** RFC3339: when it became ready, or not ready, last */
+  /** RFC3339: when its readiness last changed */
   readonly turnedAt: string | undefined;
 }
 
 /**
- * Undefined for a pod that nothing is said about: it is finished or on its way out, or is to have no sidecars.
- * `isMissed`: it should have been given them when it was made, and was not.
+ * Undefined for a pod that the page leaves out: it is finished, terminating, or excluded from sidecars. `isMissed`: it
+ * should have got sidecars at its creation, but did not.
  */
 export function podStanding(state: PodState, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
   const { pod } = state;
@@ -100,13 +100,13 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };
 }
 
-/** What to say of an old pod beside its class. */
+/** The clause about an old pod beside its class. */
 function whyOld(kind: PodClass, { pod, isConsistent, native, drain }: PodState): { readonly why?: string } {
   if (kind === "notUpgradable") return native?.hindrance === undefined ? {} : { why: native.hindrance };
   const failure = failureOf(pod);
   if (kind === "waiting" && drain) return { why: `drained since ${drain.since}` };
   if (kind === "waiting" && failure) return { why: failureText(failure) };
-  // Its last change never comes to its end.
+  // Its last change never completes.
   const unreadable = kind === "inFlight" && !isConsistent ? unreadableState(pod) : undefined;
   return unreadable === undefined ? {} : { why: unreadable };
 }

@@ -1,12 +1,12 @@
-/** Decides how a rollout went so far, from the times that are recorded in the pods. */
+/** The progress of a rollout so far, by the times recorded in its pods. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { downOverTime } from "./batches.ts";
 import type { PodStanding } from "./pod-standing.ts";
 
-/** So many pods had the current version from that time on. */
+/** The number of pods with the current version from that time on. */
 interface ProgressPoint {
-  /** seconds since the beginning of the progress */
+  /** seconds since the start of the progress */
   readonly atSeconds: number;
   readonly updated: number;
 }
@@ -17,33 +17,33 @@ export interface Progress {
   /** RFC3339 */
   readonly to: string;
   readonly seconds: number;
-  /** nothing more comes by itself */
+  /** true when no further change comes by itself */
   readonly isOver: boolean;
-  /** rising; the first is at 0 */
+  /** rising; the first point is at 0 */
   readonly points: readonly ProgressPoint[];
   /** pods that were down after their change, over the same time */
   readonly down: ReturnType<typeof downOverTime>;
 }
 
-/** What a progress is seen in. */
+/** The time frame of a progress. */
 export interface Course {
-  /** RFC3339: nothing before is part of it; undefined: not known */
+  /** RFC3339: start of the frame; undefined: unknown */
   readonly after: string | undefined;
-  /** RFC3339: when the change was made; undefined: not known, it begins with the first pod */
+  /** RFC3339: time of the change; undefined: unknown, so the progress begins with the first pod */
   readonly changedAt: string | undefined;
-  /** RFC3339: since when nothing more comes by itself; undefined: it goes on */
+  /** RFC3339: when the rollout came to rest; undefined: it is running */
   readonly endedAt: string | undefined;
   readonly maxUnavailable: number;
   /** RFC3339 */
   readonly now: string;
 }
 
-/** A chart is no finer than this. */
+/** Limit of points in a chart. */
 const MAX_POINTS = 500;
 
 /**
- * Only pods that are there now are counted. Undefined while none has the current version, or no time is recorded.
- * @param updated the pods that have the current version
+ * Counts only existing pods. Undefined while none has the current version, or no time is recorded. @param updated the
+ * pods with the current version
  */
 export function progressOf(updated: readonly PodStanding[], course: Course): Progress | undefined {
   const { endedAt, maxUnavailable, now } = course;
@@ -51,7 +51,7 @@ export function progressOf(updated: readonly PodStanding[], course: Course): Pro
   const from = beginOf(times, course);
   if (from === undefined) return undefined;
   const offset = (time: string) => secondsBetween(from, time) ?? 0;
-  // Pods that were made since the end are no part of it.
+  // Pods created after the end are not part of it.
   const last = timesOf(endedAt === undefined ? updated : updated.filter(({ isInPlace }) => isInPlace)).at(-1) ?? from;
   const seconds = Math.max(0, offset(endedAt ?? now), offset(last));
   const at = (time: string) => Math.min(offset(time), seconds);
@@ -72,13 +72,13 @@ function timesOf(pods: readonly PodStanding[]): readonly string[] {
   return pods.flatMap(({ since }) => since ?? []).sort(compareUtf8);
 }
 
-/** With the change, or where that is not known, with the first pod that got it. */
+/** The time of the change, or else of the first pod that got it. */
 function beginOf(times: readonly string[], { after, changedAt }: Course): string | undefined {
   const isLater = (time: string) => after === undefined || (secondsBetween(after, time) ?? -1) >= 0;
   const first = times.find(isLater);
   if (changedAt === undefined) return first ?? times[0];
   if (first === undefined) return times.length === 0 ? undefined : changedAt;
-  // The clock of who recorded the change may be ahead.
+  // The clock that recorded the change may be ahead.
   return (secondsBetween(changedAt, first) ?? -1) >= 0 ? changedAt : first;
 }
 
@@ -88,7 +88,7 @@ function risesOf(times: readonly string[], before: number, at: (time: string) =>
   );
 }
 
-/** The first and the last stay. */
+/** Keeps the first and the last point. */
 function thinned(points: readonly ProgressPoint[]): readonly ProgressPoint[] {
   if (points.length <= MAX_POINTS) return points;
   const step = (points.length - 1) / (MAX_POINTS - 1);

@@ -1,4 +1,4 @@
-/** Decides what the page says about why a rollout does no more than it does. */
+/** The page's reasons why a rollout does not do more. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { foreignHint } from "../../pod/failing-pods.ts";
 import { renewalText } from "../../pod/workload.ts";
@@ -13,7 +13,7 @@ import type { Reason as ReasonName } from "../explain/step.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 
-/** Those that need somebody first. */
+/** Reasons that need somebody come first. */
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const all = [
     ...observation(sidecarSet),
@@ -81,7 +81,7 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
   ];
 }
 
-/** Passes replace every pod that cannot be updated in place. */
+/** True when passes replace every pod that cannot be updated in place. */
 function areReplaced({ notUpgradable, rules: { replacement, restarts } }: Counted): boolean {
   return notUpgradable === 0 && replacement !== undefined && (restarts?.held.length ?? 0) === 0;
 }
@@ -121,7 +121,7 @@ function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly
   ];
 }
 
-/** Everything in the book that holds pods now. */
+/** All current holds of the book. */
 function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {
   return holdsIn(counted)
     .filter((hold) => !BOOK[hold].isToldWithPods)
@@ -157,7 +157,7 @@ function waits(pods: readonly PodStanding[]): readonly Reason[] {
   ];
 }
 
-/** How the book names a hold. */
+/** The book's name and severity of a hold. */
 function markOf(hold: Hold): Mark {
   const { cause, severity } = wordsOf(hold, { ...NOTHING_COUNTED, hold }, "");
   return [cause, severity === "none" ? "held" : severity];
@@ -186,7 +186,7 @@ function reason(
   ];
 }
 
-/** How they are recreated, by workload, or why new pods would not have what is `promised`. */
+/** How the pods are recreated, by workload, or why new pods would not have what is `promised`. */
 function renewal(pods: readonly PodStanding[], sidecarSet: SidecarSet, promised: "newest" | "any"): string {
   const why = whyNotByNewPods(sidecarSet, promised);
   if (why !== undefined) return why;
@@ -198,7 +198,7 @@ function renewal(pods: readonly PodStanding[], sidecarSet: SidecarSet, promised:
   );
 }
 
-/** Where the title has said it. */
+/** Drops the clause that the title has already. */
 function withoutWhy(pod: PodStanding): PodStanding {
   return { ...pod, why: "" };
 }
@@ -207,22 +207,22 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Decides nothing: what the page says of a rollout that does no more than it does. */
+/** A reason on the page why a rollout does not do more. */
 export interface Reason {
-  /** as explanations call it: docs/reasons.md */
+  /** name of the reason in docs/reasons.md */
   readonly reason: ReasonName;
-  /** trouble: needs you to do something; wait: it goes on by itself; held: as it was asked for */
+  /** trouble: somebody has to act; wait: it continues by itself; held: a user asked for it */
   readonly kind: Exclude<Severity, "none">;
   readonly title: string;
-  /** one sentence or two: what it is */
+  /** one or two sentences about it */
   readonly text: string;
-  /** what to do, in words of ours, because commands in it can be copied; absent: nothing, or the text says it */
+  /** the advice, written by this code, because readers can copy commands in it; absent: none, or the text has it */
   readonly next?: string | undefined;
-  /** pods that it is about, in the order of the list */
+  /** the pods concerned, in the list's order */
   readonly pods: readonly { readonly name: string; readonly why: string }[];
 }
 
-/** Which reason, and how grave. */
+/** Name and severity of a reason. */
 type Mark = readonly [ReasonName, Reason["kind"]];
 
 export function sentence(text: string): string {

@@ -1,4 +1,4 @@
-/** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
+/** A report about SidecarSets: the state of each, its history, its next batches, and what holds it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
@@ -26,20 +26,20 @@ import { type EventObject, eventLines, imagesOf, type RevisionRow, revisionRows 
 
 export interface ReportSubject {
   readonly observation: Observation;
-  /** about the SidecarSet and its pods; undefined: they cannot be read */
+  /** Events of the SidecarSet and its pods; undefined: they cannot be read */
   readonly events: readonly EventObject[] | undefined;
-  /** uids of pods that were made without the sidecars that they should have */
+  /** uids of pods that were created without the sidecars that they should have */
   readonly missed: ReadonlySet<string>;
-  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  /** when a pass last renewed its Lease, RFC3339; undefined: unknown */
   readonly lastPass: string | undefined;
 }
 
-/** How many batches to come are named. */
+/** Number of future batches that are named. */
 const BATCHES_FORESEEN = 5;
 
 /**
- * Pure: everything the page says about one SidecarSet, from the same observation that a pass decides on.
- * @throws TypeError for a spec that the API server would not have stored
+ * Pure: the page's content about one SidecarSet, from the same observation that a pass decides on. @throws TypeError
+ * for a spec that the API server would not have stored
  */
 export function reportOnSidecarSet(subject: ReportSubject, context: DecideContext): SetDetail {
   const { observation, events, missed, lastPass } = subject;
@@ -97,14 +97,14 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   };
 }
 
-/** That no pass runs, where that is known. `lastPass`: when one renewed its Lease last, RFC3339 */
+/** The reason that no pass runs, if that is known. `lastPass`: when one last renewed its Lease, RFC3339 */
 export function idleness(lastPass: string | undefined, now: string): Reason | undefined {
   const { reason, verdict, message, hint } = traceTick(lastPass, now);
   if (verdict !== "stop") return undefined;
   return { reason, kind: "trouble", title: sentence(message), text: "", next: hint, pods: [] };
 }
 
-/** As a pass would record it now. */
+/** The verdict that a pass would record now. */
 function verdictOf(sidecarSet: SidecarSet, decision: Decision, now: string): RolloutVerdict {
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: undefined };
@@ -153,11 +153,11 @@ function nextBatches(observation: Observation, context: DecideContext): readonly
   }));
 }
 
-// When a SidecarSet became what it is now, and when its rollout came to rest, as far as that is recorded.
+// When a SidecarSet got its current spec, and when its rollout came to rest, as far as recorded.
 
 /**
- * A revision is recorded by the first pass after a change, which may be a minute later; and one that comes back has been
- * there for long: then it changed after whichever was recorded since.
+ * When the spec changed. The first pass after a change records the revision, up to a minute late. A returning revision
+ * is older: the change then came after the newest other revision.
  */
 function changeOf(sidecarSet: SidecarSet, rows: readonly RevisionRow[]): Pick<Course, "after" | "changedAt"> {
   const recordedAt = rows.find(({ isCurrent }) => isCurrent)?.createdAt;
@@ -174,14 +174,14 @@ function changeOf(sidecarSet: SidecarSet, rows: readonly RevisionRow[]): Pick<Co
   };
 }
 
-/** When `Progressing` ended; where no condition tells, with the last pod. */
+/** When `Progressing` ended; without the condition, the time of the last pod. */
 function endOf({ status }: SidecarSet, isAtRest: boolean): string | undefined {
   if (!isAtRest) return undefined;
   const progressing = status?.conditions?.find(({ type }) => type === "Progressing");
   return progressing?.status === "False" ? progressing.lastTransitionTime : NEVER;
 }
 
-/** Before any change, so that the last pod counts. */
+/** Earlier than any change, so that the last pod counts. */
 const NEVER = "1970-01-01T00:00:00Z";
 
 function latest(times: readonly string[]): string | undefined {

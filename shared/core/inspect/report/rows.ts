@@ -1,4 +1,4 @@
-/** Decides what lists say about SidecarSets: a line each, from what is stored of it alone, those that need somebody first. */
+/** The list of SidecarSets: one line each, from the stored object alone; those that need somebody come first. */
 
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../../api/names.ts";
@@ -19,7 +19,7 @@ export interface SetRow {
   readonly ready: number;
   /** pods that have the current version and are ready */
   readonly updatedReady: number;
-  /** absent: no pass has seen its last change yet */
+  /** absent: no pass has seen the last change yet */
   readonly verdict?: RolloutVerdict;
   /** RFC3339 */
   readonly since?: string;
@@ -54,7 +54,7 @@ function standingOf(sidecarSet: SidecarSet): Pick<SetRow, "verdict" | "since" | 
   return { ...known, reason: isEmpty ? "it selects no pod that has its sidecars" : message };
 }
 
-// Decides what the page says about the revisions of a SidecarSet.
+// The page's rows about the revisions of a SidecarSet.
 
 export interface RevisionRow {
   readonly revision: number;
@@ -64,13 +64,13 @@ export interface RevisionRow {
   readonly customVersion: string | undefined;
   /** such as `agent fluent-bit:4.1.0` */
   readonly images: readonly string[];
-  /** that have it now */
+  /** number of pods that have it now */
   readonly pods: number;
-  /** what the SidecarSet says now */
+  /** the SidecarSet's current revision */
   readonly isCurrent: boolean;
 }
 
-/** Newest first. A revision that OpenKruise recorded twice under one hash gets its pods once, at its newest. */
+/** Newest first. If OpenKruise recorded a revision twice under one hash, the newest row counts its pods. */
 export function revisionRows(
   sidecarSet: SidecarSet,
   revisions: readonly ControllerRevision[],
@@ -108,9 +108,9 @@ export function imagesOf(spec: unknown): readonly string[] {
   );
 }
 
-// Decides which Events the page shows, and what of them.
+// Which Events the page shows, and which of their fields.
 
-/** core/v1 Event, as far as it is read here. */
+/** core/v1 Event, reduced to the fields that are read. */
 export interface EventObject extends KubernetesObject {
   readonly type?: string;
   readonly reason?: string;
@@ -135,7 +135,7 @@ export interface EventLine {
 
 const MAX_LINES = 50;
 
-/** Newest first, the last 50. */
+/** The last 50, newest first. */
 export function eventLines(events: readonly EventObject[]): readonly EventLine[] {
   return events
     .map(({ type, reason = "", message = "", count = 1, involvedObject, ...event }) => ({

@@ -1,6 +1,6 @@
 /**
- * Every annotation of a SidecarSet that passes go by, one row each: whether the status names it, how it is read, what is said of one that
- * cannot be read, and whether it has passes compare times. The rows stand in the order of their problems.
+ * The annotations of a SidecarSet that passes obey, one row each: whether the status names it, how it is read, the text
+ * when it cannot be read, and whether it makes passes compare times. The rows are in the order of their problems.
  */
 import * as NAMES from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";

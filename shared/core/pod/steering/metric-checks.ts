@@ -1,4 +1,7 @@
-/** Decides what an annotation asks of metrics before each batch: checks, each a query with a bound; or what is wrong with it. */
+/**
+ * The metric checks that an annotation asks for before each batch, each a query with bounds; or the fault of the
+ * annotation.
+ */
 import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
 
 export interface MetricCheck {
@@ -118,7 +121,7 @@ function queryProblem({ query }: JsonObject): string | undefined {
     : `whose query names $(${unknown}): there is $(NAME), the name of the SidecarSet`;
 }
 
-/** Each `$(` before the last bracket has an end, so no search runs to the end of the text in vain. */
+/** Only the text up to the last bracket is searched, so that no search runs to the end in vain. */
 export function variablesOf(query: string): readonly (string | undefined)[] {
   const closed = query.slice(0, query.lastIndexOf(")") + 1);
   return [...closed.matchAll(VARIABLE)].map(([, name]) => name);
@@ -140,7 +143,7 @@ function countProblem(entry: JsonObject, field: Field, [least, most]: readonly [
   return `whose ${field} is no whole number from ${least} to ${most}`;
 }
 
-/** Its bound, in words that go on after a value: "at most 0.05". */
+/** The bound, in words that follow a value: "at most 0.05". */
 export function boundText({ max, min }: MetricCheck): string {
   const [most, least] = [max === undefined ? [] : [`at most ${max}`], min === undefined ? [] : [`at least ${min}`]];
   return [...least, ...most].join(" and ");

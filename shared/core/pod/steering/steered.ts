@@ -1,6 +1,6 @@
 /**
- * Decides which part of a SidecarSet's metadata passes go by. They are given nothing else, and all of it is compared when
- * they ask whether it is still the same: what is not named here steers nothing, so nothing can steer and be overlooked.
+ * The part of a SidecarSet's metadata that passes obey. Passes receive nothing else and compare all of it for changes,
+ * so no field can have an effect and be overlooked.
  */
 import { hash } from "node:crypto";
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
@@ -9,16 +9,16 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { ANNOTATIONS } from "./annotations.ts";
 
 const STEERING = Object.keys(ANNOTATIONS);
-/** Those that the status says are obeyed, in the order of the digests that ledgers hold. */
+/** The annotations that the status names as obeyed, in the order of the digests in ledgers. */
 const OBSERVED = Object.entries(ANNOTATIONS)
   .filter(([, { isObserved }]) => isObserved)
   .map(([name, row]) => ({ name, place: "sortedAs" in row ? (row.sortedAs ?? name) : name }))
   .toSorted((a, b) => (a.place < b.place ? -1 : 1))
   .map(({ name }) => name);
 const LABELS = [CUSTOM_VERSION_LABEL] as const;
-/** Who it is, and which spec. */
+/** Fields for the identity and the spec's generation. */
 const IDENTITY = ["name", "uid", "generation", "creationTimestamp", "deletionTimestamp"] as const;
-/** These move with every write, of whomever; of the managed fields it matters when the spec was written last. */
+/** Every write changes these, by any author. Only the time of the last write to the spec matters. */
 const MOVING = ["resourceVersion", "managedFields"] as const;
 
 declare const STEERED: unique symbol;
@@ -31,12 +31,12 @@ export function steered(sidecarSet: SidecarSet): SteeredSidecarSet {
   return { ...rest, metadata: { ...steeringPart(metadata), ...pick(metadata, MOVING) } } as SteeredSidecarSet;
 }
 
-/** Nothing that passes go by differs, whatever else was written. A spec of one generation is one spec. */
+/** True when no part that passes obey differs. A generation identifies a spec. */
 export function isSteeredAlike(one: SidecarSet, other: SidecarSet): boolean {
   return JSON.stringify(steeringPart(one.metadata ?? {})) === JSON.stringify(steeringPart(other.metadata ?? {}));
 }
 
-/** What people wrote into annotations that passes go by. */
+/** The annotations that passes obey, as people wrote them. */
 export function steeringAnnotations({ metadata }: SidecarSet): Readonly<Record<string, string>> {
   return pick(metadata?.annotations ?? {}, OBSERVED) as Readonly<Record<string, string>>;
 }

@@ -68,7 +68,7 @@ export function steeringOf({ metadata = EMPTY }: SidecarSet): Steering {
   return steering;
 }
 
-/** What each annotation says; absent: it is not written, or cannot be read. */
+/** The value of each annotation; absent: not set, or unreadable. */
 type Values = {
   readonly [K in SteeringAnnotation]?: NonNullable<ReturnType<(typeof ANNOTATIONS)[K]["read"]>["value"]>;
 };
@@ -123,7 +123,7 @@ interface Timed {
 const NO_PODS: Amount = { amount: 0, isPercent: false };
 const NOTHING_REPLACED: Replace = { words: new Set(), restarts: 0 };
 
-/** What annotations say of releases, by their hashes. */
+/** The annotations about releases, by hash. */
 function releaseOf(annotations: Readonly<Record<string, string>>, values: Values) {
   const undone = annotations[NAMES.UNDONE_ANNOTATION] === undefined ? [] : values[NAMES.UNDONE_ANNOTATION];
   const {

@@ -1,4 +1,4 @@
-/** Decides in which order namespaces get a release, where somebody has said so: what the annotation that names the waves says. */
+/** The order in which namespaces get a release, from the annotation that names the waves. */
 import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
@@ -43,7 +43,7 @@ export function parseWaves(text: string | undefined): ParsedWaves {
   return problems.length > 0 ? { problems } : { waves: (list as readonly Given[]).map(waveFrom), problems };
 }
 
-/** Of the labels that namespaces have, those that say in which wave they are; undefined: nobody asks. */
+/** Keys of namespace labels that select waves; undefined: no waves. */
 export function namespaceLabelsRead(waves: readonly Wave[] | undefined): readonly string[] | undefined {
   const keys = waves?.flatMap(({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }) => [
     ...Object.keys(matchLabels),
@@ -52,7 +52,7 @@ export function namespaceLabelsRead(waves: readonly Wave[] | undefined): readonl
   return keys && [...new Set(keys)].sort();
 }
 
-/** Which wave a namespace belongs to, the first that selects it; as many as there are waves: none. */
+/** Index of a namespace's wave, the first that selects it; the number of waves when none does. */
 export function waveOf(waves: readonly Wave[], labels: Labels | undefined): number {
   const first =
     labels === undefined
@@ -138,7 +138,7 @@ function operatorProblems(operator: string, values: number): readonly string[] {
 type GivenSelector = Anything<"matchLabels" | "matchExpressions">;
 type GivenRequirement = Anything<"key" | "operator" | "values">;
 
-/** What a validation of selectors takes for granted. */
+/** The first fault in the shape that the validation of selectors requires. */
 function shapeProblem({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string | undefined {
   if (!(isJsonObject(matchLabels) && areTexts(Object.values(matchLabels))))
     return "its matchLabels are no labels and texts";

@@ -1,4 +1,4 @@
-/** Decides whether Kubernetes would accept the containers of a pod. */
+/** Whether Kubernetes would accept the containers of a pod. */
 import type { ContainerDetails, ContainerRestartRule, EnvFromSource, EnvVarSource } from "../../../api/container.ts";
 import type { EnvVar } from "../../../api/kubernetes.ts";
 import {
@@ -32,7 +32,7 @@ function validateMessagePolicy(policy: string, field: string): readonly FieldErr
   return MESSAGE_POLICIES.includes(policy) ? [] : [notSupported(field, policy, MESSAGE_POLICIES)];
 }
 
-/** What holds for containers of every kind. */
+/** The rules for all kinds of containers. */
 function validateCommon(container: ContainerDetails, volumes: VolumeTable, field: string): readonly FieldError[] {
   const { name = "", image = "" } = container;
   return [
@@ -51,7 +51,7 @@ function validateCommon(container: ContainerDetails, volumes: VolumeTable, field
   ];
 }
 
-/** What only containers that keep running may have. */
+/** The rules for fields that only running containers may have. */
 function validateRunning(container: ContainerDetails, field: string): readonly FieldError[] {
   return [
     ...validateLifecycle(container.lifecycle, `${field}.lifecycle`),
@@ -136,7 +136,7 @@ export function validateInitContainers(
   });
 }
 
-/** What is asked of containers of pods, but not of pod templates. */
+/** Rules for containers of pods that do not apply to pod templates. */
 export function validateImages(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
   return containers.flatMap((container, index) => validateImagePadding(container, `${field}[${index}]`));
 }
@@ -193,7 +193,7 @@ function unless(isRight: boolean, error: () => FieldError): readonly FieldError[
   return isRight ? [] : [error()];
 }
 
-/** Decides whether a container's environment may be declared as it is. */
+/** Whether Kubernetes would accept a container's environment. */
 const FIELDS = [
   "metadata.name",
   "metadata.namespace",

@@ -1,10 +1,10 @@
-/** Decides whether the downward API offers a field of the pod or a resource of its containers. */
+/** Whether the downward API offers a field of the pod or a resource of its containers. */
 import type { EnvVarSource } from "../../../api/container.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
 
-/** As they may stand in JSON: every member may be missing. */
+/** The types as JSON may have them: any member may be missing. */
 type Loose<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
 type FieldReference = Loose<NonNullable<EnvVarSource["fieldRef"]>>;
 type ResourceReference = Loose<NonNullable<EnvVarSource["resourceFieldRef"]>>;
@@ -124,7 +124,7 @@ export function validateResourceReference(
   return [...validateResourceName(reference, field, isVolume), ...validateDivisor(reference, field)];
 }
 
-/** Decides what a downward API field path points to: a field, or one label or annotation of the pod. */
+/** The target of a downward API field path: a field, or one label or annotation of the pod. */
 interface SubscriptedPath {
   readonly path: string;
   /** the text between `['` and `']`, if there is one */

@@ -1,4 +1,4 @@
-/** Decides whether probes and lifecycle hooks may be declared as they are. */
+/** Whether Kubernetes would accept probes and lifecycle hooks. */
 import type {
   ContainerDetails,
   ContainerPort,
@@ -199,7 +199,7 @@ export function validateNonReservedPath(path: string, field: string): readonly F
   return [...validateDescendingPath(path, field), ...reserved];
 }
 
-/** Decides whether a text is an image pull policy. */
+/** Whether a text is an image pull policy. */
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
 export function validatePullPolicy(policy: string, field: string): readonly FieldError[] {

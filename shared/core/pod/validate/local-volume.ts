@@ -1,4 +1,4 @@
-/** Decides whether volumes made of the node's disk or of the cluster's objects may be declared as they are. */
+/** Whether Kubernetes would accept volumes made of the node's disk or of the cluster's objects. */
 import type {
   ClusterTrustBundleProjection,
   DownwardFile,
@@ -108,7 +108,7 @@ function validateDownwardContent({ fieldRef, resourceFieldRef }: DownwardFile, f
   ];
 }
 
-/** `field` is that of the list's owner: the reference does not say which file it means. */
+/** `field`: path of the list's owner, because the reference does not say which file it means. */
 function validateDownwardFile(file: DownwardFile, field: string): readonly FieldError[] {
   return [
     ...requireMembers(file, ["path"], field),
@@ -265,7 +265,7 @@ function certificatePaths(source: PodCertificateProjection): readonly string[] {
   return PATHS.flatMap((name) => source[name] || []);
 }
 
-/** Decides whether a ClusterTrustBundle may be projected into a volume as it is named. */
+/** Whether Kubernetes would accept a projection of a ClusterTrustBundle. */
 const DOMAIN_LIMIT = 253;
 const SIGNER_LIMIT = 571;
 
@@ -341,7 +341,7 @@ function validateTrustBundle(bundle: ClusterTrustBundleProjection, field: string
   ];
 }
 
-/** Decides whether single members of a volume source are as they must be. */
+/** Whether single members of a volume source are valid. */
 const HIGHEST_MODE = 0o777;
 
 /** Members that must be there and not be empty. */

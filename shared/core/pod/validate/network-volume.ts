@@ -1,4 +1,4 @@
-/** Decides whether volumes from elsewhere (disks, file servers, drivers) may be declared as they are. */
+/** Whether Kubernetes would accept volumes from elsewhere: disks, file servers, drivers. */
 import type { VolumeSources } from "../../../api/volume-source.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";

@@ -1,4 +1,4 @@
-/** Decides whether Kubernetes would accept a pod that is made of a SidecarSet alone. */
+/** Whether Kubernetes would accept a pod made of a SidecarSet alone. */
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { SidecarSetSpec } from "../../../api/sidecarset.ts";
 import type { VolumeDetails } from "../../../api/volume-source.ts";
@@ -6,7 +6,7 @@ import { type FieldError, invalid } from "../../../go/field-error.ts";
 import { validateContainers, validateImages, validateInitContainers } from "./container.ts";
 import { validateVolumes } from "./volume.ts";
 
-/** A pod needs a container: stands in where the SidecarSet has none. */
+/** A container for a SidecarSet without one, because a pod needs a container. */
 const STAND_IN: ContainerDetails = {
   name: "test",
   image: "busybox",

@@ -1,4 +1,4 @@
-/** Decides whether a container may ask for the resources that it asks for. */
+/** Whether Kubernetes would accept a container's resources. */
 import type { ContainerDetails, ContainerResizePolicy, ResourceClaim } from "../../../api/container.ts";
 import type { Quantity } from "../../../api/kubernetes.ts";
 import {
@@ -61,7 +61,7 @@ function validateRequests(requests: ResourceList, limits: ResourceList, field: s
   });
 }
 
-/** What of a claim was referenced before. `keys` are `claim` or `claim/request`. */
+/** Checks a claim against the earlier ones. `keys`: `claim` or `claim/request`. */
 function validateClaimKey(
   { name = "", request = "" }: ResourceClaim,
   field: string,
@@ -125,7 +125,7 @@ export function validateResizePolicy(
   });
 }
 
-/** Decides what kind of resource a name stands for. */
+/** The kind of resource that a name means. */
 const HUGE_PAGES = "hugepages-";
 const REQUESTS = "requests.";
 

@@ -1,4 +1,4 @@
-/** Decides whether a container's mounts and block devices fit the volumes and each other. */
+/** Whether a container's mounts and block devices fit the volumes and each other. */
 import type { ContainerDetails, MountDetails } from "../../../api/container.ts";
 import type { VolumeDevice } from "../../../api/kubernetes.ts";
 import type { VolumeDetails } from "../../../api/volume-source.ts";
@@ -91,7 +91,7 @@ function validateOverlap(
   ];
 }
 
-/** `field` is that of the list, which is where the reference reports wrong sub-paths and modes. */
+/** `field`: path of the list, where the reference reports wrong sub-paths and modes. */
 export function validateVolumeMounts(
   container: ContainerDetails,
   volumes: VolumeTable,

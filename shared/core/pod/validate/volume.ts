@@ -1,4 +1,4 @@
-/** Decides whether Kubernetes would accept the volumes of a pod. */
+/** Whether Kubernetes would accept the volumes of a pod. */
 
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import type {
@@ -46,11 +46,11 @@ import {
 } from "./network-volume.ts";
 import type { VolumeTable } from "./volume-mount.ts";
 
-/** Decides whether the claim that a volume brings along may be declared as it is. */
+/** Whether Kubernetes would accept the claim template of a volume. */
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const VOLUME_MODES = ["Block", "Filesystem"];
 const TEMPLATE_METADATA: ReadonlySet<string> = new Set(["annotations", "labels"]);
-/** The one that 0 is a value of: Go has a pointer there. */
+/** The only member that may be 0: it is a pointer in Go. */
 const GRACE = "deletionGracePeriodSeconds";
 
 function isZero(name: string, value: unknown): boolean {
