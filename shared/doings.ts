@@ -1,4 +1,4 @@
-/** What is done, told to those who make spans of it. Nobody listens unless traces are wanted, and nothing is told then. */
+/** Reports of what a process does, for listeners that make spans of them. Without a listener nothing is reported. */
 import { channel } from "node:diagnostics_channel";
 import { withoutSecrets } from "./log.ts";
 
@@ -13,17 +13,17 @@ export interface Ending {
   readonly failure?: string | undefined;
 }
 
-/** What listeners are handed, and what they may write into it. */
+/** The report that a listener receives, and its writable members. */
 export interface Doing {
   readonly name: string;
   readonly values: DoingValues;
-  /** Does it where what it does in turn is known to be a part of it. Never throws by itself. */
+  /** Runs work whose own reports become parts of this one. Adds no error of its own. */
   within?: <T>(work: () => T) => T;
   /** Called once, when it is over. Never throws. */
   end?: (ending: Ending) => void;
 }
 
-/** By its name, not by import: a function's bundle and what listens to it are apart. */
+/** The channel has a name, because a function's bundle and its listener cannot share an import. */
 export const DOINGS = channel("sidecarset.doings");
 
 /** The same as `work()`. No name or value may hold a secret; sentences may. */

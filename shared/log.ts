@@ -1,4 +1,4 @@
-/** One JSON line per event: the only writer to stdout of the functions. */
+/** One JSON line per event: the functions' only writer to stdout. */
 import { shortText, visibleLine, withUnseenEscaped } from "./go/unseen.ts";
 import { millisecondText } from "./time-text.ts";
 
@@ -8,19 +8,22 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Each method writes one line `{"timestamp","level","message",…fields}`, as Lambda and collectors read it, or nothing when its level is below the log's. */
+/**
+ * Each method writes one line `{"timestamp","level","message",…fields}` for Lambda and collectors, or nothing when its
+ * level is below the log's.
+ */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** As many secrets as a process remembers, rotated ones included; those that nobody has named for longest make room. */
+/** Limit of secrets in memory, including rotated ones; the least recently used one is dropped. */
 const MAX_HIDDEN = 250;
 /** secret → its forms */
 const hidden = new Map<string, readonly string[]>();
 
 /**
- * From now on this text is written nowhere, in none of the forms it takes inside a URL, JSON or a header. To be said
- * again whenever the secret is used, since tokens that are renewed every quarter of an hour come and go.
+ * Hides this text in all output, in every form that it takes inside a URL, JSON or a header. The caller repeats the
+ * call at each use of the secret, because tokens change every quarter of an hour.
  */
 export function hideSecret(secret: string): void {
   if (secret.length < 8) return;
@@ -68,10 +71,10 @@ const SECRET_TEXT =
   /Bearer\s+[^\s"',]+|(?<=\/s\/)[\w-]{43}(?![\w-])|-----BEGIN [^-]*PRIVATE KEY-----(?:[^-"]|-(?!----)){0,16384}-----END [^-]*-----/g;
 /** A JSON web token, or a word that only begins like one. The whole word matches, so that no other search begins in it. */
 const TOKEN = /eyJ[\w-]+(\.[\w-]+\.[\w-]*)?/g;
-/** What all of these begin with. */
+/** The common beginnings of secrets. */
 const MAY_BE_SECRET = /Bearer|\/s\/|eyJ|-----BEGIN/;
 
-/** One line to be. */
+/** One future line. */
 interface Entry {
   /** epoch milliseconds */
   readonly at: number;
@@ -100,9 +103,9 @@ function writeToStdout(line: string): void {
 const BATCH_MS = 20;
 
 /**
- * For a process that goes on: what comes within a moment is printed side by side, after those who logged it went on, and
- * is one write, which costs as much as a line does. What is left is written when the process exits. Fields must not
- * change once they are given. Not for Lambda, which stops a process once it has answered.
+ * A log for a long-running process: lines of one moment are written together after their callers have continued, at the
+ * cost of one. The rest is written when the process exits. Fields must not change after the call. It does not suit
+ * Lambda, which stops a process after the answer.
  */
 export function createBatchedLog(level: LogLevel, write: (lines: string) => void = writeToStdout): Log {
   let entries: Entry[] = [];
@@ -123,9 +126,9 @@ function format({ at, level, message, fields = {} }: Entry): string {
   return `${withUnseenEscaped(bounded(textOf(head, fields)))}\n`;
 }
 
-/** What others chose, such as the names in a review, fills no log. */
+/** Limit of a line, so that texts from others, such as names in a review, do not fill the log. */
 const MAX_LINE = 16 * 1024;
-/** Only reports of passes over very many SidecarSets are longer, without anything in them that others chose. */
+/** Limit for reports of passes over very many SidecarSets, which contain no texts from others. */
 const MAX_REPORT = 256 * 1024;
 const MAX_TEXT = 256;
 const MAX_ITEMS = 20;

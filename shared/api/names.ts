@@ -5,7 +5,7 @@ export const SIDECARSET_KIND = "SidecarSet";
 export const SIDECARSET_V1BETA1 = "apps.kruise.io/v1beta1";
 export const SIDECARSET_V1ALPHA1 = "apps.kruise.io/v1alpha1";
 
-/** Where revisions, ledgers and the whitelist live when nothing else is configured. */
+/** The default namespace of revisions, ledgers and the whitelist. */
 export const KRUISE_NAMESPACE = "kruise-system";
 
 // annotations of a SidecarSet; the two hashes are also keys of a pod's annotations
@@ -22,7 +22,7 @@ export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 export const GIVEN_UP_ANNOTATION = "sidecarset.kruise.io/given-up";
 /** ours, of a ControllerRevision, written by a pass: when its rollout was first complete, RFC3339 */
 export const READY_AT_ANNOTATION = "sidecarset.kruise.io/ready-at";
-/** Says which release `fleet apply` put on a SidecarSet, when, and what was there before. Passes do not read it. */
+/** The release that `fleet apply` put on a SidecarSet, its time, and the previous content. Passes do not read it. */
 export const FLEET_ANNOTATION = "sidecarset.kruise.io/fleet";
 /** ours: URL that is asked before each batch */
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
@@ -48,7 +48,7 @@ export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 export const REPLACE_ANNOTATION = "sidecarset.kruise.io/replace";
 /** On a workload: for which version of which SidecarSets it was restarted, NAME=HASH with a comma between. */
 export const RESTARTED_FOR_ANNOTATION = "sidecarset.kruise.io/restarted-for";
-/** Of a pod template: what `kubectl rollout restart` writes. */
+/** On a pod template: the annotation that `kubectl rollout restart` writes. */
 export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
@@ -89,14 +89,14 @@ export const DRAINED_BY_ANNOTATION = "sidecarset.kruise.io/drained-by";
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 /** Condition of a pod whose annotations cannot be written, in the place of the annotation. */
 export const FENCE_CONDITION = "sidecarset.kruise.io/fence";
-/** Of a ledger: digest of the annotations by which everything in it was reserved. */
+/** On a ledger: digest of the annotations in effect for all its reservations. */
 export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
-/** Of a ledger while anything is reserved there: a deletion is complete once nothing is. */
+/** On a ledger with reservations: its deletion waits until none is left. */
 export const LEDGER_FINALIZER = "sidecarset.kruise.io/reservations";
 
 /** ours, a label or an annotation of a pod: "false" declines all sidecars, where the feature gate PodOptOut lets pods do that */
 export const INJECT_KEY = "sidecarset.kruise.io/inject";
-/** ours: "true" for a pod that is meant to stay as it is: it is not counted among those that missed their sidecars */
+/** ours: "true" for a pod without sidecars on purpose: it does not count among pods that missed them */
 export const IGNORE_MISSED_ANNOTATION = "sidecarset.kruise.io/ignore-missed";
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 

@@ -1,6 +1,6 @@
 /**
- * SidecarSet apps.kruise.io/v1beta1: the hub version, the one that is stored and the only one that core works on.
- * Source: OpenKruise apis/apps/v1beta1.
+ * SidecarSet apps.kruise.io/v1beta1: the hub version, which is stored, and the only one that core works on. Source:
+ * OpenKruise apis/apps/v1beta1.
  */
 import type {
   Container,
@@ -93,7 +93,7 @@ export interface SidecarSetStatus {
   readonly updatedReadyPods?: number;
   readonly latestRevision?: string;
   readonly collisionCount?: number;
-  /** an addition of ours, which OpenKruise's definition prunes */
+  /** an addition of this project, which OpenKruise's CRD prunes */
   readonly conditions?: readonly StatusCondition[];
   /** likewise: which pods are selected, as a digest, and since when (RFC3339) */
   readonly selection?: { readonly digest: string; readonly since: string };
@@ -115,7 +115,9 @@ export interface SidecarSetStatus {
       readonly passedAt?: string;
     }[];
   };
-  /** likewise, where passes send notifications: those that nobody outside the cluster has taken yet, the oldest first */
+  /**
+   * likewise, if passes send notifications: the ones that no receiver outside the cluster has taken yet, oldest first
+   */
   readonly notifications?: readonly Notification[];
 }
 

@@ -12,7 +12,7 @@ import type {
 } from "./kubernetes.ts";
 import type { UpdateStrategy } from "./sidecarset.ts";
 
-/** What a container's owner waits for before it goes on: labels with their values, and finalizers. */
+/** The labels with values, and finalizers, that a container's owner waits for. */
 export interface LifecycleHook {
   readonly labelsHandler?: Labels;
   readonly finalizersHandler?: readonly string[];

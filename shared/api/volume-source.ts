@@ -1,4 +1,4 @@
-/** What validation reads of a core/v1 Volume's source. Source: Kubernetes API reference v1.32. */
+/** The fields of a core/v1 Volume's source that validation reads. Source: Kubernetes API reference v1.32. */
 import type { LabelSelector, LocalObjectReference, ObjectMeta, Quantity, Volume } from "./kubernetes.ts";
 
 export interface KeyToPath {

@@ -1,4 +1,4 @@
-/** What is asked before a batch, as the environment's settings say: gates, and the server of metrics. */
+/** The services asked before a batch, from the environment's settings: gates, and the server of metrics. */
 import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/rules/gate/approval.ts";
 import type { Log } from "../log.ts";
@@ -40,7 +40,7 @@ function lineProblem(line: string): string | undefined {
   return typeof receiver === "string" ? receiver : undefined;
 }
 
-/** It is sent in a header. */
+/** Only characters of a header are allowed. */
 function problemOf(secret: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(secret) ? undefined : "has characters that no bearer token has";
 }
@@ -58,7 +58,7 @@ interface Refusal {
   readonly askedAtMs: number;
 }
 
-/** What a process knows of others outside the cluster from one pass to the next: how to ask and tell them, and what gates said. */
+/** A process's memory of outside services between passes: how to reach them, and the gates' answers. */
 export interface Gates {
   /** absent: nowhere may be asked */
   readonly ask?: AskGate | undefined;

@@ -45,7 +45,7 @@ interface Posting {
   readonly timeout: AbortSignal;
   /** the body is left: who has answered may take his time with it; absent: it is read */
   readonly isHeadEnough?: boolean;
-  /** besides those that say that JSON is sent and accepted, or in their place */
+  /** in addition to the headers for JSON, or in their place */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -125,8 +125,8 @@ function listOf(subnets: readonly string[]): BlockList {
 }
 
 /**
- * No gate is there, whatever settings say: nobody's, everybody's, and those at which clouds give a machine its
- * credentials (AWS, Azure, Alibaba, Google), link-local ones among them.
+ * Addresses where no gate can be, whatever settings say: unspecified and broadcast ones, and those where clouds give a
+ * machine its credentials (AWS, Azure, Alibaba, Google), including link-local ones.
  */
 const never = listOf([
   "0.0.0.0/8",

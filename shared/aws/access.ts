@@ -19,7 +19,7 @@ export interface Queue {
   readonly region: string;
 }
 
-/** Where a secret is kept: an SSM parameter, or a secret in Secrets Manager. */
+/** The place of a secret: an SSM parameter, or a secret in Secrets Manager. */
 export interface AwsSecretReference {
   readonly kind: "ssm" | "secretsmanager";
   readonly arn: string;

@@ -20,14 +20,13 @@ interface BatchAnswer {
 const BATCH = 10;
 /** An answer takes ten times as long as what we do for it. */
 const REQUESTS_AT_ONCE = 16;
-/** What SQS itself could not keep is sent so often in all. */
+/** Limit of attempts for messages that SQS itself could not store. */
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 100;
 
 /**
- * All of it but for what the queue does not take, or as much as there is until a request fails; to send it again does no
- * harm. `cluster`: of several. Messages of one group are sent in no order.
- * @throws AwsError
+ * Sends all work that the queue accepts, or as much as possible until a request fails; sending again does no harm.
+ * `cluster`: its name, in a deployment for several. Messages of one group are sent in no order. @throws AwsError
  */
 export async function sendWork(
   queue: Queue,

@@ -1,4 +1,4 @@
-/** One signed request to an AWS service: without an SDK, whose import costs more than the call. */
+/** One signed request to an AWS service, without an SDK, whose import costs more than the call. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hideSecret } from "../log.ts";
@@ -112,7 +112,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** What is signed with is written nowhere from now on. */
+/** Loads the signer, and hides the credentials in all output from now on. */
 async function signer({ secretAccessKey, sessionToken }: AwsCredentials) {
   hideSecret(secretAccessKey);
   if (sessionToken !== undefined) hideSecret(sessionToken);

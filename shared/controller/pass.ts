@@ -1,4 +1,4 @@
-/** One pass over all SidecarSets, each on its own, within a deadline. */
+/** One pass over all SidecarSets, each independently, within a deadline. */
 
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
@@ -58,7 +58,7 @@ export function newPassMemory(): PassMemory {
 
 const MEMORY = newPassMemory();
 
-/** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
+/** Resolves in every state of the cluster: problems go into the report. A pass can safely be killed at any time. */
 export function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
   const { sidecarSet, dryRun = false } = options;
   const values = { "sidecarset.pass.dry_run": dryRun, "sidecarset.name": sidecarSet };
@@ -154,7 +154,7 @@ async function serveAll(
   };
 }
 
-/** Whoever serves SidecarSets is called by the same schedule; that it runs stands in the Lease as ever. */
+/** Serves the other controllers only. The same schedule calls this pass, and the Lease records it as usual. */
 async function serveOthers(service: Service, site: LeaseSite): Promise<PassResult> {
   const result = await serveAll(service, []);
   if (!service.isDryRun) await renewLease(site).catch((error: unknown) => note(service, withoutLease(error)));
@@ -172,7 +172,7 @@ async function serveNamed(service: Service, site: LeaseSite, name: string): Prom
   return { sidecarSets };
 }
 
-/** One SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
+/** Serves a SidecarSet asked for by name at once: the ledger separates passes. */
 function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
   if (sidecarSet !== undefined) return serveNamed(service, site, sidecarSet);
   const drains = { isAsked: false, mayDrain: false };
@@ -216,8 +216,8 @@ interface Opening {
 }
 
 /**
- * One list of all pods, then a watch of new ones until `served` says that the rest of the pass has ended. Trouble stands
- * in the service's problems.
+ * Lists all pods, then watches new ones until `served` signals the end of the pass. Problems go into the service's
+ * list.
  */
 export async function openReadiness(service: Service, served: AbortSignal): Promise<ReadinessReport> {
   const opening: Opening = { service, report: { opened: 0 }, failed: new Map(), left: new Map() };
@@ -265,7 +265,7 @@ function isWaiting(pod: Pod): boolean {
   return withOpenGate(pod, "") !== pod;
 }
 
-/** What the decision and the write need. */
+/** The fields that the decision and the write need. */
 function projected(pod: Pod): Pod {
   const { namespace = "", name = "", uid = "", resourceVersion = "", deletionTimestamp } = pod.metadata ?? {};
   const hold = conditionOf(pod, POD_READY_CONDITION);
@@ -292,7 +292,7 @@ async function openAll({ service, report, failed, left }: Opening, pods: readonl
   for (const pod of rest) left.set(uidOf(pod), pod);
 }
 
-/** One sentence names one of the pods. */
+/** Notes one sentence that names one of the pods. */
 function noteFailures({ service, failed, left }: Opening): void {
   const [first] = failed.values();
   if (!first) return;
@@ -319,7 +319,7 @@ async function open(service: Service, pod: Pod, tries = MAX_TRIES): Promise<bool
   return seen !== undefined && isWaiting(seen) && (await open(service, seen, tries - 1));
 }
 
-/** Only to the pod as it was read: somebody may hold it unready by now. */
+/** Writes only to the unchanged pod, because somebody may hold it unready by now. */
 async function write({ cluster, clock }: Service, pod: Pod): Promise<void> {
   const { namespace = "", name = "", uid, resourceVersion } = pod.metadata ?? {};
   const condition = conditionOf(withOpenGate(pod, timestamp(clock)), POD_READY_CONDITION);

@@ -1,4 +1,4 @@
-/** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for what it is about. */
+/** Serves one message of the queue: waits until its change is visible, then runs a pass for its subject. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isDue, seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
@@ -17,18 +17,18 @@ export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSe
   readonly served: Served;
 }
 
-/** A change is waited for no longer than this: whoever announced it may have been refused after all. */
+/** Limit of the wait for a change: the API server may have refused it in the end. */
 const STORED_MS = 5_000;
 const REREAD_MS = 250;
 /** Clocks of two machines are never further apart. */
 const MAX_WAIT_MS = 2_000;
 /** A timer may end so much before its time. */
 const EARLY_MS = 1;
-/** However messages are dated: a pass is held to have seen what they tell of for no longer than from tick to tick. */
+/** Limit of trust in a served message, whatever its date: the time between two ticks. */
 const BELIEVED_MS = 60_000;
 const MAX_SERVED = 1_000;
 
-/** What is to be done about SidecarSets that were listed now. `at`: epoch milliseconds of the schedule's call. */
+/** The work for the listed SidecarSets. `at`: epoch milliseconds of the schedule's call. */
 export async function listWork(cluster: Cluster, at: number): Promise<readonly Work[]> {
   const minute = Math.floor(at / 60_000);
   const { items } = await listAll<SidecarSet, Work>(cluster, SIDECARSETS, {}, (sidecarSet) =>
@@ -37,7 +37,7 @@ export async function listWork(cluster: Cluster, at: number): Promise<readonly W
   return items;
 }
 
-/** undefined: a pass that began after what the work tells of has served it already. */
+/** Undefined: a pass that began after the announced change has served it already. */
 export async function serveWork(cluster: Cluster, work: Work, options: WorkOptions): Promise<PassReport | undefined> {
   const { remainingMs, served, clock = systemClock, ...pass } = options;
   const { sidecarSet } = work;
@@ -47,7 +47,7 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   else if (from !== undefined && from > clock.epochMs())
     await clock.sleep(Math.min(from - clock.epochMs() + EARLY_MS, MAX_WAIT_MS));
   const beganAt = clock.epochMs();
-  // Nothing else: whoever is in trouble there must not bring this message into the dead letters.
+  // Only this work: trouble elsewhere must not move the message to the dead letters.
   const scope = work.kind === "launch" ? { onlyLaunches: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
   if (failureOf(report) === undefined && hasLooked(report)) remember(served, sidecarSet, beganAt);
@@ -59,7 +59,7 @@ function isServed(beganAt: number | undefined, from: number, now: number): boole
   return beganAt !== undefined && beganAt >= from && now >= beganAt && now - beganAt < BELIEVED_MS;
 }
 
-/** One that the time was over for before its pods were read has seen nothing of what was announced. */
+/** True if the pass read the pods. Without that it saw nothing of the announced change. */
 function hasLooked({ notReached, unread }: PassReport): boolean {
   return notReached.length === 0 && unread.length === 0;
 }

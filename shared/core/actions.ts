@@ -25,16 +25,16 @@ export interface Departure {
   readonly until: string;
 }
 
-/** Its successor has its name. */
+/** The successor has the same name. */
 export const BY_NAME = 0;
-/** It was down and cost no budget: only where others of its controller are awaited, it counts as if it were there. */
+/** The pod was down and used no budget. It counts as present only when other pods of its controller are awaited. */
 export const NONE_AWAITED = -1;
 
 /** Workloads of apps/v1 that recreate their pods, one after the other, when their template changes. */
 export const RESTARTED_KINDS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
 export type RestartedKind = (typeof RESTARTED_KINDS)[number];
 
-/** A workload that is, or may be, restarted: in the ledger until it is through. */
+/** A workload that is, or may be, restarting: the ledger keeps it until the restart is complete. */
 export interface Restarted {
   readonly workload: RestartedKind;
   readonly namespace: string;
@@ -117,7 +117,10 @@ export type Action =
   /** Pulls images to one node. AlreadyExists: another pass was faster. */
   | { readonly kind: "CreatePullPod"; readonly pod: Pod }
   | { readonly kind: "DeletePullPod"; readonly namespace: string; readonly name: string; readonly uid: string }
-  /** Its template is patched, on the same conditions as a pod: its own strategy recreates its pods, with the sidecars of now. */
+  /**
+   * A patch of the workload's template, with the same preconditions as a pod: its own strategy recreates its pods, with
+   * the current sidecars.
+   */
   | {
       readonly kind: "RestartWorkload";
       readonly workload: Restarted & PodPrecondition;
@@ -127,8 +130,8 @@ export type Action =
       readonly restartedFor: string;
     }
   /**
-   * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what
-   * the pod's conditions say of this one.
+   * Follows the pod's own patch. The kubelet writes to the status too, so the preconditions are the uid and this
+   * condition's content.
    */
   | {
       readonly kind: "PatchPodCondition";

@@ -1,19 +1,20 @@
 /**
- * Decides which pods may be written to, so that overlapping, frozen and killed passes together keep maxUnavailable and
- * partition: a reservation per pod, in one object that is written with compare-and-swap.
+ * Reservations of pods in one object that is written with compare-and-swap: with them overlapping, frozen and killed
+ * passes together keep maxUnavailable and partition.
  *
- * 1. The ledger is read first, then the pods are listed.
- * 2. Used budget = pods seen down, and reserved ones.
- * 3. A pod is written to only while it is reserved, on condition that it still has the reserved resourceVersion.
- * 4. A reservation is freed only when its pod is seen at a later resourceVersion, or gone. One that is no longer wanted
- *    is fenced: a write that changes nothing but an annotation, so that a late patch fails. So are reserved ones that a
- *    smaller budget, or a release that others carry already, leaves no room for. An eviction is sent once, by the pass that
- *    reserved it: refused, or never sent, it is freed with its pod as it was. All that may come late then is the fence of
- *    another pass that had read the ledger before. So is a patch that the API server refused, if no other write for that
- *    reservation may come late: the pass that reserved the pod knows its own writes, and a pass that takes over the
- *    reservation of another one marks it as shared before it writes to the pod. A shared one is not freed in this way.
- * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
- *    nothing is reserved under an older one.
+ * 1. A pass reads the ledger first, then it lists the pods.
+ * 2. Used budget = pods seen down, plus reserved ones.
+ * 3. A pass writes to a pod only while it is reserved, on condition that it still has the reserved resourceVersion.
+ * 4. A pass frees a reservation only when it sees the pod at a later resourceVersion, or gone. It fences an unwanted
+ * one: a write that changes only an annotation, so that a late patch fails. It also fences reservations for which a
+ * smaller budget, or a release that others carry already, leaves no room. Only the pass that reserved an eviction sends
+ * it, and once: if it was refused, or never sent, the reservation is freed although the pod is unchanged. Only the
+ * fence of another pass that had read the ledger before may come late then. The same holds for a patch that the API
+ * server refused, if no other write for that reservation may come late: the pass that reserved the pod knows its own
+ * writes, and a pass that takes over a reservation marks it as shared before it writes to the pod. A shared one is not
+ * freed in this way.
+ * 5. The ledger names the SidecarSet's generation. A pass writes observedGeneration only when the ledger names it and
+ * nothing is reserved under an older one.
  */
 import { createHash } from "node:crypto";
 import { HASH_ANNOTATION } from "../api/names.ts";
@@ -23,13 +24,13 @@ import { type Departure, RESTARTED_KINDS, type Restarted, type RestartedKind } f
 import { formatRefused, parseRefused, type RefusedPod } from "./refused-pods.ts";
 
 /**
- * More than this many pods are never being written to at once, those among them that were evicted and have no successor;
- * the window is refilled. A line has 460 bytes at most, and a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, more
- * pods have to be fenced when a rollout is paused.
+ * Limit of pods that are written to at once, including evicted ones without a successor; the window is refilled. A line
+ * has at most 460 bytes, and a ConfigMap 1 MiB. A lower limit leaves more idle time between batches; a higher one means
+ * more fences when a rollout is paused.
  */
 export const MAX_RESERVATIONS = 2_000;
 
-/** Of an Advanced StatefulSet: its ledger is written again for each pod that gets a second write. */
+/** The limit for an Advanced StatefulSet: its ledger is written again for each pod with a second write. */
 export const MAX_OF_SET = 1_000;
 
 /** A pod in the state in which it may be written to. */
@@ -74,13 +75,13 @@ export interface Ledger {
   readonly restarted?: readonly Restarted[];
   /** pods to which the API server refused a write of this generation; absent: none */
   readonly refused?: readonly RefusedPod[];
-  /** what came of pulls of images (`rollout/rules/pre-pull/pull-facts.ts`); absent: no pod of ours pulls */
+  /** results of image pulls (`rollout/rules/pre-pull/pull-facts.ts`); absent: no pull pod exists */
   readonly pulls?: string;
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
 
-/** Whose ledger it is: that of a SidecarSet, or of an Advanced StatefulSet, whose lines may also be about claims. */
+/** The owner of a ledger: a SidecarSet, or an Advanced StatefulSet, whose lines may also be about claims. */
 export type LedgerKind = "sidecarset" | "statefulset";
 
 const UID_KEYS = { sidecarset: "sidecarSetUID", statefulset: "statefulSetUID" } as const;
@@ -112,7 +113,7 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
   };
 }
 
-/** Not a word in the line of a reservation: older versions would refuse that line. */
+/** The shared marks are a separate text: older versions would refuse an extra word in a reservation's line. */
 function formatShared({ reservations }: Ledger): Readonly<Record<string, string>> {
   const shared = reservations.filter(({ isShared }) => isShared).map(({ uid }) => `${uid}\n`);
   return shared.length === 0 ? {} : { shared: shared.join("") };
@@ -207,8 +208,9 @@ export interface Reconciled {
 }
 
 /**
- * Rule 4, and the second half of rule 5: undefined when the ledger names a newer generation than `subject` has, so that
- * the caller has to begin again. `isRefused`: this pass reserved it, and every write that it sent for it was refused.
+ * Rule 4, and the second half of rule 5. Undefined when the ledger names a newer generation than `subject`, so that the
+ * caller starts again. `isRefused`: this pass made the reservation, and the API server refused every write that it sent
+ * for it.
  */
 export function reconcileLedger(
   ledger: Ledger,
@@ -234,7 +236,7 @@ function isThrough(version: string | null | undefined, { resourceVersion }: Rese
   return version === null || isLater(version, resourceVersion);
 }
 
-/** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
+/** True if all were reserved for this very generation and hash. Later reservations counted them as used. */
 export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
   return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
 }
@@ -295,8 +297,8 @@ export function withReservations(
 }
 
 /**
- * `plan` with the mark on every kept reservation that is patched, unless this pass reserved it: the pass that did must not
- * free it while a patch of this one may come late.
+ * `plan` with a mark on every kept reservation that is patched, unless this pass made it: the pass that did must not
+ * free it while a late patch of this one is possible.
  */
 export function takenOver(
   plan: LedgerPlan,
@@ -312,8 +314,8 @@ export function takenOver(
 }
 
 /**
- * `ledger` with these pods too, as far as there is room: of what is no patch. Whoever decided has counted those that are
- * reserved already as used. None where the ledger is another spec's.
+ * `ledger` with these pods too, as far as there is room, for writes other than patches. The caller has counted reserved
+ * pods as used. Adds none if the ledger belongs to another spec.
  */
 export function alsoReserved(
   ledger: Ledger,
@@ -343,8 +345,8 @@ export function stateOf({ uid, resourceVersion }: PodState): string {
 }
 
 /**
- * `next` with what it may be said to be decided by, which annotations have no generation for: theirs, once nothing is
- * left that was reserved before.
+ * `next` with the annotations that decided it, which have no generation: the stored ones stay until all earlier
+ * reservations are gone.
  */
 export function withSteering(next: Ledger, { steering: stored }: Ledger, kept: number, steering: string): Ledger {
   if (kept === 0 || stored === steering) return { ...next, steering };

@@ -20,10 +20,12 @@ export interface RefusedPod {
 
 /** More are not kept: a pass tries the others again. Namespaces share them. */
 const MOST_KEPT = 50;
-/** So many refused pods of a namespace keep its other pods waiting as well: then it is mostly a policy of the namespace. */
+/**
+ * With this many refused pods in a namespace its other pods wait too: the cause is usually a policy of the namespace.
+ */
 const MOST_OF_NAMESPACE = 5;
 const MOST_MESSAGE = 200;
-/** From the first refusal to the next try, twice as long each time. */
+/** Wait from the first refusal to the next try; it doubles each time. */
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 600;
 
@@ -97,7 +99,7 @@ export function keptRefusals(refused: readonly RefusedPod[]): readonly RefusedPo
   return inTurns(worst, ({ namespace }) => namespace).slice(0, MOST_KEPT);
 }
 
-/** One clause about the pod that was refused most often. Undefined: none was. */
+/** One clause about the pod that was refused most often. Undefined: no pod was refused. */
 export function refusedText(refused: readonly RefusedPod[]): string | undefined {
   const [worst] = keptRefusals(refused);
   if (!worst) return undefined;

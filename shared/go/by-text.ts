@@ -1,4 +1,4 @@
-/** What was read from texts is not read again: many pods have the same annotation, and every decision asks each of them. */
+/** A cache of parsed texts: many pods have the same annotation, and every decision reads each of them. */
 
 /** Beyond so many, all are forgotten. */
 const MAX_KNOWN = 1_000;

@@ -1,4 +1,4 @@
-/** Decides how a number of things is said: "1 pod", "20 pods". */
+/** A number of things in words: "1 pod", "20 pods". */
 
 /** `one` and `many` may be whole phrases, where a verb goes with the number; absent: `one` and an s. */
 export function counted(count: number, one: string, many = `${one}s`): string {

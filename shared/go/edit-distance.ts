@@ -1,4 +1,4 @@
-/** Decides how alike two words are: by how many letters one would have to be changed to be the other. */
+/** The distance between two words: the number of letters to change. */
 
 /** Letters that are added, taken away or replaced. */
 export function editDistance(a: string, b: string): number {
@@ -12,7 +12,7 @@ export function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** The one that is most likely meant; undefined: none is near. */
+/** The most likely intended word; undefined: none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const most = word.length < 4 ? 1 : 2;
   const scored = known.map((one) => ({ one, distance: editDistance(one.toLowerCase(), word.toLowerCase()) }));

@@ -1,7 +1,7 @@
-/** Decides the text of a field error, as apimachinery's field package prints one and an aggregate of several. */
+/** The text of field errors, as apimachinery's field package prints one or several. */
 import { goJson } from "./json/go-json.ts";
 
-/** One cause of a denial, as apimachinery's field.Error: `type` is its ErrorType ("FieldValueRequired", …). */
+/** One cause of a denial, like apimachinery's field.Error: `type` is its ErrorType ("FieldValueRequired", …). */
 export interface FieldError {
   readonly type: string;
   /** path such as spec.containers[0].image */
@@ -21,7 +21,7 @@ const TITLES: Readonly<Record<string, string>> = {
   InternalError: "Internal error",
 };
 
-/** These say nothing about the value that was given. */
+/** Error types whose text does not include the value. */
 const WITHOUT_VALUE: ReadonlySet<string> = new Set([
   "FieldValueRequired",
   "FieldValueForbidden",
@@ -118,7 +118,7 @@ export function printFieldError({ type, field, badValue, detail }: FieldError): 
   return `${field}: ${title}${value}${detail === "" ? "" : `: ${detail}`}`;
 }
 
-/** One error as it is, several as `[e1, e2]`, each text once. Empty for none. */
+/** One error unchanged, several as `[e1, e2]` without duplicates. Empty without errors. */
 export function printFieldErrors(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(printFieldError))];
   return texts.length > 1 ? `[${texts.join(", ")}]` : texts.join("");

@@ -1,4 +1,4 @@
-/** Decides which repository, tag and digest the text of a container image names. */
+/** Repository, tag and digest in the text of a container image. */
 
 const HOST = "[a-zA-Z0-9]+(?:-+[a-zA-Z0-9]+)*";
 const DOMAIN = `(?:${HOST}(?:\\.${HOST})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;

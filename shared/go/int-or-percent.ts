@@ -1,4 +1,4 @@
-/** Decides how many of `total` an int-or-string stands for, in the two ways that Kubernetes has read it over time. */
+/** How many of `total` an int-or-string means, in the two ways that Kubernetes has read it over time. */
 import type { IntOrString } from "../api/kubernetes.ts";
 import { quote } from "./field-error.ts";
 import { shortText } from "./unseen.ts";
@@ -47,7 +47,9 @@ export function atoiProblem(text: string): string | undefined {
   return `strconv.Atoi: parsing ${quoted}: ${isNumber ? "value out of range" : "invalid syntax"}`;
 }
 
-/** Whether an integer fits into 64 bits. Reading one of very many digits takes long, so their number is compared first. */
+/**
+ * True if an integer fits into 64 bits. The number of digits is compared first, because a long number is slow to read.
+ */
 function isInt64(integer: string): boolean {
   if (integer.replace(/^[+-]?0*/, "").length > MOST_DIGITS) return false;
   const value = BigInt(integer);

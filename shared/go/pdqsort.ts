@@ -1,7 +1,6 @@
 /**
- * Decides where equal elements end up, exactly as Go's sort.Slice does: pattern-defeating quicksort, which is not
- * stable above 12 elements.
- * Source: the algorithm of Orson Peters as Go 1.19 and later carry it out (package sort).
+ * The order of equal elements, exactly as Go's sort.Slice leaves it: pattern-defeating quicksort, which is unstable
+ * above 12 elements. Source: the algorithm of Orson Peters in Go 1.19 and later (package sort).
  */
 
 /** Positions, not elements, are compared and swapped, as in Go's sort.Interface. */
@@ -42,7 +41,7 @@ export function pdqsort<T, L extends Sortable<T>>(items: L & Sortable<T>, isLess
   return items;
 }
 
-/** What is left to sort, [a, b), and how the last partition of it went. */
+/** The remaining range [a, b), and how balanced its last partition was. */
 interface Range {
   readonly a: number;
   readonly b: number;
@@ -58,7 +57,7 @@ function sortRange(positions: Positions, a: number, b: number, limit: number): v
   if (range) insertionSort(positions, range.a, range.b);
 }
 
-/** One partition; the smaller side is sorted at once, the larger one is what is left. Nothing left: all is sorted. */
+/** Partitions once, sorts the smaller side, and returns the larger one. Undefined: all is sorted. */
 function narrow(positions: Positions, range: Range): Range | undefined {
   const { a, b, wasBalanced, wasPartitioned } = range;
   if (range.limit === 0) {

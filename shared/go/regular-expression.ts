@@ -1,4 +1,4 @@
-/** Decides what a user's regular expression matches: RE2 syntax and linear time, as Go's regexp. */
+/** A user's regular expression: RE2 syntax and linear time, like Go's regexp. */
 import { RE2JS } from "re2js";
 
 export type RegularExpression =

@@ -1,4 +1,4 @@
-/** Decides what a timestamp reads as once Kubernetes has stored and printed it: RFC 3339, UTC, whole seconds. */
+/** A timestamp after Kubernetes has stored and printed it: RFC 3339, UTC, whole seconds. */
 
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([+-])(\d\d):(\d\d))$/;
 const MINUTES_PER_DAY = 24 * 60;

@@ -2,7 +2,7 @@
 
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-/** Each character of an ASCII text by its code modulo 27, as SafeEncodeString. */
+/** Replaces each character of an ASCII text by its code modulo 27, like SafeEncodeString. */
 export function safeEncode(text: string): string {
   return Array.from(text, (character) => ALPHABET[character.charCodeAt(0) % ALPHABET.length]).join("");
 }

@@ -1,4 +1,4 @@
-/** Decides how much time lies between two timestamps, and which comes so much later, without a clock or a calendar of the machine's. */
+/** The time between two timestamps, and the later one, without the machine's clock or calendar. */
 import { twoDigits, utcSeconds } from "./rfc3339.ts";
 
 const DAYS_PER_CYCLE = 146_097;

@@ -1,7 +1,7 @@
-/** Decides whether two label selectors may select the same pod, by OpenKruise's rule of thumb. */
+/** Whether two label selectors may select the same pod, by OpenKruise's rule of thumb. */
 import type { LabelSelector, LabelSelectorRequirement } from "../api/kubernetes.ts";
 
-/** What OpenKruise writes for "any value"; a label that really has this value is treated alike. */
+/** OpenKruise's text for "any value"; a label with this real value is treated the same. */
 const ANY_VALUE = "ALL";
 
 type WantedValues = Map<string, readonly string[]>;

@@ -10,7 +10,7 @@ export function each<T>(items: Sequence<T>, visit: (item: T, place: number) => v
   for (let place = 0; place < items.length; place++) visit(items.at(place) as T, place);
 }
 
-/** Those that are so, in a list. */
+/** The items for which `isOne` holds, as a list. */
 export function where<T>(items: Sequence<T>, isOne: (item: T) => boolean): readonly T[] {
   const found: T[] = [];
   each(items, (item) => {
@@ -28,7 +28,7 @@ export function countOf<T>(items: Sequence<T>, isOne: (item: T) => boolean): num
   return count;
 }
 
-/** What is found at these places, in this order. */
+/** The items at these places, in this order. */
 export class Picked<T> implements Sequence<T> {
   readonly #find: (place: number) => T | undefined;
   readonly #places: Uint32Array;

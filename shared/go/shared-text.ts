@@ -9,7 +9,7 @@ export function withSharedText<T extends object>(value: T): T {
   return value;
 }
 
-/** What `JSON.stringify` makes of it. */
+/** The same text as `JSON.stringify`, from a cache. */
 export function jsonText(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const known = texts.get(value);

@@ -1,8 +1,8 @@
-/** Decides which characters nobody sees, or would see as something else, and how they are written instead. */
+/** Characters that are invisible or misleading, and their visible replacement. */
 
 /**
- * Controls, halves of characters, what has no picture or turns the direction of writing, ends a line, or is left out by
- * those who draw text, such as tags and variation selectors.
+ * Control characters, surrogates, characters without a picture or that change the direction of text, line ends, and
+ * characters that renderers leave out, such as tags and variation selectors.
  */
 export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -27,7 +27,7 @@ export function visibleLine(text: string): string {
   return withUnseenEscaped(text.replace(/\s+/g, " ").trim());
 }
 
-/** Decides how a value that should be text is shown in a sentence when it may be anything. */
+/** A value that should be a text, for a sentence; it may be of any type. */
 export function shownText(value: unknown): string {
   return typeof value === "string" ? value : "(no text)";
 }

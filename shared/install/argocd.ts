@@ -61,12 +61,12 @@ function healthCheck(): string {
 
 export const ACTIONS_KEY = "resource.customizations.actions.apps.kruise.io_SidecarSet";
 
-/** Both read what the SidecarSet asks for. Argo CD stores what an action returns, on condition of its version. */
+/** Both scripts read the SidecarSet's spec. Argo CD stores an action's result, on condition of its version. */
 const STRATEGY = ["local strategy = obj.spec.updateStrategy or {}"];
 
 /**
- * Which actions the menu has for a SidecarSet, and what each does: the same as the commands of these names. There is no
- * abort, since a script sees the SidecarSet alone, and the release to go back to stands in a revision.
+ * The menu's actions for a SidecarSet, equal to the commands of the same names. There is no abort, because a script
+ * sees only the SidecarSet, and a revision holds the release to go back to.
  */
 function actions(): string {
   const lua = (...lines: readonly string[]) => `${[...STRATEGY, ...lines].join("\n")}\n`;

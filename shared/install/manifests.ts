@@ -22,7 +22,7 @@ import {
   webhookConfigurations,
 } from "./webhooks/webhook-configurations.ts";
 
-/** What to replace in the checked-in files; .invalid never resolves. */
+/** The address to replace in the checked-in files; .invalid never resolves. */
 const PLACEHOLDER: WebhookAddress = { url: "https://sidecarset-webhooks.invalid" };
 
 const NOTE = "# Written by `node infra/generate.ts`: change the TypeScript beside it.\n";
@@ -55,13 +55,13 @@ export function optionalFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** What ContainerRecreateRequests need beside an installation, in the order to create it in. */
+/** The additional objects for ContainerRecreateRequests, in the order of their creation. */
 export function recreateInstallation(address: WebhookAddress): readonly KubernetesObject[] {
   const access = optionalAccess().find(({ feature }) => feature === "container-recreate");
   return [...(access?.objects ?? []), containerRecreateRequestCrd(), recreateRequestWebhook(address)];
 }
 
-/** What Advanced StatefulSets need beside an installation, in the order to create it in. */
+/** The additional objects for Advanced StatefulSets, in the order of their creation. */
 export function statefulSetInstallation(address: WebhookAddress): readonly KubernetesObject[] {
   const access = optionalAccess().find(({ feature }) => feature === "ordered-sets");
   return [...(access?.objects ?? []), statefulSetCrd(), ...statefulSetWebhooks(address)];
@@ -75,7 +75,7 @@ export function registrationsLikeOpenKruise(): string {
 interface InstallationOptions extends RegistrationOptions {
   /** without the policies that refuse the reconciler what no rollout writes */
   readonly isUnfenced?: boolean;
-  /** that SidecarSets may patch into pods which run, in spite of those policies; a prefix ends with a slash */
+  /** annotations that SidecarSets may patch into running pods despite these policies; a prefix ends with a slash */
   readonly fenceAnnotations?: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export function installation(
   return [...access, sidecarSetCrd(address), ...registrations(address, options)];
 }
 
-/** What API servers ask about, and under the former name nothing. */
+/** The registrations, and an empty one under the former name. */
 export function registrations(address: WebhookAddress, options: RegistrationOptions = {}): readonly KubernetesObject[] {
   const [mutating, validating] = webhookConfigurations(address, options);
   if (options.staticPart === "file") return [inFile(mutating)];
@@ -151,7 +151,10 @@ export function containerRecreateRequestCrd(): CustomResourceDefinition {
 
 // A fence around the reconciler: what its roles permit and no pass ever writes, API servers refuse. Roles name kinds; these policies look at what is written, so that a token that leaks is worth no more than a rollout.
 
-/** Policies and bindings. `annotations`: those that SidecarSets may patch into pods that run; a prefix ends with a slash. */
+/**
+ * Policies and bindings. `annotations`: annotations that SidecarSets may patch into running pods; a prefix ends with a
+ * slash.
+ */
 export function fenceObjects(annotations: readonly string[] = []): readonly KubernetesObject[] {
   return [podPolicy(annotations), ...OBJECT_POLICIES].flatMap(policyObjects);
 }

@@ -1,4 +1,4 @@
-/** From a read of the Cluster port to one HTTP request: paths and queries as Kubernetes' API has them. */
+/** From a read of the Cluster port to one HTTP request: the paths and queries of Kubernetes' API. */
 import { KubeError } from "./error.ts";
 import type { ListOptions, Resource } from "./port.ts";
 import type { OutgoingRequest, RequestRecord } from "./transport.ts";
@@ -23,8 +23,9 @@ export function pathOf(
 }
 
 /**
- * With one of the first three a call would be about something else, and with a slash about a part of it. Servers refuse those,
- * "%" and more than 253 letters with 400 or 403, though owners and annotations of pods may name what no object is called.
+ * Names that are never sent. An empty name, "." and ".." would address another object, and a slash a part of one.
+ * Servers refuse those, "%" and more than 253 letters with 400 or 403, although owners and annotations of pods may hold
+ * such names.
  */
 const NO_NAME = /^\.{0,2}$|[/%]|^.{254}/s;
 

@@ -22,8 +22,8 @@ const READ_RETRY_SECONDS = 0.1;
 const LASTING: ReadonlySet<string> = new Set(["ConnectionRefused", "Timeout", "Unreachable"]);
 
 /**
- * Opens no connection yet. Reads are repeated, 3 times at most, after 429, 5xx, a connection that is closed and an
- * answer that is cut; they obey Retry-After up to 5 seconds. Writes are never repeated.
+ * Opens no connection yet. Reads are repeated up to 3 times after 429, 5xx, a closed connection or a cut answer; they
+ * obey Retry-After up to 5 seconds. Writes are never repeated.
  */
 export function connectCluster(access: ClusterAccess, transport: Transport = openTransport(access)): Cluster {
   const clock = serverClock();
@@ -58,12 +58,15 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
   };
 }
 
-/** A Date further than this from what is expected may be that of a proxy, or of one server whose clock is wrong. */
+/**
+ * A Date that differs more than this from the expected one may come from a proxy, or from one server with a wrong
+ * clock.
+ */
 const MOST_APART_MS = 60_000;
 
 /** The API server's clock, as the heads of answers tell it, to the second. A sudden change counts once the next answer confirms it. */
 function serverClock() {
-  /** of ours, which begins with the process */
+  /** relative to the local clock, which starts with the process */
   let aheadMs: number | undefined;
   let doubtedMs = Number.NaN;
   return {

@@ -17,8 +17,8 @@ const FRESHNESS_MS = 14 * 60_000;
 const PREFIX = "k8s-aws-v1.";
 
 /**
- * Asks EKS where the API server is, unless the settings say it.
- * @throws AwsError or ConfigError when AWS can't be asked, KubeError when the cluster has no endpoint yet
+ * Asks EKS for the API server's address, unless the settings have it. @throws AwsError or ConfigError when AWS cannot
+ * be asked, KubeError when the cluster has no endpoint yet
  */
 export async function eksAccess(settings: EksSettings, aws: () => AwsAccess): Promise<ClusterAccess> {
   const address = settings.address ?? (await describeCluster(settings, aws()));

@@ -1,7 +1,7 @@
-/** What the API server, or the way to it, answered instead of an object. */
+/** Errors: the answers of an API server, or of the network, in place of an object. */
 import { shownLine } from "../log.ts";
 
-/** One entry of `details.causes` of a Status. */
+/** One entry of `details.causes` in a Status. */
 export interface StatusCause {
   /** such as DisruptionBudget */
   readonly reason: string;
@@ -24,7 +24,10 @@ export function boundedMessage(message: string): string {
   return shownLine(message, MAX_MESSAGE);
 }
 
-/** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
+/**
+ * `reason`: from metav1.Status (NotFound, Conflict, AlreadyExists, Invalid, Expired, …), or this project's for network
+ * errors.
+ */
 export class KubeError extends Error {
   override readonly name = "KubeError";
   /** HTTP status, 0 when there was no answer */
@@ -47,7 +50,9 @@ export class KubeError extends Error {
   }
 }
 
-/** What kube-apiserver puts before the words of a webhook that denies. Nothing is stored before every webhook has allowed it. */
+/**
+ * kube-apiserver's words before those of a webhook that denies. Nothing is stored before every webhook has allowed it.
+ */
 const DENIED = /^admission webhook "[^"]{1,253}" denied the request/;
 
 /** A webhook denied the request: it was not carried out, whatever code the webhook chose, and others may fare better. */
@@ -67,17 +72,17 @@ export function isKubeError(error: unknown, ...codes: readonly number[]): error 
   return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** What was read; undefined where there is none (404). */
+/** The object; undefined: it does not exist (404). */
 export function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
   return unless(404, reading);
 }
 
-/** What was read; undefined where these rights do not let it be read (403). */
+/** The result; undefined: the caller may not read it (403). */
 export function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
   return unless(403, reading);
 }
 
-/** What came of the call; undefined where the API server answered with this code. */
+/** The result of the call; undefined if the API server answered with this code. */
 export async function unless<T>(code: number, call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -3,7 +3,7 @@ import type { Status } from "../api/admission.ts";
 import { shownLine } from "../log.ts";
 import { boundedMessage, isDenied, KubeError, type StatusCause } from "./error.ts";
 
-/** One request, as far as a sentence about its failure needs it. */
+/** The parts of a request that a sentence about its failure needs. */
 export interface Attempt {
   /** such as GET, PATCH */
   readonly method: string;
@@ -86,7 +86,7 @@ export function connectionFailure(cause: unknown, attempt: Attempt): KubeError {
 
 const NOT_REACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
 
-/** Says why the proxy is not reached, or what it refuses; undefined: the trouble is elsewhere, or there is no proxy. */
+/** Why the proxy cannot be reached, or what it refuses; undefined: another cause, or no proxy. */
 function proxyProblem(cause: unknown, { proxy, url }: Attempt): Sentence | undefined {
   const code = codeOf(cause);
   if (proxy === undefined) return undefined;
@@ -182,12 +182,12 @@ export function refusal(attempt: Attempt, code: number, body: string, retryAfter
 }
 
 /**
- * What an API server answers for a group that it does not know, and what any proxy in Go answers for a path that it does
- * not know. Of a known group it sends a Status, for an object that is not there and for a kind that is not served.
+ * An API server's answer for an unknown group, and a Go proxy's for an unknown path. For a known group it sends a
+ * Status, for a missing object and for a kind that is not served.
  */
 const UNKNOWN_PATH = "404 page not found";
 
-/** Only of a custom group, and never of one object: whether that is gone is for a Status to say. */
+/** True only for lists of a custom group, never for a single object: only a Status may say that one is gone. */
 function isUnknownGroup(pathname: string, body: string): boolean {
   const [, group = "", rest = ""] = /\/apis\/([^/]+)\/[^/]+(?:\/(.+))?$/.exec(pathname) ?? [];
   if (!body.startsWith(UNKNOWN_PATH) || !group.includes(".") || group.endsWith(".k8s.io")) return false;

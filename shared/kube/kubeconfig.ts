@@ -7,9 +7,9 @@ import { KubeError } from "./error.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 /**
- * Reads the kubeconfig with its certificates, and runs a credential plugin if the user has one. Makes no request.
- * Without a path: ~/.kube/config, else the service account that a pod has.
- * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence that says what, where and what to do
+ * Reads the kubeconfig with its certificates, and runs the user's credential plugin, if any. Makes no request. Without
+ * a path: ~/.kube/config, else the pod's service account. @throws KubeError (code 0, reason InvalidKubeconfig or
+ * NoCredentials): one sentence with the fault, its place, and the remedy
  */
 export async function kubeconfigAccess(path: string | undefined, context?: string): Promise<ClusterAccess> {
   const where = whereOf(path);

@@ -72,7 +72,7 @@ export async function writePodRegistration(
   ]);
 }
 
-/** From then on API servers ask about nothing by it. Otherwise as `writePodRegistration`. */
+/** Empties the registration, so that API servers stop asking. Otherwise like `writePodRegistration`. */
 export function emptyPodRegistration(cluster: Cluster, { stored }: PodRegistration): Promise<KubeError | undefined> {
   return patchAsRead(cluster, stored, [{ op: "add", path: "/webhooks", value: [] }]);
 }

@@ -11,7 +11,7 @@ export interface Resource {
   readonly namespaced: boolean;
 }
 
-/** Of every kind of Kubernetes' own. */
+/** The version of Kubernetes' own kinds. */
 const version = "v1";
 export const PODS: Resource = { group: "", version: "v1", plural: "pods", namespaced: true };
 export const NAMESPACES: Resource = { group: "", version: "v1", plural: "namespaces", namespaced: false };
@@ -97,8 +97,8 @@ export interface ListOptions {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
   /**
-   * Gets each item as it comes, so that a page need never be whole in memory. Whoever reads it that way answers what it
-   * returned as `kept`, but for undefined, and no items.
+   * Receives each item as it arrives, so that no whole page is in memory. An implementation that supports it returns
+   * the results as `kept`, except undefined ones, and no items.
    */
   readonly keep?: (item: KubernetesObject) => unknown;
 }
@@ -161,7 +161,7 @@ export interface WatchEvent<T> {
   readonly object: T;
 }
 
-/** What a patch with `answer: "metadata"` returns. */
+/** The result of a patch with `answer: "metadata"`. */
 export interface PartialObject {
   readonly metadata: ObjectMeta;
 }
@@ -172,7 +172,7 @@ export interface PartialObject {
  */
 export interface Cluster {
   get<T extends KubernetesObject>(resource: Resource, key: ObjectKey): Promise<T>;
-  /** One page. Follow `metadata.continue` for the rest; a 410 there means: begin again. */
+  /** Reads one page. Follow `metadata.continue` for the rest; a 410 there means: start again. */
   list<T extends KubernetesObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
   create<T extends KubernetesObject>(resource: Resource, object: T, options?: CreateOptions): Promise<T>;
   patch<T extends KubernetesObject>(

@@ -7,7 +7,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET] = [0x7b, 0x7d, 0x5b];
 const BRACE_BIT = 0x20;
-/** Of the members of a list, and of what its items hold. */
+/** Depths of a list's members, and of its items' content. */
 const MEMBERS = 1;
 const ITEMS = 2;
 const NO_ITEMS = Buffer.from("[]");

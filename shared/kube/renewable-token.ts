@@ -1,4 +1,4 @@
-/** A bearer token for the API server that is had again before it grows old, and once when it is refused. */
+/** A bearer token for the API server that is renewed before it expires, and once when it is refused. */
 import { hideSecret } from "../log.ts";
 import type { ClusterAccess } from "./transport.ts";
 
@@ -16,8 +16,8 @@ interface Kept {
 }
 
 /**
- * One reading at a time, shared. A token that can't be had again serves on until it is refused. Rejects as `read` does
- * while there is none.
+ * Reads once for all concurrent callers. If renewal fails, the old token stays in use until it is refused. Rejects like
+ * `read` while there is no token.
  */
 export function renewableToken(options: RenewableTokenOptions): Required<Pick<ClusterAccess, "token" | "renewToken">> {
   const { freshnessMs, now } = options;

@@ -1,10 +1,13 @@
-/** What an API server says about itself: its version, and what time it is there. */
+/** The facts about an API server: its version and its time. */
 import { refusal, unreadableAnswer } from "./failure.ts";
 import { type ClusterAccess, openTransport, readBody } from "./transport.ts";
 
 export interface ServerFacts {
   readonly version: { readonly major: string; readonly minor: string; readonly gitVersion: string };
-  /** seconds that its clock is ahead of ours, as near as its header and the way there allow; undefined: it does not say */
+  /**
+   * seconds by which its clock is ahead of the local one, as precisely as its header and the network allow; undefined:
+   * unknown
+   */
   readonly skewSeconds: number | undefined;
 }
 

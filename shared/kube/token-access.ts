@@ -25,7 +25,8 @@ export async function tokenAccess(
   return { server, certificateAuthority, ...tokens };
 }
 
-// Says in the log that a service account's token is soon over: API servers cut its time short without a word, and nothing else tells before every call is refused.
+// Warns in the log before a service account's token expires: API servers shorten its time silently, and otherwise every
+// call would fail without notice.
 
 const DAY_SECONDS = 86_400;
 /** Time enough to look into it, where that is less than a quarter of the whole. */

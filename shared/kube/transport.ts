@@ -1,4 +1,4 @@
-/** One HTTP request to one API server, over kept-alive connections. */
+/** One HTTP request to one API server, over reused connections. */
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
@@ -26,7 +26,7 @@ export interface ClusterAccess {
   readonly token?: () => Promise<string | undefined>;
   /** Asked once when a token was refused (401): true when there is another one now to try. */
   readonly renewToken?: (refused: string | undefined) => Promise<boolean>;
-  /** default sidecarset-serverless; it stands in the API server's audit log */
+  /** default sidecarset-serverless; the API server's audit log shows it */
   readonly userAgent?: string;
   /** absent: 64 calls at once, and as many a second as come */
   readonly limits?: CallLimits;
@@ -36,14 +36,14 @@ export interface ClusterAccess {
   readonly onRequest?: (request: RequestRecord) => void;
 }
 
-/** What all connections to an API server go through. */
+/** The proxy for all connections to an API server. */
 interface Proxy {
   /** its address without its password, and what names it */
   readonly name: string;
   readonly openAgent: (options: https.AgentOptions) => http.Agent;
 }
 
-/** What is left of a request for those who count: "PATCH pods", 200, 12 ms. */
+/** The summary of a request for metrics: "PATCH pods", 200, 12 ms. */
 export interface RequestRecord {
   readonly verb: "GET" | "LIST" | "WATCH" | "CREATE" | "PATCH" | "DELETE";
   /** plural, with the subresource: "pods", "pods/status" */
@@ -96,7 +96,7 @@ export function openTransport(access: ClusterAccess): Transport {
       const token = await access.token?.();
       const answer = await send(outgoing, url, way, token);
       if (answer.code !== 401 || !(await access.renewToken?.(token))) return answer;
-      // Whoever is not known has changed nothing, so a write may be sent again too.
+      // A request that failed authentication changed nothing, so even a write may be sent again.
       answer.body.resume();
       return await send(outgoing, url, way, await access.token?.());
     } catch (cause) {
@@ -199,7 +199,7 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
   let body: Readable = response;
   if (response.headers["content-encoding"] === "gzip") {
     const gunzip = process.getBuiltinModule("node:zlib").createGunzip({ chunkSize: UNZIPPED_AT_ONCE });
-    // Whoever ends first takes the other along; the reader of `body` sees the error.
+    // Either stream's end ends the other; the reader of `body` sees the error.
     body = pipeline(response, gunzip, () => undefined);
   }
   return {

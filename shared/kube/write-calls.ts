@@ -1,4 +1,4 @@
-/** From a write of the Cluster port to one HTTP request: paths, queries and bodies as Kubernetes' API has them. */
+/** From a write of the Cluster port to one HTTP request: the paths, queries and bodies of Kubernetes' API. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { type Call, pathOf, queryOf } from "./calls.ts";
 import type { CreateOptions, DeleteOptions, ObjectKey, Patch, PatchOptions, Resource } from "./port.ts";
@@ -27,8 +27,9 @@ export function createCall(resource: Resource, object: KubernetesObject, options
 }
 
 /**
- * Means the same: these stand within texts alone. A ControllerRevision's data is kept by the byte, and an API server
- * that rewrites it (to take an owner away, for one) must find it written as Go does, or refuses as immutable.
+ * Escapes characters like Go, without changing the meaning, because they appear only inside texts. The bytes of a
+ * ControllerRevision's data matter: an API server that rewrites it (for example to remove an owner) refuses a different
+ * spelling as a change.
  */
 function asGoWrites(json: string): string {
   return json.replace(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -44,7 +44,7 @@ function count(writes: NamespaceWrites, namespace: string, change: 1 | -1): void
   writes.total += change;
 }
 
-/** One write has ended, so one at most can begin. */
+/** Begins at most one write after another has ended. */
 function beginNext(writes: NamespaceWrites, atOnce: number): void {
   const next = [...writes.waiting].find(({ namespace }) => hasPlace(writes, namespace, atOnce));
   if (!next) return;

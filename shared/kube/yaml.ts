@@ -263,7 +263,7 @@ function fieldOf(node: unknown, step: string | number): { value: unknown; shown:
   return pair && { value: pair.value, shown: pair.key };
 }
 
-/** One document for each value. */
+/** One YAML document for each value. */
 export function writeYamlDocuments(values: readonly unknown[]): string {
   return values.map(writeYaml).join("---\n");
 }

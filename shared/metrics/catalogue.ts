@@ -14,7 +14,7 @@ interface Metric<T> {
   readonly of: (report: T) => number | undefined;
 }
 
-/** One for each SidecarSet. */
+/** Metrics of each SidecarSet. */
 export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("MatchedPods", "Pods that have the sidecars", ({ summary }) => summary?.matched),
   gauge("UpdatedPods", "Pods whose sidecars are the latest", ({ summary }) => summary?.updated),
@@ -38,7 +38,7 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   counter("Conflicts", "Writes that found another state than they were made for", ({ tally }) => tally.conflicts),
 ];
 
-/** One for each pass. */
+/** Metrics of each pass. */
 export const PASS_METRICS: readonly Metric<PassReport>[] = [
   counter("Passes", "Passes that were made", () => 1),
   counter("FailedPasses", "Passes that could not list SidecarSets", ({ failure }) => (failure === undefined ? 0 : 1)),

@@ -8,7 +8,7 @@ export const NAMESPACE = "SidecarSet";
 
 type Values = readonly (readonly [name: string, unit: string, value: number | undefined])[];
 
-/** Of what the numbers are, beside SidecarSets: a dimension each. */
+/** The dimensions of the numbers beside SidecarSets. */
 export interface MetricsOf {
   /** of the deployment */
   readonly stage?: string | undefined;

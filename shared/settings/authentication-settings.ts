@@ -1,4 +1,4 @@
-/** Which proof of identity the webhooks ask of their callers, as settings say. */
+/** The proof of identity that webhooks require of their callers, from the settings. */
 import { ConfigError } from "./config-error.ts";
 import { type PathDigests, parsePathDigests } from "./path-digests.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";

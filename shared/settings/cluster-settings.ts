@@ -1,4 +1,4 @@
-/** Which cluster the functions work for and how they are let in there, as settings say. */
+/** The cluster that the functions work for, and their access to it, from the settings. */
 import { readFileSync } from "node:fs";
 import { ConfigError } from "./config-error.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";
@@ -38,8 +38,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const EKS_ARN = /^arn:aws[a-z-]*:eks:([a-z0-9-]+):\d{12}:cluster\/([A-Za-z0-9_-]+)$/;
 
 /**
- * KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN; with none of them a pod's service account, else ~/.kube/config.
- * @throws ConfigError for two of them at once, or one that lacks what it needs
+ * Reads KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN; without any, a pod's service account, else ~/.kube/config. @throws
+ * ConfigError if two are set, or one lacks a needed setting
  */
 export function parseCluster(env: Environment): ClusterSettings {
   const [path, eks, token] = [env["KUBECONFIG"], env["EKS_CLUSTER"], env["CLUSTER_TOKEN"]];

@@ -1,6 +1,6 @@
 /**
- * CLUSTERS: several clusters that one deployment serves. The table names each and gives it settings of its own, in the
- * words of the environment; what it does not give is as the environment says, for all of them.
+ * CLUSTERS: several clusters of one deployment. The table names each and gives it its own settings, in the names of the
+ * environment; all other settings come from the environment, for all clusters.
  */
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "./config-error.ts";
@@ -12,12 +12,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Cluster → its own settings. */
 export type ClusterTable = ReadonlyMap<string, Readonly<Record<string, string>>>;
 
-/** One of these says how to reach a cluster. */
+/** Settings that say how to reach a cluster. */
 const WAYS = ["KUBECONFIG", "EKS_CLUSTER", "CLUSTER_TOKEN"] as const;
-/** What belongs to one cluster: never the environment's where there are several. */
+/** Settings of a single cluster: with several clusters the environment may not have them. */
 const OF_ONE = [...WAYS, "CLUSTER_SERVER", "CLUSTER_CA", "WEBHOOKS_TOKEN", "VIEWER_TOKEN"] as const;
 
-/** What a cluster may have of its own. */
+/** Settings that a cluster may have of its own. */
 const CLUSTER_SETTINGS = [
   ...OF_ONE,
   "PATH_SECRETS",
@@ -35,9 +35,9 @@ const CLUSTER_SETTINGS = [
   "NOTIFICATIONS",
 ] as const;
 
-/** As a label of DNS: it stands in paths, in messages and in names of schedules. */
+/** The name is a DNS label, because paths, messages and names of schedules contain it. */
 const NAME = /^[a-z0-9](?:[-a-z0-9]{0,38}[a-z0-9])?$/;
-/** So many, each with a pass a minute, one function can serve side by side. */
+/** Limit of clusters that one function can serve in parallel, each with a pass a minute. */
 const MOST = 100;
 
 /**
@@ -78,7 +78,7 @@ function parseEntry(what: string, name: string, entry: unknown): Readonly<Record
   return entry as Record<string, string>;
 }
 
-/** Whose token a function of a cluster uses: passes write, webhooks and dry runs only read. */
+/** The token that a function of a cluster uses: passes write, webhooks and dry runs only read. */
 export type TokenUse = "passes" | "webhooks" | "dry runs";
 
 /** The environment of one cluster's functions. @throws ConfigError for what can't be used, naming the cluster */
@@ -120,7 +120,7 @@ function tokenFor(use: TokenUse, name: string, entry: Readonly<Record<string, st
   );
 }
 
-/** By what two clusters share, one of them could speak for the other. Secrets of paths never are the same ones. */
+/** Proofs that two clusters must not share, because one could impersonate the other. Secrets of paths always differ. */
 const PROOFS: Readonly<Record<string, string>> = {
   "bearer-token": "BEARER_TOKENS",
   "client-certificate": "CLIENT_NAMES",

@@ -62,7 +62,7 @@ export function readProxies(env: Environment = process.env): Environment | undef
   return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some((name) => env[name]) ? env : undefined;
 }
 
-/** What Lambda calls this function, as traces name it. Source: OpenTelemetry's semantic conventions for FaaS. */
+/** Lambda's names for this function, in the terms of traces. Source: OpenTelemetry's semantic conventions for FaaS. */
 export function readProcessNames(env: Environment = process.env): Readonly<Record<string, string | undefined>> {
   const { AWS_LAMBDA_FUNCTION_NAME: name, AWS_LAMBDA_FUNCTION_VERSION: version, AWS_REGION: region } = env;
   const log = env["AWS_LAMBDA_LOG_STREAM_NAME"];
@@ -136,9 +136,8 @@ function parseCount(variable: string, value: string): number {
 }
 
 /**
- * What Lambda gives a function to sign its requests to AWS with. Asked for again before each use: Lambda's own, so
- * never kept in our settings.
- * @throws ConfigError where AWS gives none
+ * Lambda's credentials for signing requests to AWS. They are read before each use, because Lambda renews them. @throws
+ * ConfigError when AWS gives none
  */
 export function readAwsAccess(env: Environment = process.env): AwsAccess {
   const [accessKeyId, secretAccessKey] = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]];

@@ -1,4 +1,4 @@
-/** Which feature gates there are, and which are on where nothing is said of them. */
+/** All feature gates, and their defaults. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../core/rollout/rollout-settings.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../core/statefulset/step.ts";
 

@@ -1,4 +1,4 @@
-/** Which gates may be asked before a batch, as settings say. */
+/** The gates that may be asked before a batch, from the settings. */
 import { ConfigError } from "./config-error.ts";
 
 export interface GateHost {

@@ -1,4 +1,4 @@
-/** Who is sent notifications, as the secret says that NOTIFICATIONS names. */
+/** The receivers of notifications, from the secret that NOTIFICATIONS names. */
 import { NOTIFICATION_FORMATS, type NotificationFormat } from "../core/rollout/notifications.ts";
 import { hideSecret } from "../log.ts";
 
@@ -16,7 +16,7 @@ export interface Receiver {
 
 const FORM = "is not written as SIDECARSETS slack|json https://… WHERE, where WHERE may be absent";
 
-/** One line; undefined: it is a comment. A text says what is wrong with it, and holds nothing of it. */
+/** One line; undefined: a comment. A text is the fault, without any part of the line. */
 export function parseReceiver(line: string): Receiver | string | undefined {
   if (line.startsWith("#")) return undefined;
   const [sidecarSets = "", written, address = "", ...where] = line.trim().split(/\s+/);

@@ -1,12 +1,15 @@
 /**
- * Which feature gates are on, as FEATURE_GATES says: OpenKruise's by its names, and ours. Imports types alone: a bundle
- * loads it while what it would import is still starting.
+ * The feature gates by FEATURE_GATES: OpenKruise's with their names, and this project's. It imports only types, because
+ * a bundle loads it before its imports have started.
  */
 import type { FeatureGates } from "./feature-gates.ts";
 
 type Gate = keyof FeatureGates;
 
-/** What AllAlpha and AllBeta stand for. Ours have no stage: they are on only where they are named. Source: OpenKruise pkg/features. */
+/**
+ * The gates of AllAlpha and AllBeta. This project's have no stage: they are on only by name. Source: OpenKruise
+ * pkg/features.
+ */
 const STAGES: Readonly<Record<string, readonly Gate[]>> = {
   AllAlpha: [
     "EnableSortSidecarContainerByName",
@@ -53,7 +56,10 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   "WorkloadSpread",
 ]);
 
-/** Such as `AllAlpha=true,SidecarTerminator=false`. The first that cannot be used, in a sentence that goes on after the variable's name. */
+/**
+ * The fault of a text such as `AllAlpha=true,SidecarTerminator=false`: the first unusable entry, in a sentence that
+ * follows the variable's name.
+ */
 export function featureGatesProblem(text: string, defaults: FeatureGates): string | undefined {
   for (const [name, value] of entriesOf(text)) {
     const problem = problemOf(name, value, defaults);
@@ -62,7 +68,7 @@ export function featureGatesProblem(text: string, defaults: FeatureGates): strin
   return undefined;
 }
 
-/** Of a text without a problem. What is said of one gate goes before what is said of all of a stage, wherever it stands. */
+/** Parses a text without faults. A single gate wins over its stage, in any order. */
 export function parseFeatureGates(text: string, defaults: FeatureGates): FeatureGates {
   const said = new Map(entriesOf(text).map(([name, value]) => [name, value === "true"]));
   const gates = { ...defaults };

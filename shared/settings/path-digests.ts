@@ -1,15 +1,15 @@
 /**
- * PATH_DIGESTS: by which a function knows the secrets of its paths without reading any, so that however many of it start
- * at once ask nothing of AWS. `sidecarset path-secrets --digests` prints it.
+ * PATH_DIGESTS: digests by which a function recognizes the secrets of its paths without reading any, so that many new
+ * processes at once ask nothing of AWS. `sidecarset path-secrets --digests` prints it.
  */
 import { ConfigError } from "./config-error.ts";
 
-/** By path, the digests of the secrets that are valid there: the new one and the old one. */
+/** Digests of the valid secrets by path: the new one and the old one. */
 export type PathDigests = ReadonlyMap<string, readonly string[]>;
 
 const ENTRY = /^(\/[^\s=]*)=([A-Za-z0-9_-]{43}(?:,[A-Za-z0-9_-]{43})?)$/;
 
-/** Of the form `/mutate-pod=DIGEST /convert=DIGEST,DIGEST`. @throws ConfigError naming `what` */
+/** Parses the form `/mutate-pod=DIGEST /convert=DIGEST,DIGEST`. @throws ConfigError naming `what` */
 export function parsePathDigests(what: string, text: string): PathDigests {
   const entries = text.split(/\s+/).filter(Boolean);
   return new Map(

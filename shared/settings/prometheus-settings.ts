@@ -1,4 +1,4 @@
-/** Which Prometheus-compatible server checks of metrics are evaluated by, as settings say. */
+/** The Prometheus-compatible server that evaluates checks of metrics, from the settings. */
 import { ConfigError } from "./config-error.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";
 

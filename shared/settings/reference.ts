@@ -1,4 +1,4 @@
-/** Where a secret is kept: a setting names the place, never the secret itself. */
+/** The place of a secret: a setting names it, never the secret itself. */
 import type { AwsSecretReference } from "../aws/access.ts";
 import { ConfigError } from "./config-error.ts";
 
@@ -7,8 +7,8 @@ export type SecretReference = { readonly kind: "file"; readonly path: string } |
 const ARN = /^arn:aws[a-z-]*:(ssm|secretsmanager):([a-z0-9-]+):\d{12}:(?:parameter\/\S+|secret:\S+)$/;
 
 /**
- * A file's absolute path, or the ARN of an SSM parameter or of a secret in Secrets Manager.
- * @throws ConfigError; the message does not repeat the text, which may be the secret itself
+ * Parses a file's absolute path, or the ARN of an SSM parameter or of a secret in Secrets Manager. @throws ConfigError;
+ * its message does not repeat the text, which may be the secret itself
  */
 export function parseSecretReference(setting: string, text: string): SecretReference {
   if (text.startsWith("/")) return { kind: "file", path: text };

@@ -7,7 +7,7 @@ import { printReference, type SecretReference } from "./reference.ts";
 
 export interface SecretSourceOptions {
   readonly reference: SecretReference;
-  /** What keeps a secret from being used, such as "is shorter than 32 characters". */
+  /** Returns why a secret cannot be used, such as "is shorter than 32 characters". */
   readonly problemOf: (secret: string) => string | undefined;
   /** so many lines it may have; default: the new secret and the old one */
   readonly most?: number;
@@ -34,8 +34,8 @@ const FAILED_MS = 1_000;
 const MAX_SECRETS = 2;
 
 /**
- * One reading at a time, shared. When it fails, the last secrets serve on and the log says so: a store that is down
- * must not lock API servers out. Rejects with SecretError or AwsError while there are none.
+ * Reads once for all concurrent callers. If reading fails, the last secrets stay in use and the log says so: a failing
+ * store must not lock API servers out. Rejects with SecretError or AwsError while there are none.
  */
 export function secretSource(options: SecretSourceOptions): SecretSource {
   const { reference, log, now } = options;

@@ -1,4 +1,7 @@
-/** Whether traces are wanted, by OpenTelemetry's own variables. OpenTelemetry's library itself reads the variables that are not named here. */
+/**
+ * Whether traces are on, by OpenTelemetry's own variables. OpenTelemetry's library reads the variables that are not
+ * named here.
+ */
 import { ConfigError } from "./config-error.ts";
 
 export interface TraceSettings {

@@ -1,6 +1,6 @@
 /**
- * Spans of what a process does, sent to a collector by OTLP over HTTP. Whatever becomes of them, what is traced goes on:
- * nothing waits for a collector but `flush`, no longer than it is told to, and nothing here throws or rejects.
+ * Spans of a process's work, sent to a collector by OTLP over HTTP. Their failure never affects the work: only `flush`
+ * waits for a collector, within its limit, and nothing here throws or rejects.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -52,9 +52,12 @@ export interface Tracing {
   readonly close: (withinMs: number) => Promise<boolean>;
 }
 
-/** Its library tries again after 800 ms at the earliest; where a process stands still meanwhile, it gives up before. */
+/**
+ * The library retries after 800 ms at the earliest; this timeout ends before, because a process may be frozen between
+ * the two.
+ */
 const TRY_ONCE = { timeoutMillis: 750 };
-/** One that did not answer, or refused, is not waited for again so soon. */
+/** Pause after a collector did not answer, or refused. */
 const DOWN_MS = 30_000;
 const MAX_TEXT = 1_000;
 const NAME = "sidecarset-serverless";
@@ -138,7 +141,7 @@ interface ClientCall {
   readonly error?: Error;
 }
 
-/** Where API servers have their objects, whatever stands before it. */
+/** The part of a path with an API server's objects, after any prefix. */
 const OBJECTS =
   /\/(?:api\/v1|apis\/[^/?]+\/[^/?]+)(?:\/namespaces\/([^/?]+)(?=\/))?\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?(\?.*)?$/;
 
@@ -177,7 +180,7 @@ function traceCalls({ tracer, current }: Scope): () => void {
   };
 }
 
-/** Only what is said of Kubernetes' objects: other paths, and every query, may hold secrets. */
+/** Describes only Kubernetes' objects: other paths, and every query, may hold secrets. */
 function describe(request: ClientRequest) {
   const { method, path } = request;
   const host = String(request.getHeader("host") ?? request.host);
@@ -202,7 +205,7 @@ function verbOf(method: string, object: string | undefined, isWatch: boolean): s
   return object === undefined ? "LIST" : "GET";
 }
 
-/** So that an API server that traces goes on with ours. */
+/** The header by which an API server's own trace continues this one. */
 function traceparentOf(span: Span): string {
   const context = span.spanContext();
   if (!isSpanContextValid(context)) throw new Error("no trace to go on with");
@@ -331,7 +334,7 @@ function injectedIn(patch: string): readonly string[] | undefined {
   return undefined;
 }
 
-/** What those share who make spans: which one is open, and that nothing of theirs fails what is traced. */
+/** The common state of all makers of spans: the open span, and a guard against their failures. */
 interface Scope {
   readonly tracer: Tracer;
   /** of which what is done now is a part; it goes along with what is awaited */
@@ -347,7 +350,7 @@ function attributesOf(values: DoingValues): Attributes {
   return { ...values } as Attributes;
 }
 
-/** So many are told of one span. */
+/** Limit of problems that a span lists. */
 const MAX_PROBLEMS = 20;
 
 function endSpan(span: Span, { values = {}, problems = [], failure }: Ending, endedAt?: Date): void {

@@ -24,7 +24,7 @@ import type { RecreationReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 
 const REQUESTS_AT_ONCE = 16;
-/** Under way at the same time, over all batches; those beyond get their turn when one is through. */
+/** Limit of concurrent requests over all batches; the others wait until one ends. */
 const MAX_CHOSEN = 200;
 /** Requests that have ended, or that wait, and are written to in one round. */
 const MAX_OTHERS = 200;
@@ -45,7 +45,7 @@ interface Recreating {
   movedAtMs?: number;
 }
 
-/** Undefined where the cluster has no ContainerRecreateRequests. Trouble stands in the service's problems. */
+/** Undefined in a cluster without ContainerRecreateRequests. Problems go into the service's list. */
 export async function recreateContainers(service: Service): Promise<RecreationReport | undefined> {
   const report: RecreationReport = { requests: 0, recreated: 0, completed: 0, waiting: 0 };
   const recreating: Recreating = {
@@ -80,7 +80,7 @@ interface RequestWork {
   readonly run: () => Promise<void>;
 }
 
-/** Whether anything is left that this pass can wait for. */
+/** True if this pass can wait for something. */
 async function round(recreating: Recreating): Promise<boolean> {
   const { report, retries, service } = recreating;
   const requests = await listRequests(service);
@@ -162,7 +162,7 @@ function asRead({ metadata, ...request }: ContainerRecreateRequest): ContainerRe
   return { ...request, metadata: { ...kept, annotations: Object.fromEntries(read) } };
 }
 
-/** Whatever goes wrong with one request concerns no other. */
+/** Isolates the requests: a failure of one affects no other. */
 async function isolated(
   { service, retries }: Recreating,
   { request, run: work }: RequestWork,
@@ -211,7 +211,7 @@ function count(report: RecreationReport, action: ServeAction): void {
   if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
 }
 
-/** Of what has ended only the pod that it holds unready matters still. */
+/** Reads the pod, of a finished request only if it still holds the pod unready. */
 async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Promise<Pod | undefined> {
   if (isOver(request) && !isHoldingPod(request)) return undefined;
   return ifThere(cluster.get<Pod>(PODS, { namespace: request.metadata?.namespace ?? "", name: request.spec.podName }));
@@ -251,7 +251,7 @@ function nameOf({ metadata }: ContainerRecreateRequest): string {
   return `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** Carries out what was decided on a ContainerRecreateRequest, each write on condition that its object is still the one that was read. */
+/** Carries out the actions on a ContainerRecreateRequest, each write on condition that its object is unchanged. */
 interface Subject {
   readonly request: ContainerRecreateRequest;
   readonly pod: Pod | undefined;

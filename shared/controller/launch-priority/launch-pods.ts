@@ -28,7 +28,7 @@ const WAITING = { fieldSelector: "status.phase=Pending" };
 const STEPS_AT_ONCE = 16;
 /** News come in bursts. */
 const GATHER_MS = 100;
-/** What could not be done is tried again this soon. */
+/** Wait before a failed action is tried again. */
 const RETRY_MS = 1_000;
 /** New pods are looked for this long after the last time, while the pass has other work. */
 const RELIST_MS = 10_000;
@@ -68,8 +68,8 @@ interface Launch {
 }
 
 /**
- * Ends when no pod is left whose launch moves, and `served` says that the rest of the pass has ended. Trouble stands in
- * the service's problems.
+ * Ends when no launch of a pod moves any more and `served` signals the end of the pass. Problems go into the service's
+ * list.
  */
 export async function launchPods(service: Service, served: AbortSignal): Promise<LaunchReport> {
   const report: LaunchReport = { opened: 0, completed: 0, waiting: 0, waitingPods: [] };
@@ -120,7 +120,7 @@ async function run(launch: Launch, served: AbortSignal): Promise<void> {
   }
 }
 
-/** By a watch from where the list stood, until nothing moves or the watch is lost. */
+/** Follows by a watch from the list's version, until nothing moves or the watch is lost. */
 async function follow(launch: Launch, resourceVersion: string): Promise<void> {
   if (!isMoving(launch)) return;
   const { service } = launch;
@@ -329,7 +329,7 @@ function stepFrom(pod: Pod, barrier: ConfigMap | undefined): LaunchStep {
   return { actions: withFirstKey(pod, planLaunch(pod, barrier)), barrier, isBlocked: false };
 }
 
-/** One write instead of two: the barrier is created with the key that would be opened next. */
+/** Merges two writes: the barrier is created with the key that would be opened next. */
 function withFirstKey(pod: Pod, actions: readonly LaunchAction[]): readonly LaunchAction[] {
   const [first] = actions;
   if (first?.kind !== "CreateBarrier") return actions;

@@ -32,7 +32,7 @@ export interface Limits {
   readonly signal?: AbortSignal;
 }
 
-// Where a pass notes what went wrong with it, beside what stands in the reports of objects.
+// The place for problems of a pass that belong to no object's report.
 
 /** The same problem is noted once. */
 export function note({ problems }: { readonly problems: string[] }, problem: string): void {

@@ -1,17 +1,20 @@
-/** Works through a list under a concurrency limit that follows what the API server accepts: a worker that is refused ends, and the others go on. */
+/**
+ * Works through a list under a concurrency limit that follows the API server: a refused worker ends, and the others
+ * continue.
+ */
 import type { Clock } from "./clock.ts";
 
 /** As many begin, and each success brings one more, up to the limit: until the API server refuses for the first time. */
 const BEGIN_WITH = 4;
-/** From then on so many successes bring one more. A burst of refusals makes an API server ask for longer waits. */
+/** Number of successes that add one worker. A burst of refusals makes an API server ask for longer waits. */
 const SUCCESSES_FOR_ANOTHER = 32;
 /** Near the end of a list no worker is added: when the rest takes less than so many waits. */
 const END_IN_WAITS = 2;
-/** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
+/** Limit of refusals in a row for the last worker: beyond it the rest is left. */
 const MAX_REFUSALS = 5;
 /** Kept before the time is up to record what was done, beside what two items typically take. */
 const RECORD_MS = 1_000;
-/** Both together are no longer than this, however slow the API server is. */
+/** Upper limit of both together, however slow the API server is. */
 const MAX_RESERVE_MS = 6_000;
 /** Weight of the newest item in what one typically takes: a single slow one must not end the work. */
 const SHARE_OF_LAST = 1 / 8;
@@ -35,13 +38,13 @@ export class ConcurrencyLimit {
     this.clock = clock;
   }
 
-  /** What were begun now would not be through, and recorded, in time. */
+  /** True when an item begun now would not be completed and recorded in time. */
   isTimeUp(): boolean {
     const reserveMs = Math.min(RECORD_MS + 2 * this.#typicalMs, MAX_RESERVE_MS);
     return this.clock.now() >= this.#endsAtMs - reserveMs;
   }
 
-  /** An item is through after so long. */
+  /** Records the duration of an item. */
   took(ms: number): void {
     this.#typicalMs += (ms - this.#typicalMs) * SHARE_OF_LAST;
   }
@@ -72,7 +75,7 @@ export class ConcurrencyLimit {
     return true;
   }
 
-  /** What the API server has asked for fades, as long as it does not ask again. */
+  /** Widens the limit. The wait that the API server asked for fades unless it asks again. */
   #widen(to: number): void {
     this.#successes = 0;
     this.#askedToWaitMs /= 2;
@@ -83,10 +86,9 @@ export class ConcurrencyLimit {
 type Work<T> = (item: T) => Promise<number | undefined>;
 
 /**
- * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
- * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
- * it, and so does the end of the time, and `isOver`, which is asked before each item. Items that
- * `mayBegin` accepts come first.
+ * `work` resolves to the wait that the API server asks for, in milliseconds, or undefined when the item is done, with
+ * any result. A refused item is retried after the others, and not before that wait. The first error ends the work; so
+ * do the end of the time, and `isOver`, which is asked before each item. Items that `mayBegin` accepts come first.
  */
 export function mapWithin<T>(
   items: readonly T[],

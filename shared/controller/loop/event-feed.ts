@@ -18,11 +18,11 @@ const NEWS = "news";
 
 export interface EventFeed<T extends KubernetesObject> {
   /**
-   * Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is.
-   * Rejects with what is no trouble of the cluster's: a bug of ours.
+   * Resolves on news, on an abort by `signal`, or after `ms`. False: the feed is lost, and only a new list shows the
+   * state. Rejects with errors of this code, never with trouble of the cluster.
    */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<boolean>;
-  /** What has come since the last call, oldest first; no bookmarks. */
+  /** The events since the last call, oldest first, without bookmarks. */
   readonly take: () => readonly WatchEvent<T>[];
   readonly close: () => void;
 }

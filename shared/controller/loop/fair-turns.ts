@@ -18,7 +18,7 @@ interface Turns<T> {
   readonly namespaceOf: (item: T) => string;
 }
 
-/** One round; `work` answers false where it failed. Returns the objects that have to wait for the next round. */
+/** Runs one round; `work` resolves to false on failure. Returns the objects that wait for the next round. */
 export async function serveInTurns<T>(
   items: readonly T[],
   { clock, atOnce, namespaceOf }: Turns<T>,

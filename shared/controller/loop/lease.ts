@@ -31,7 +31,7 @@ interface Lease extends KubernetesObject {
   };
 }
 
-/** What the Lease said before this pass. */
+/** The Lease before this pass. */
 export interface LeaseState {
   readonly stored?: Lease;
   /** "" when no pass left word */
@@ -57,8 +57,8 @@ export async function readLease({ cluster, clock, namespace, over, name = NAME }
 }
 
 /**
- * Another machine's clock says when it was renewed. Whatever that is, and for however long somebody says it holds: no
- * Lease is believed for longer than twice the time for which one of ours is taken.
+ * True while a Lease is valid. Another machine's clock wrote its time, and anybody may write a duration. So no Lease is
+ * believed for longer than twice the duration of this project's own.
  */
 function isFresh({ spec }: Lease, nowMs: number): boolean {
   const { renewTime = "", leaseDurationSeconds = 0 } = spec ?? {};
@@ -175,13 +175,16 @@ export async function holdLease(
   };
 }
 
-/** Says that a pass ran, of one that needs no Lease for itself; its holder says so anyway. */
+/** Records that a pass ran without a Lease of its own; a holder of the Lease records it anyway. */
 export async function renewLease(site: LeaseSite): Promise<void> {
   const { stored, cursor, heldBy } = await readLease(site);
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);
 }
 
-/** Says that pods may be drained, of a pass that takes no Lease. Without a Lease every pass looks anyway. @throws KubeError */
+/**
+ * Records that pods may be drained, for a pass without a Lease. If no Lease exists, every pass looks anyway. @throws
+ * KubeError
+ */
 export async function noteDrains({ cluster, namespace, name = NAME }: LeaseSite): Promise<void> {
   const body = { metadata: { annotations: { [DRAINS_ANNOTATION]: "true" } } };
   await ifThere(cluster.patch<Lease>(LEASES, { namespace, name }, { type: "merge", body }));

@@ -23,8 +23,8 @@ export interface Metering {
 }
 
 /**
- * A call that is not answered at `endsAtMs` fails with reason DeadlineExceeded; whether it was carried out is not known
- * then, as ever after a timeout.
+ * Counts and limits calls. A call without an answer at `endsAtMs` fails with reason DeadlineExceeded; as after any
+ * timeout, its outcome is unknown.
  */
 export function meteredCluster(
   cluster: Cluster,
@@ -98,7 +98,7 @@ export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeErr
 /** The longest wait that an API server may ask for; a longer one is cut to it. */
 const MOST_MS = 5_000;
 
-/** Tells for how long to hold a call back: for as long as the API server has asked to wait when it was sent last, by any caller. */
+/** Holds calls back as long as the API server last asked to wait, whichever caller it told. */
 export class RetryAfter {
   readonly #clock: Clock;
   readonly #over: AbortSignal;

@@ -26,7 +26,7 @@ export function noPages<R>(): Pages<R> {
   return { items: [], resourceVersion: "", token: undefined, isComplete: false };
 }
 
-/** What to list, and what is kept of each item: what `keep` returns, unless that is undefined. */
+/** A list, and the part of each item to keep: the result of `keep`, unless undefined. */
 export interface Listing<T extends KubernetesObject, R> {
   readonly resource: Resource;
   readonly options: ListOptions;
@@ -107,7 +107,10 @@ export function keepSmall<T extends KubernetesObject, R>(
   };
 }
 
-/** What the value leaves of `left` characters; below zero, the rest of it is not looked at. Each value takes memory beside its text. */
+/**
+ * The rest of `left` characters after this value; below zero the remaining value is not read. Each value also takes
+ * memory beside its text.
+ */
 function charactersLeft(value: unknown, left: number): number {
   let rest = left - CHARACTERS_OF_VALUE - (typeof value === "string" ? value.length : 0);
   if (typeof value !== "object" || value === null) return rest;

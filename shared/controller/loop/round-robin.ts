@@ -4,25 +4,30 @@ import { type Clock, type Limits, messageOf, note } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 
 const BEGUN_AT_ONCE = 4;
-/** Each holds a watch. Those beyond are reconciled once more when they are due, and come first in the next pass. */
+/**
+ * Limit of followed objects, because each holds a watch. Others are reconciled once more when due, and come first in
+ * the next pass.
+ */
 const FOLLOWED_AT_ONCE = 16;
 /** Less time than this is not enough to begin with another object. */
 const LAST_BEGIN_MS = 3_000;
-/** So long after it was reconciled an object that is not followed is reconciled again. */
+/** Time after which an object without a watch is reconciled again. */
 const RETURN_MS = 60_000;
-/** Where the API server is in trouble an object is begun again, after 1, 2, 4 and 8 seconds; then a later pass goes on. */
+/**
+ * When the API server is in trouble an object starts again after 1, 2, 4 and 8 seconds; then a later pass continues.
+ */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRIES = 4;
 /** The longest wait that an API server may ask for; a longer one is cut to it. */
 const MAX_RETRY_MS = 10_000;
 
-/** Which objects there are: `key` is NAME, or NAMESPACE/NAME. */
+/** An existing object: `key` is NAME, or NAMESPACE/NAME. */
 export interface Listed {
   readonly key: string;
   readonly generation: number;
 }
 
-/** What a loop needs of a pass. */
+/** The parts of a pass that a loop needs. */
 export interface LoopService {
   readonly clock: Clock;
   readonly limits: Limits;
@@ -49,7 +54,7 @@ export interface Stand<Report, Progress> {
   readonly trouble?: KubeError;
 }
 
-/** Reconciles one object. Nothing of it throws: what goes wrong with an object stands in its report. */
+/** Reconciles one object. It never throws: an object's problems go into its report. */
 export interface Reconciler<Report, Progress> {
   readonly begin: () => Promise<Stand<Report, Progress>>;
   readonly follow: (progress: Progress) => Promise<Stand<Report, Progress>>;
@@ -83,7 +88,7 @@ class States<Report, Progress> extends Map<string, State<Report, Progress>> {
   readonly followedOf = new Map<string, number>();
   /** in which they began */
   readonly order = new Set<string>();
-  /** keys of objects that could go on and had no place among those that are followed */
+  /** keys of objects that could continue, but found no place among the followed ones */
   readonly unfollowed = new Set<string>();
 }
 
@@ -138,7 +143,7 @@ function namespaceOf(key: string): string {
   return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
-/** What went wrong with one object, a bug of ours too, concerns no other. `why`: a sentence. */
+/** A failure of one object, even an error of this code, affects no other. `why`: a sentence. */
 export function failedStand<Report>(
   error: unknown,
   reportOf: (stop: "deadline" | "failed", why: string) => Report,

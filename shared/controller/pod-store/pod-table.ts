@@ -1,4 +1,7 @@
-/** Records of pods, as `projectPod` makes them: what is each pod's own takes about 120 bytes, most of them outside the heap, beside the places of what it shares with others. */
+/**
+ * Records of pods, as `projectPod` makes them. A pod's own data takes about 120 bytes, most of them outside the heap;
+ * shared data takes only an index.
+ */
 import type { Labels, ObjectMeta, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { SharedParts } from "./shared-parts.ts";
 
@@ -30,7 +33,7 @@ export class TextRows {
     return chunk.toString("utf8", begin, begin + chunk.readUInt16LE(offset));
   }
 
-  /** Where the new text is: in the old one's place when it is as long; else that is not used again. */
+  /** The place of the new text: the old place if the length is equal; otherwise the old place is lost. */
   replace(position: number, text: string): number {
     const { chunk, offset } = this.#find(position);
     const bytes = Buffer.byteLength(text);
@@ -66,7 +69,9 @@ export class TextRows {
   }
 }
 
-/** Finds rows by their keys, which are read from the rows themselves: 6 to 12 bytes for each, where a Map that holds the keys as well takes about 100. */
+/**
+ * Finds rows by keys that it reads from the rows: 6 to 12 bytes each, where a Map with its own keys takes about 100.
+ */
 const FIRST_SLOTS = 64;
 
 /** As a Map from key to row. Nothing is ever deleted. */
@@ -99,7 +104,7 @@ class RowIndex {
     for (const taken of rows) this.#slots[this.#slotOf(this.#keyOf(taken - 1))] = taken;
   }
 
-  /** Its own, or the first free one. */
+  /** The key's slot, or the first free one. */
   #slotOf(key: string): number {
     const mask = this.#slots.length - 1;
     for (let slot = hashOf(key) & mask; ; slot = (slot + 1) & mask) {
@@ -116,9 +121,9 @@ function hashOf(key: string): number {
   return hash ^ (hash >>> 15);
 }
 
-// The record of a pod as it is looked at once: metadata, whose name, uid and version are read from its row when they are asked for.
+// The record of a pod for one look: name, uid and version of its metadata are read from its row on demand.
 
-/** What many pods may have in common. */
+/** Parts of metadata that many pods may share. */
 interface SharedMetadata {
   readonly namespace: string;
   readonly labels: Labels;
@@ -126,20 +131,20 @@ interface SharedMetadata {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Of metadata as most pods have it, what is not read from the row. */
+/** The parts of common metadata that the row does not hold. */
 interface PlainMetadata {
   readonly rest: SharedMetadata;
   readonly creationTimestamp: string;
 }
 
-/** What is nobody else's. */
+/** The parts that are unique to a pod. */
 interface Identity {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly name: string;
 }
 
-/** Where those are. */
+/** The source of unique parts. */
 interface Identities {
   /** grows with each write */
   readonly writes: number;
@@ -185,12 +190,12 @@ class PodRecord implements ObjectMeta {
   }
 }
 
-/** Of one row: places of shared parts, and of its own texts. */
+/** Cells of a row: places of shared parts, and of its own texts. */
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
-/** Of a chunk of cells: arrays that grow leave holes behind where their smaller forms were. */
+/** Rows per chunk: one growing array would leave holes in memory after each copy. */
 const CHUNK_ROWS = 4_096;
 const FIRST_ROWS = 32; // which grow: most SidecarSets have few pods
-/** What REST says instead of a place: the metadata is like nobody else's, or the row is given up. */
+/** Values of REST in place of an index: the metadata is unusual, or the row is deleted. */
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
 /** In no name, uid or version. */
 const SEPARATOR = "\0";
@@ -205,7 +210,7 @@ export class PodTable {
   #length = 0;
   #writes = 0;
 
-  /** How many rows there are, those that were given up included. */
+  /** The number of rows, including deleted ones. */
   get length(): number {
     return this.#length;
   }
@@ -265,14 +270,14 @@ export class PodTable {
     cells[REST] = GONE;
   }
 
-  /** A record like the one that was given, recreated each time. Of a row that was given up: undefined. */
+  /** A record equal to the stored one, created at each call. Undefined for a deleted row. */
   at(row: number): Pod | undefined {
     return this.#isThere(row) ? this.#withMetadata(row, this.#metadataOf(row)) : undefined;
   }
 
   /**
-   * The same, in half the time, for who looks at it before the row changes: name, uid and version are read when they
-   * are asked for, so that a copy made member by member lacks them.
+   * A record in half the time, for use before the row changes: name, uid and version are read on demand, so a copy made
+   * member by member lacks them.
    */
   record(row: number): Pod | undefined {
     if (!this.#isThere(row)) return undefined;
@@ -297,12 +302,12 @@ export class PodTable {
     return status ? { ...shared, status: this.#parts.share(status) } : shared;
   }
 
-  /** What was needed to find equal parts goes: from now on only what comes later shares with what comes later. */
+  /** Drops the index of equal parts: later parts share only among themselves. */
   settle(): void {
     this.#parts.forget();
   }
 
-  /** Places that were a row's, that of its texts left out. */
+  /** Releases the places of a row, except its texts. */
   #release(places: Uint32Array): void {
     for (const place of places) if (place !== ODD) this.#parts.release(place);
   }
@@ -347,7 +352,7 @@ export class PodTable {
     return text.slice(0, text.indexOf(SEPARATOR));
   }
 
-  /** Of a row whose metadata is like that of others. */
+  /** The identity of a row with common metadata. */
   identityOf(row: number): Identity {
     const text = this.#texts.at(this.#cell(row, TEXTS));
     const uidEnd = text.indexOf(SEPARATOR);
@@ -383,7 +388,7 @@ function textsOf({ metadata: { uid = "", resourceVersion = "", name = "" } = {} 
   return [uid, resourceVersion, name].join(SEPARATOR);
 }
 
-/** Of metadata as most pods have it; undefined: this is none of them. */
+/** The shared part of common metadata; undefined: it is unusual. */
 function restOf(metadata: ObjectMeta): SharedMetadata | undefined {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
     metadata;

@@ -1,4 +1,4 @@
-/** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
+/** The known pods of a SidecarSet: a list, updated by a watch and by the answers to this pass's own writes. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { withSpecImages } from "../../core/pod/image-names.ts";
@@ -8,8 +8,8 @@ import { Picked, type Sequence } from "../../go/sequence.ts";
 import { PodTable } from "./pod-table.ts";
 
 /**
- * Never goes back: news that is older than what is known is dropped, since a reservation is freed when its pod is seen
- * at another resourceVersion.
+ * The view never goes back: it drops news older than its state, because a reservation is freed when its pod is seen at
+ * another resourceVersion.
  */
 export class PodView {
   readonly #sidecarSet: SidecarSet;
@@ -17,9 +17,9 @@ export class PodView {
   readonly #table = new PodTable();
   /** of the table, in the list's order; some may be gone since */
   #rows = new Uint32Array();
-  /** those that came after them */
+  /** rows added since then */
   #newRows: number[] = [];
-  /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
+  /** uid → resourceVersion of unselected pods, null for pods that do not exist */
   readonly #others = new Map<string, string | null>();
 
   constructor(sidecarSet: SidecarSet, also: Also = NOTHING_ELSE) {
@@ -33,8 +33,8 @@ export class PodView {
   }
 
   /**
-   * What was gathered of each list that is complete, in their order. Those that were begun and not ended do not count. A
-   * list that is consistent has each uid once; of two the last one holds.
+   * Accepts the rows of each complete list, in order; unfinished lists do not count. A consistent list has each uid
+   * once; of two the last one counts.
    */
   complete(gathered: readonly (readonly number[])[]): void {
     this.#rows = joined(gathered);
@@ -50,7 +50,10 @@ export class PodView {
     return this.#inOrder((row) => this.#table.at(row));
   }
 
-  /** The same, in half the time, for who is through with them before the view changes. Copies made member by member lack name, uid and version. */
+  /**
+   * The pods in half the time, for use before the view changes. Copies made member by member lack name, uid and
+   * version.
+   */
   get records(): Sequence<Pod> {
     return this.#inOrder((row) => this.#table.record(row));
   }
@@ -66,7 +69,7 @@ export class PodView {
     return (row === undefined ? undefined : this.#table.versionOf(row)) ?? this.#others.get(uid);
   }
 
-  /** What is kept of a pod, for one that waits for its turn to be put here. */
+  /** The stored form of a pod, for one that is added later. */
   record(pod: Pod): Pod {
     return this.#table.share(this.#project(pod));
   }
@@ -83,14 +86,16 @@ export class PodView {
     return true;
   }
 
-  /** What our own write made of a pod; of one that is not selected only the version is kept. */
+  /** Takes the pod after this pass's own write; of an unselected pod only the version is kept. */
   see(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
     if (this.#table.rowOf(uid) !== undefined) this.put(pod);
     else this.#others.set(uid, pod.metadata?.resourceVersion ?? "");
   }
 
-  /** Not selected any more, at this resourceVersion, or gone (null). True when a record went. */
+  /**
+   * Removes a pod that is no longer selected at this resourceVersion, or gone (null). True when a record was removed.
+   */
   remove(uid: string, resourceVersion: string | null): boolean {
     const known = this.versionOf(uid);
     if (resourceVersion !== null && typeof known === "string" && isLater(known, resourceVersion)) return false;
@@ -110,7 +115,10 @@ export class PodView {
     return new Picked(find, this.#rows);
   }
 
-  /** Anew, since sequences that were handed out hold the old ones. No `filter`: on its way to a new array it takes three times as much of the heap. */
+  /**
+   * Drops deleted rows in a new array, because earlier sequences use the old one. It avoids `filter`, which needs three
+   * times the heap.
+   */
   #leaveOutGone(): void {
     const rows = joined([this.#rows, this.#newRows]);
     let end = 0;

@@ -1,8 +1,8 @@
 /** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
 
 /**
- * Beyond so many different values, or characters, all are forgotten, and sharing begins anew.
- * To know a value costs more than to have it.
+ * Limit of different values and characters; beyond it all are forgotten and sharing starts again. Knowing a value costs
+ * more than storing it.
  */
 const MAX_KNOWN = 50_000;
 const MAX_CHARACTERS = 16 * 1024 * 1024;
@@ -20,7 +20,7 @@ export class SharedParts {
   /** of each part: how many use it */
   readonly #uses: number[] = [];
   readonly #free: number[] = [];
-  /** by place, those that can be found again */
+  /** by place, parts that can still be found */
   readonly #found = new Map<number, Known>();
   readonly #plain = new Map<unknown, Known>();
   readonly #composed = new Map<string, Known>();
@@ -35,7 +35,7 @@ export class SharedParts {
     return known.place;
   }
 
-  /** One less uses what is there; what nobody uses goes. */
+  /** Releases one use; a part without users goes. */
   release(place: number): void {
     const uses = (this.#uses[place] ?? 0) - 1;
     this.#uses[place] = uses;
@@ -56,7 +56,7 @@ export class SharedParts {
     return this.#find(value).value as T;
   }
 
-  /** From now on nothing is equal to what came before; parts stay where they are. */
+  /** Forgets the index: later parts are not compared with earlier ones, which stay in place. */
   forget(): void {
     this.#plain.clear();
     this.#composed.clear();

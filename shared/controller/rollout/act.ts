@@ -110,7 +110,7 @@ function carryOut(action: Action, context: ActContext): Promise<KubernetesObject
   }
 }
 
-/** Nobody needs what the API server answered. */
+/** Ignores the API server's answer. */
 const nothing = () => undefined;
 
 function patchRevision(
@@ -125,7 +125,7 @@ function customVersionLabel(customVersion: string) {
   return { [CUSTOM_VERSION_LABEL]: customVersion };
 }
 
-/** On condition that the SidecarSet is still the one that was read: a late write must not take newer counts back. */
+/** Patches the status on condition that the SidecarSet is unchanged: a late write must not restore older counts. */
 async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarSetStatus): Promise<SidecarSet> {
   const { name = "", uid, resourceVersion } = sidecarSet.metadata ?? {};
   const { status: before = {} } = sidecarSet;
@@ -140,15 +140,14 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
   );
 }
 
-/** What a merge patch has to take away. */
+/** The nulls by which a merge patch removes fields. */
 function nullOf(before: object, after: object): Readonly<Record<string, null>> {
   const absent = Object.keys(before).filter((key) => !(key in after));
   return Object.fromEntries(absent.map((key) => [key, null]));
 }
 
 /**
- * The fields of a status that passes decide: what a newer version has put beside them is left alone, and so are the
- * notifications that wait (notify.ts).
+ * The fields of a status that passes write. They keep fields of a newer version, and waiting notifications (notify.ts).
  */
 const FIELDS: Readonly<Record<Exclude<keyof SidecarSetStatus, "notifications">, true>> = {
   observedGeneration: true,
@@ -172,7 +171,10 @@ function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
   return Object.fromEntries(Object.entries(status).filter(([field]) => field in FIELDS));
 }
 
-/** One restart of a workload, on condition that it is still what it was: what `kubectl rollout restart` writes, and for whom. */
+/**
+ * One restart of a workload, on condition that it is unchanged: the same write as `kubectl rollout restart`, with the
+ * SidecarSet's name.
+ */
 const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: BUILT_IN_STATEFUL_SETS, DaemonSet: DAEMON_SETS } as const;
 
 /** Returns the resource of a reserved object: pods, or the kind of its workload. */

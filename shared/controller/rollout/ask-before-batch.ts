@@ -60,8 +60,8 @@ interface AskedChecks extends Checked {
 }
 
 /**
- * What came of the checks. A pass is for one batch: the swap of the ledger uses it up. If two processes saw the
- * same pass, only one of them can swap; the other one begins again.
+ * Asks the checks. A passed check allows one batch: the write to the ledger uses it up. If two processes saw the same
+ * check pass, only one can write; the other one starts again.
  */
 async function askChecks(
   context: Context,
@@ -154,7 +154,9 @@ interface Silence {
 /** of each process: servers and queries that had no answer in time, and what was made of that */
 const silent = new WeakMap<object, Map<string, Silence>>();
 
-/** Each SidecarSet whose server hangs holds a place of the pass: what one waited for in vain, others do not wait for. */
+/**
+ * Shares timeouts between SidecarSets. Each silent server occupies a place of the pass, so only one asker waits for it.
+ */
 async function unlessSilent<T>(
   context: Context,
   server: string,
@@ -176,7 +178,7 @@ async function unlessSilent<T>(
   return answer;
 }
 
-/** What was silent within the last half minute. */
+/** The servers and queries that were silent within the last half minute. */
 function silentNow({ gates, clock }: Context): Map<string, Silence> {
   const known = (gates && silent.get(gates)) ?? new Map<string, Silence>();
   if (gates) silent.set(gates, known);
@@ -205,7 +207,7 @@ async function measure(context: Context, query: string): Promise<Measured> {
   const askedAtMs = clock.epochMs();
   const { measure: measureOne } = gates;
   const asking = (timeoutMs: number) => measureOne(query, timeoutMs);
-  // One query may be a slow one. Two that had no answer tell of the server.
+  // One query may just be slow. Two without an answer mean that the server is silent.
   const silentQueries = [...silentNow(context).keys()].filter((key) => key.startsWith(QUERY) && key !== QUERY + query);
   if (silentQueries.length > 1)
     return { nothing: "two other queries had no answer, so it is asked half a minute later" };
@@ -220,8 +222,8 @@ function timeoutOf({ clock, endsAtMs }: Context): number {
 }
 
 /**
- * Decides on a round: decide, ask what only others can tell, narrow. What was learnt is one more observation, by which
- * the same function decides again; no step replaces the decision of another.
+ * The decision of a round: decide, ask others, narrow. Everything learnt becomes part of the observation, and the same
+ * function decides again; no step replaces a decision.
  */
 export interface Decided {
   readonly decision: Decision;

@@ -1,4 +1,7 @@
-/** Has disruption budgets count pods before they are written to, and forget pods that are back: only with gate RespectDisruptionBudgets. */
+/**
+ * Registers pods with their disruption budgets before writing to them, and releases pods that are ready again: only
+ * with gate RespectDisruptionBudgets.
+ */
 import type { LedgerPlan } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { Answers } from "../../core/rollout/narrow.ts";
@@ -20,12 +23,12 @@ import type { PatchPod } from "./pod-patch.ts";
 import { NamespaceTurns } from "./slow-namespaces.ts";
 
 const WRITES_AT_ONCE = 4;
-/** A budget forgets after two minutes that a pod is about to go down. What is not sent by now may be late. */
+/** Limit of the time from a registration to its write. A budget forgets a pod that is going down after two minutes. */
 const COUNTED_FOR_SECONDS = 60;
 
 /**
- * What they say now. A budget that selects by labels which were not kept of the pods holds all pods of its namespace until
- * they are read again: who changes selectors again and again keeps no other namespace waiting.
+ * Reads the budgets. A budget that selects by labels which the pass did not keep holds all pods of its namespace until
+ * they are read again. So an owner who keeps changing selectors delays no other namespace.
  */
 export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot): Promise<void> {
   const kept = snapshot.budgetLabels;
@@ -119,7 +122,7 @@ async function count(
   return { why: `could not be written: ${message}${advice}`, isOutdated };
 }
 
-/** So often a pass tries one budget again at once, and no more: its owner may go on changing it, or a webhook refusing it. */
+/** Limit of immediate retries per budget in a pass: its owner may go on changing it, or a webhook refusing it. */
 const MOST_RETRIES = 3;
 const retriesOf = new WeakMap<Context, Map<string, number>>();
 

@@ -31,8 +31,8 @@ export function departedOf(context: ServerClock, seen: Seen, kept: readonly Rese
 }
 
 /**
- * Those for whose successors there is time left. An eviction may land as long as its pod is reserved, however long that is:
- * where a reservation is freed by now, the time begins now.
+ * Departures that still wait for a successor. An eviction may land as long as its pod is reserved, so the time starts
+ * when the reservation is freed.
  */
 export function awaitedNow(
   context: ServerClock,
@@ -50,7 +50,7 @@ export function awaitedNow(
   return unexpired(renewed, reserved, now);
 }
 
-/** What is evicted is awaited from the moment that it is reserved. `departed`: awaited already. */
+/** Awaits evicted pods from the moment of their reservation. `departed`: departures that are already awaited. */
 export function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
   const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
   if (granted.length + departed.length === 0) return plan;
@@ -75,7 +75,7 @@ function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** What was refused. */
+/** A refused eviction. */
 interface Wanted {
   readonly departure: Pick<Departure, "namespace" | "owner">;
 }
@@ -99,7 +99,10 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/** So many owners of a namespace that wait keep its others waiting as well: a namespace may have more than a pass can ask for. */
+/**
+ * Limit of refused owners in a namespace. Beyond it the namespace's other owners wait too: it may have more than a pass
+ * can try.
+ */
 const MOST_OF_NAMESPACE = 5;
 
 /**
@@ -129,7 +132,7 @@ export function noteKept(context: Rollout, { departure }: Wanted): void {
   ofRollout.set(owner, { notBeforeMs: now + waitMs, waitMs });
 }
 
-/** One was evicted, so others may be. */
+/** Forgets earlier refusals of an owner after one eviction succeeded. */
 export function forgetKept(context: Rollout, { departure }: Wanted): void {
   answered.add(context);
   const owner = ownerKey(departure.namespace, departure.owner);

@@ -14,7 +14,7 @@ import type { Clock } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { listAll } from "./observe-pods.ts";
 
-/** What was read this lately is good for another look, whichever SidecarSet it is about: a write of what has changed fails. */
+/** Milliseconds for which budgets are reused, for any SidecarSet: a write to a changed budget fails. */
 const GOOD_FOR_MS = 500;
 
 export const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";

@@ -1,4 +1,4 @@
-/** What a pass would do to one SidecarSet now, without writing anything. */
+/** The actions of a pass for one SidecarSet now, without writing. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
@@ -26,15 +26,15 @@ import {
 import type { SidecarSetReport } from "./report.ts";
 import { readAsked } from "./workloads.ts";
 
-/** What a dry run foresees beyond the actions of now. */
+/** Options of a forecast beyond the current actions. */
 export interface PlanWish {
   /** how long a pod is taken to be not ready after its images were changed */
   readonly readyAfterSeconds: number;
-  /** as it would be stored in the place of the one that is; absent: that one */
+  /** the SidecarSet to plan in place of the stored one; absent: the stored one */
   readonly sidecarSet?: SidecarSet;
 }
 
-/** Where nobody says how long pods take. */
+/** The default time until a pod is ready. */
 export const READY_AFTER_SECONDS = 5;
 
 /** Without a wish the report says what would be done now, and not how it would go on. */
@@ -61,7 +61,7 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
   return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
 }
 
-/** What a pass would do before it writes to pods. No gate is asked, and no metrics. */
+/** The steps of a pass before it writes to pods. The dry run asks no gate and no metrics. */
 function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
   const gate = steeringOf(sidecarSet).gate;
   const checks = checksAsked(sidecarSet, decision.summary.rules.waves?.atWork).map(({ name }) => name);
@@ -88,7 +88,7 @@ function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservatio
 
 // What a dry run would do, in words.
 
-/** One line for people. */
+/** One line for people about an action. */
 export function describeAction(action: Action): string {
   switch (action.kind) {
     case "CreateRevision":

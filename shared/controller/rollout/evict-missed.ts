@@ -1,6 +1,6 @@
 /**
- * Evicts pods that missed their sidecars, where somebody asks for that, so that their owners recreate them. An eviction
- * is reserved in the ledger as a patch is: other passes count it as down, and a late one lands under no later spec.
+ * Evicts pods that missed their sidecars, on request, so that their owners recreate them. The ledger reserves evictions
+ * like patches: other passes count the pod as down, and a late eviction lands under no later spec.
  */
 import type { Pod } from "../../api/kubernetes.ts";
 import { mayHaveMissed } from "../../core/injection/missed/missed-pods.ts";
@@ -56,9 +56,10 @@ interface Wanted extends PodState {
 }
 
 /**
- * Evicts pods that missed their sidecars. Returns how many, and whether `look` is out of date now. `holds`: what the
- * decision of that look found. A pod that a PodDisruptionBudget, a right or a webhook keeps is left for a later pass, and
- * the next in line has its place. `look` is that of a round that has just ended, so its ledger says what may be written now.
+ * Evicts pods that missed their sidecars. Returns how many, and whether `look` is outdated now. `holds`: holds of that
+ * look's decision. A pod that a PodDisruptionBudget, a missing right or a webhook protects stays for a later pass, and
+ * the next pod takes its place. `look` comes from a round that has just ended, so its ledger says what may be written
+ * now.
  */
 export async function evictMissed(
   context: Context,
@@ -222,7 +223,7 @@ async function readWantedOne(context: Context, snapshot: Snapshot, planned: Pod)
   return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
-/** False: lost. Then the next pass, or the one that has the ledger now, fences what is left. */
+/** False: another pass wrote the ledger. The next pass, or that one, fences what is left. */
 async function swap(context: Context, snapshot: Snapshot, evictions: Evictions, next: Ledger): Promise<boolean> {
   const place = { namespace: context.kruiseNamespace, owner: snapshot.sidecarSet };
   const stored = await swapLedger(context.cluster, place, snapshot.stored, next);

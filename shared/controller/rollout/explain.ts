@@ -7,7 +7,7 @@ import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
 
-/** One sentence about where a rollout stands. */
+/** One sentence about the state of a rollout. */
 export function explain(stop: Stop, summary: Summary | undefined): string {
   const standing = summary ? `: ${standingOf(summary)}` : "";
   switch (stop) {

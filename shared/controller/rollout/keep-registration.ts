@@ -18,14 +18,14 @@ import type { RegistrationReport } from "./report.ts";
 import type { Service } from "./service.ts";
 
 /**
- * A SidecarSet that was admitted is stored within a minute or never; what was widened for it stays meanwhile, and as
- * much longer as clocks may differ.
+ * An admitted SidecarSet is stored within a minute or never. The wider registration stays for that time, plus a margin
+ * for differing clocks.
  */
 const RELIED_MS = 5 * 60_000;
 
 export type RegistrationService = Pick<Service, "cluster" | "clock" | "isDryRun" | "settings" | "problems">;
 
-/** Undefined where there is no registration of ours. Trouble stands in the service's problems. */
+/** Undefined without a registration of this project. Problems go into the service's list. */
 export async function keepRegistration(service: RegistrationService): Promise<RegistrationReport | undefined> {
   try {
     return await keep(service);
@@ -37,8 +37,8 @@ export async function keepRegistration(service: RegistrationService): Promise<Re
 }
 
 /**
- * The registration is read first: a SidecarSet that is not in the list is admitted after that, which moves the
- * registration's version, or was admitted a moment before, which it says.
+ * Updates the registration, which is read first: a SidecarSet missing from the list was admitted after that, which
+ * changes the registration's version, or just before, which the registration says.
  */
 async function keep({
   cluster,
@@ -67,7 +67,7 @@ interface Step {
   readonly write: () => Promise<KubeError | undefined>;
 }
 
-/** What was registered under the former name stays until the new one is known to ask about every pod that it has to. */
+/** The former registration stays until the new one is known to cover every pod that it must. */
 function stepOf(
   cluster: Cluster,
   registration: PodRegistration,

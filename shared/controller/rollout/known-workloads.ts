@@ -1,4 +1,4 @@
-/** What is known of workloads that are restarted, or may be next. */
+/** The facts about workloads that are restarting, or may be next. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Restarted } from "../../core/actions.ts";
@@ -11,7 +11,7 @@ import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
 import { resourceOf } from "./act.ts";
 
-/** What a snapshot knows of workloads. */
+/** A snapshot's facts about workloads. */
 export interface KnownWorkloads {
   /** null: not there */
   workloads: Map<string, Workload | null>;
@@ -19,7 +19,7 @@ export interface KnownWorkloads {
   workloadsUntilMs?: number;
   /** key → what follows the name of one that was not read */
   unreadWorkloads?: Map<string, string> | undefined;
-  /** from 0 up to but not including 1: where the line of those to be read begins */
+  /** from 0 to 1, exclusive: where reading begins in the line of workloads */
   workloadsTurn?: number;
 }
 
@@ -34,7 +34,10 @@ interface Seen extends KnownWorkloads {
 /** For so long: a restart is for the resourceVersion that was read, so what has changed since costs a try. */
 const KNOWN_MS = 10_000;
 
-/** They are read again, unless they were a moment ago. What is only recorded is what the last decision went by. */
+/**
+ * Forgets the workloads, unless they were just read. A pass that only records keeps the ones that the last decision
+ * used.
+ */
 export function forgetWorkloads(known: KnownWorkloads, mode: "act" | "record", clock: Pick<Clock, "now" | "random">) {
   if (mode === "record" || clock.now() < (known.workloadsUntilMs ?? 0)) return;
   known.workloads = new Map();
@@ -58,7 +61,7 @@ function wordsOf({ code, message }: KubeError): string {
   return `may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${message}`;
 }
 
-/** What `look` knows of it from now on. `uidOf`: which one is meant; absent: any of that name. @throws KubeError */
+/** Reads a workload for `look`. `uidOf`: its expected uid; absent: any. @throws KubeError */
 export async function readWorkload(
   cluster: Cluster,
   snapshot: KnownWorkloads,

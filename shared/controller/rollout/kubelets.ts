@@ -1,4 +1,4 @@
-/** Which kubelet each node has: read only where a native sidecar is about to be upgraded in place. */
+/** The kubelet versions by node: read only when a native sidecar is about to be upgraded in place. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { nativeSidecars } from "../../core/pod/native-sidecars.ts";
@@ -14,7 +14,7 @@ export type Kubelets = ReadonlyMap<string, string>;
 
 export const NO_KUBELETS: Kubelets = new Map();
 
-/** Some native sidecar of some pod is not what the SidecarSet says. */
+/** True when a native sidecar of some pod differs from the SidecarSet. */
 function isNeeded(sidecarSet: SidecarSet, pods: Iterable<Pod>): boolean {
   const images = new Map(nativeSidecars(sidecarSet).map(({ name, image }) => [name, image]));
   for (const { spec } of pods)
@@ -42,7 +42,7 @@ export async function listKubelets(cluster: Cluster): Promise<Kubelets> {
   }
 }
 
-/** What the API server serves, as its discovery says. */
+/** The API server's resources in its discovery. */
 interface Discovery {
   readonly resources?: readonly { readonly name: string }[] | null;
 }
@@ -53,12 +53,15 @@ async function isServed(cluster: Cluster, place: Pick<Resource, "group" | "versi
   return resources?.some((one) => one.name === name) ?? false;
 }
 
-/** Whether resources of pods that run may change, from Kubernetes 1.33 on. One call, which a pass makes only where resources are to change. @throws KubeError */
+/**
+ * True if resources of running pods may change, since Kubernetes 1.33. One call, which a pass makes only when resources
+ * are to change. @throws KubeError
+ */
 export function isResizeServed(cluster: Cluster): Promise<boolean> {
   return isServed(cluster, { group: "", version: "v1" }, "pods/resize");
 }
 
-/** Whether what `compile` prints can be applied, from Kubernetes 1.36 on. @throws KubeError */
+/** True if the output of `compile` can be applied, since Kubernetes 1.36. @throws KubeError */
 export function isMutatingPolicyServed(cluster: Cluster): Promise<boolean> {
   return isServed(cluster, { group: "admissionregistration.k8s.io", version: "v1" }, "mutatingadmissionpolicies");
 }

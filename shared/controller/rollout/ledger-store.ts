@@ -1,4 +1,6 @@
-/** Where the reservation ledger is kept: a ConfigMap beside the ControllerRevisions, written with compare-and-swap. */
+/**
+ * Where the reservation ledger is stored: a ConfigMap beside the ControllerRevisions, written with compare-and-swap.
+ */
 import type { ConfigMap, KubernetesObject } from "../../api/kubernetes.ts";
 import {
   LEDGER_FINALIZER,
@@ -108,9 +110,9 @@ export function refuseOlderList({ resourceVersion: written }: StoredLedger, list
 }
 
 /**
- * What is reserved outlives its owner: one that is recreated under the same name has to know of late patches. It outlives
- * a deletion, too: by hand, or of a garbage collector that decided when the owner was still another. Not that of an
- * Advanced StatefulSet, which stands in a namespace of its users: nothing of ours keeps that from going.
+ * The owner and finalizers of a ledger. A ledger with reservations outlives its owner, because a recreated SidecarSet
+ * must know of late patches. It also survives a deletion, by hand or by the garbage collector. The ledger of an
+ * Advanced StatefulSet does not, because it is in a namespace of users, whose deletion must not hang.
  */
 function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: StoredLedger, next: Ledger) {
   if (next.reservations.length === 0) return { ownerReferences: [ownerOf(owner, kind)], finalizers };

@@ -9,7 +9,7 @@ import type { Context } from "./observe.ts";
 import { readSidecarSet } from "./observe-pods.ts";
 import { newsOf } from "./status-additions.ts";
 
-/** So long all receivers of one SidecarSet together may take at a time. */
+/** Limit of the time for all receivers of one SidecarSet together. */
 const SENDING_MS = 5_000;
 /** Left for the pass afterwards. */
 const RESERVE_MS = 2_000;

@@ -46,7 +46,7 @@ const MANY_NAMESPACES = 50;
 /** Measured on 2026-11-27: reading took 16 times as long as the first decision with 60,000 pods, and 30 times with 150,000. */
 const READING_TO_DECISION = 20;
 
-/** Which pods a SidecarSet selects, in the terms of a list and a watch. */
+/** The selected pods of a SidecarSet, in the terms of a list and a watch. */
 export interface Scope {
   /** absent: all */
   readonly namespaces?: ReadonlySet<string>;
@@ -97,7 +97,7 @@ export async function observePods(
   return { view, scope, namespaceLabels, leftOut, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
 }
 
-/** Which pods it selects. `leftOut`: takes up those that are too large. */
+/** The scope of a SidecarSet. `leftOut`: receives pods that are too large. */
 export async function readScope(
   cluster: Cluster,
   sidecarSet: SidecarSet,
@@ -114,9 +114,9 @@ export async function readScope(
 }
 
 /**
- * The same, unless the first decision would end after the pass, when a platform ends the process and what was read is
- * gone: where this pass has read for longer than is left, the next one has more time.
- * @throws KubeError DeadlineExceeded too
+ * Observes, unless the first decision would come after the end of the pass, when the platform ends the process and
+ * loses the data. If reading took longer than the remaining time, the next pass has more. @throws KubeError also
+ * DeadlineExceeded
  */
 export async function observeInTime(
   { cluster, clock, endsAtMs }: { readonly cluster: Cluster; readonly clock: Clock; readonly endsAtMs: number },
@@ -133,7 +133,7 @@ export async function observeInTime(
   return observed;
 }
 
-/** What OpenKruise and we recorded for a SidecarSet of this name. */
+/** The revisions that OpenKruise or this project recorded for a SidecarSet of this name. */
 export async function listRevisions(
   cluster: Cluster,
   kruiseNamespace: string,
@@ -161,7 +161,10 @@ function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelecto
   };
 }
 
-/** One tenant with many large pods would use up the memory of passes over all pods, and one that is none would end them. */
+/**
+ * Excludes pods that are too large or malformed: a tenant's large pods would fill the memory of passes over all pods,
+ * and a malformed one would end them.
+ */
 function withoutLarge(scope: ReturnType<typeof scopeOf>, sidecarSet: SidecarSet, leftOut: Map<string, LeftOut>) {
   const isSelected = (pod: Pod) => {
     if (!scope.isSelected(pod)) return false;
@@ -228,7 +231,10 @@ const NAMED = 10;
 const MOST_READ_ALONE = 20;
 const READS_AT_ONCE = 4;
 
-/** `pods` are those that it selects; `keep` makes one that can be kept. undefined: it could not be found out. Costs a list of the few namespaces that are exempt, and only when there may be any. */
+/**
+ * `pods`: selected pods; `keep` reduces a pod for storage. Undefined: unknown. Costs a list of the few exempt
+ * namespaces, and only when pods may have missed sidecars.
+ */
 export async function findMissed(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   sidecarSet: SidecarSet,
@@ -247,7 +253,7 @@ export async function findMissed(
   }
 }
 
-/** Namespaces that the pod webhook is not registered for, beside those that are left out by name. */
+/** Lists namespaces that the pod webhook exempts by label, beside the ones exempt by name. */
 async function listExempt(cluster: Cluster): Promise<readonly string[]> {
   const { items } = await listAll<Namespace, string>(
     cluster,

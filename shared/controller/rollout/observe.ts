@@ -57,7 +57,7 @@ export interface Context {
   readonly readings?: Readings;
 }
 
-/** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
+/** The facts about one SidecarSet. They grow during a pass, by a watch and by the answers to its own writes. */
 export interface Snapshot extends KnownWorkloads {
   sidecarSet: SteeredSidecarSet;
   stored: StoredLedger;
@@ -78,8 +78,8 @@ export interface Snapshot extends KnownWorkloads {
 }
 
 /**
- * undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. `changed`: as if it were stored
- * in the place of the one that is; then the pods are those that it would select.
+ * Undefined: the SidecarSet does not exist. Rule 1 of the ledger orders the reads. `changed`: used in place of the
+ * stored one, also to select pods.
  */
 export async function observe(context: Context, name: string, changed?: SidecarSet): Promise<Snapshot | undefined> {
   const { cluster, kruiseNamespace, settings } = context;
@@ -170,7 +170,7 @@ export async function seeReserved(context: Context, snapshot: Snapshot): Promise
   );
 }
 
-/** Reservations that hold on; all of them where the ledger is that of a newer generation. */
+/** Valid reservations; all of them if the ledger belongs to a newer generation. */
 export async function keptOf(context: Context, snapshot: Snapshot): Promise<readonly Reservation[]> {
   const { ledger } = snapshot.stored;
   const seen = await seeReserved(context, snapshot);
@@ -220,7 +220,7 @@ export function decideOn(
   return decision;
 }
 
-/** Sees to what a decision needs. True: the snapshot knows more than when it was made, so that it is made again. */
+/** Learns what a decision needs. True: the snapshot knows more now, so the decision is made again. */
 export type Learner = (decision: Decision) => Promise<boolean>;
 
 /** The decision that no learner has anything to add to. Each of them ends. */
@@ -237,7 +237,7 @@ function isPodWrite({ kind }: Action): boolean {
   return kind === "PatchPod" || kind === "EvictPod";
 }
 
-/** What `decide` is given beside pods. `kept`: reservations that hold on. `owners`: of whose pods none is evicted now. */
+/** The inputs of `decide` beside pods. `kept`: valid reservations. `owners`: owners whose pods are not evicted now. */
 export function surroundingsOf(
   context: ServerClock,
   snapshot: Snapshot,
@@ -262,15 +262,15 @@ export function surroundingsOf(
   return { ...surroundings, taken, checks, reserved, ...beside };
 }
 
-/** What came of checks of metrics, as the ledger says. */
+/** The check results in the ledger. */
 export function checksIn({ stored, sidecarSet }: Snapshot): readonly CheckRecord[] {
   return recordsIn(stored.ledger, sidecarSet);
 }
 
 /**
- * One machine says since when a wave is complete, until when a pod is awaited, when a disruption budget began to count
- * it, or when a check was evaluated, and another one whether that is long enough. So these go by the clock of the API
- * server, as far as that is known: a pass whose own clock is a day ahead must not end what soaks.
+ * The context of a decision. One machine writes the start of a soak, of a wait for a pod, of a budget's count or of a
+ * check, and another one reads it. So these use the API server's clock, if known: a pass whose own clock is a day ahead
+ * must not end a soak.
  */
 export function decideContext(
   context: Pick<Context, "cluster" | "clock" | "kruiseNamespace" | "settings">,

@@ -87,7 +87,7 @@ function replaceCondition(place: number, known: PodCondition, value: PodConditio
   ];
 }
 
-/** That there are no more of them shows in where the new one comes to stand. */
+/** Appends a condition. The place of the new one proves that there are no others. */
 function appendCondition(known: readonly PodCondition[], value: PodCondition): readonly JsonPatchOperation[] {
   const path = `${CONDITIONS}/${known.length}`;
   return [
@@ -119,7 +119,7 @@ function setEntries(map: "annotations" | "labels", entries: Annotations): JsonPa
   }));
 }
 
-/** The pod after `patch`: its status is still the one that was looked at, or the write would have failed. */
+/** The pod after `patch`: its status is still the observed one, or the write would have failed. */
 export function patchedPod(
   pod: Pod,
   metadata: ObjectMeta,
@@ -139,7 +139,7 @@ export function patchedPod(
   return { ...pod, metadata, spec: { ...pod.spec, containers, ...(initContainers ? { initContainers } : {}) } };
 }
 
-/** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
+/** True if `pod`, read after a write without a clear answer, has everything that the write sets. */
 export function isPatched(pod: Pod, { images, annotations, resources, labels = {} }: PatchPod): boolean {
   // What the API server makes of them is for the next round to see.
   if (resources !== undefined) return false;
@@ -151,7 +151,7 @@ export function isPatched(pod: Pod, { images, annotations, resources, labels = {
   );
 }
 
-/** One eviction, on condition that the pod is still what it was: the API server asks PodDisruptionBudgets first. */
+/** One eviction, on condition that the pod is unchanged: the API server asks PodDisruptionBudgets first. */
 interface NotDone {
   readonly error: KubeError;
 }
@@ -191,15 +191,15 @@ function certainlyNot(cause: KubeError): KubeError {
 }
 
 /**
- * True when a PodDisruptionBudget refuses the eviction. A budget that its controller has not processed yet says when to
- * come again, as an API server that has too much to do does; only the cause tells the two apart.
+ * True when a PodDisruptionBudget refuses the eviction. An unprocessed budget gives a time to retry, like an overloaded
+ * API server; only the cause distinguishes them.
  */
 export function isKept({ error }: NotDone): boolean {
   if (error.code !== 429) return false;
   return error.retryAfterSeconds === undefined || error.causes.some(({ reason }) => reason === "DisruptionBudget");
 }
 
-/** What a refused eviction says to people. */
+/** The text about a refused eviction. */
 export function evictionMessage({ error }: NotDone): string {
   const hint = isKubeError(error, 403) ? " (infra/rbac/optional/eviction.yaml permits it)" : "";
   const why = error.causes.map(({ message }) => (message === "" ? "" : ` ${message}`)).join("");

@@ -1,4 +1,4 @@
-/** What a write to a pod that was refused means: to wait, to go on, or to tell. */
+/** The meaning of a refused write to a pod: wait, continue, or report. */
 import type { PodState } from "../../core/ledger.ts";
 import type { Outcome } from "./act.ts";
 import type { Context } from "./observe.ts";
@@ -10,10 +10,13 @@ export type Refused = Extract<Outcome, { kind: "refused" }>;
 
 type Busy = Refused & { readonly error: { readonly code: 429 } };
 
-/** What the API server puts before the words of a webhook or a policy. */
+/** The API server's words before those of a webhook or a policy. */
 const DENIED = /denied (?:the )?request/;
 
-/** It was not carried out, and may be sent again later: its reservation stands. A webhook that says 429 means one pod. */
+/**
+ * True when the write did not happen and may be sent again later: its reservation stays. A webhook's 429 concerns one
+ * pod only.
+ */
 export function isBusy(outcome: Outcome): outcome is Busy {
   return outcome.kind === "refused" && outcome.error.code === 429 && !DENIED.test(outcome.error.message);
 }

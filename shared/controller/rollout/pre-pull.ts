@@ -1,4 +1,7 @@
-/** Reads the pods that pull images, creates those that a decision asks for, and deletes those that nobody waits for. */
+/**
+ * Reads the pods that pull images, creates the pods that a decision asks for, and deletes the ones that nobody waits
+ * for.
+ */
 import type { Pod } from "../../api/kubernetes.ts";
 import { PRE_PULL_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -22,7 +25,7 @@ const refusals = new WeakMap<object, NonNullable<PullFacts["refusal"]>>();
 
 type Site = Pick<ActContext, "cluster" | "clock"> & { readonly kruiseNamespace: string; readonly tally: Tally };
 
-/** What of a snapshot is about them. */
+/** The parts of a snapshot about pull pods. */
 interface Seen {
   readonly sidecarSet: SidecarSet;
   readonly stored: StoredLedger;

@@ -17,7 +17,7 @@ import type { Service } from "./service.ts";
 const DRAINED_PODS = { labelSelector: `${TRAFFIC_LABEL}=${DRAINED}` };
 const PODS_AT_ONCE = 16;
 
-/** False: passes keep no pod drained any more. Trouble stands in the service's problems. */
+/** False: passes keep no pod drained any more. Problems go into the service's list. */
 export async function putBackLeft(service: Service): Promise<boolean> {
   const { cluster, clock, isDryRun } = service;
   const keepers = keepersOf(service);
@@ -35,7 +35,7 @@ export async function putBackLeft(service: Service): Promise<boolean> {
 
 type Keeps = (pod: Pod) => boolean;
 
-/** Whether the SidecarSet of that name takes care of the pod itself; each is read once. */
+/** Whether the named SidecarSet still handles the pod itself; each one is read once. */
 function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
   const known = new Map<string, Promise<Keeps>>();
   const read = async (name: string): Promise<Keeps> => {
@@ -67,7 +67,7 @@ async function look(service: Service, pod: Pod, keepers: (name: string) => Promi
   }
 }
 
-/** What a write before asked for has restarted, as far as the pod tells. */
+/** True when the containers of an earlier write have restarted, as the pod shows. */
 function isRestarted(pod: Pod, sidecarSet: string): boolean {
   return isConsistent(pod, sidecarSet, new Set(pod.spec.containers.map(({ name }) => name)));
 }

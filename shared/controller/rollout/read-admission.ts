@@ -48,7 +48,7 @@ async function readMutating(cluster: Cluster): Promise<readonly Configuration[] 
   )?.items;
 }
 
-/** Those that inject sidecars into new pods, ours or OpenKruise's: both answer at the same path. */
+/** Webhooks that inject sidecars into new pods, of this project or OpenKruise: both serve the same path. */
 function podWebhooks(configurations: readonly Configuration[]): readonly Webhook[] {
   return configurations.flatMap(({ webhooks }) => webhooks ?? []).filter((one) => isForNewPods(one) && isInjector(one));
 }

@@ -31,8 +31,8 @@ export interface ReadObservation {
 }
 
 /**
- * undefined: there is no such SidecarSet. `changed`: as if it were stored in its place.
- * @throws KubeError, and an Error that says what these rights do not let be read: nothing is guessed
+ * Undefined: the SidecarSet does not exist. `changed`: used in its place. @throws KubeError, and an Error that names
+ * what the caller may not read: nothing is guessed
  */
 export async function readObservation(
   context: ReadContext,
@@ -61,7 +61,7 @@ interface ReadWithin extends Pick<ReadObservation, "observation" | "context"> {
   readonly unread: readonly string[];
 }
 
-/** What it gives is about these pods alone: no counts, no turns and no plan can be had of it. @throws KubeError */
+/** The result covers these pods alone: it gives no counts, order or plan. @throws KubeError */
 export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, namespace: string): Promise<ReadWithin> {
   const { cluster, kruiseNamespace } = context;
   const revisions = await ifAllowed(listRevisions(cluster, kruiseNamespace, sidecarSet.metadata?.name ?? ""));

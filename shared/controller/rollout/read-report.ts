@@ -1,4 +1,7 @@
-/** Reads what a report is made from: the SidecarSets alone, or one of them with its pods, revisions, ledger and Events, or one of its pods. */
+/**
+ * Reads the facts of a report: the SidecarSets alone, one of them with its pods, revisions, ledger and Events, or one
+ * of its pods.
+ */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { explainPod } from "../../core/inspect/explain/explain.ts";
@@ -29,9 +32,8 @@ export async function readOverview(context: ReadReportContext): Promise<ReportCo
 }
 
 /**
- * One with its pods; undefined: there is none of that name. Events, and when a pass ran, are left out where these rights
- * do not let them be read.
- * @throws KubeError and Error, as readObservation
+ * One SidecarSet with its pods; undefined: it does not exist. Events and the last pass are left out if the caller may
+ * not read them. @throws KubeError and Error, as readObservation
  */
 export async function readDetail(context: ReadReportContext, name: string): Promise<SetDetail | undefined> {
   const { cluster } = context;

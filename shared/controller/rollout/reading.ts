@@ -35,7 +35,7 @@ export class Reading {
     this.#turn++;
   }
 
-  /** What is left of the list of this name; less when `isOver` says so. @throws KubeError */
+  /** Reads the rest of the list of this name, or a part of it if `isOver` says so. @throws KubeError */
   async readList(
     cluster: Cluster,
     name: string,
@@ -62,8 +62,8 @@ interface Begun {
 }
 
 /**
- * What was begun for this SidecarSet, unless something was written since for which all has to be read again; or else
- * another beginning. Rule 1 of the ledger holds: it is what it was before the first pod was read.
+ * The unfinished reading of this SidecarSet, unless a write since then requires a new one. Rule 1 of the ledger holds:
+ * the ledger is as it was before the first pod was read.
  */
 export function takeUpReading(
   readings: Readings,

@@ -28,7 +28,7 @@ import { stateNow, statusPatch, transitions } from "./status-additions.ts";
 import { podsAreTold } from "./tell-pods.ts";
 
 const RESCAN_MS = 10_000;
-/** Who began later had less time than the next pass has. */
+/** A reading that began later had less time than the next pass has. */
 const MOST_OF_A_PASS = 0.5;
 
 type SidecarSetStand = Stand<SidecarSetReport, Progress>;

@@ -1,4 +1,4 @@
-/** What a pass knows of its own reservations and refused writes: who is passed over, and which reservations it may free. */
+/** A pass's own reservations and refused writes: which pods it skips, and which reservations it may free. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -81,7 +81,7 @@ export function isOwn(rollout: Rollout, reservation: Reservation): boolean {
   return known(rollout).own.has(stateKey(reservation));
 }
 
-/** This pass reserved the pod, and every patch that it sent for that was refused: no write of it can come late. */
+/** True if this pass reserved the pod and the API server refused every patch for that: no write can come late. */
 export function isCertainlyRefused(rollout: Rollout, reservation: Reservation): boolean {
   const { own, refused, unanswered } = known(rollout);
   const key = stateKey(reservation);
@@ -108,7 +108,7 @@ export function unfencedOf(rollout: Rollout, kept: readonly PodState[]): Readonl
   return new Set(kept.filter((state) => unfenced.has(stateKey(state))).map(({ uid }) => uid));
 }
 
-/** These are freed: another pass may reserve their pods. */
+/** Forgets freed reservations: another pass may reserve the pods. */
 export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): void {
   const all = known(rollout);
   const keys = new Set([...freed].map(stateKey));
@@ -214,8 +214,8 @@ export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before,
 }
 
 /**
- * Passes pods over whose owners take back what this pass wrote: each would have its turn again at once, or keep its place of
- * the budget, and the others would wait for ever.
+ * Skips pods whose owners revert this pass's writes: they would be next again at once, or keep their place in the
+ * budget, and the others would wait for ever.
  */
 export function noteTakenBack(context: Rollout & ServerClock & { readonly clock: Clock }, snapshot: SeenPods): void {
   const { sidecarSet, observed } = snapshot;

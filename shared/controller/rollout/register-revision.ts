@@ -1,4 +1,4 @@
-/** Sees to it that the revision which a decision refers to exists before anything refers to it. */
+/** Creates the decision's revision before anything refers to it. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { Action } from "../../core/actions.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
@@ -17,7 +17,7 @@ type RevisionDelete = Extract<Action, { kind: "DeleteRevision" }>;
 const isRevisionWrite = (action: Action): action is RevisionWrite =>
   action.kind === "CreateRevision" || action.kind === "RenumberRevision" || action.kind === "LabelRevision";
 
-/** Sees to it that the decision's revision is there: created, or found under the name that was asked for. */
+/** Creates the decision's revision, or finds it under the wanted name. */
 export function nameRevision(context: Context, snapshot: Snapshot): Learner {
   let collisions = 0;
   return async ({ actions }) => {
@@ -63,7 +63,7 @@ export function remember(snapshot: Snapshot, revision: ControllerRevision): void
   snapshot.revisions = [...others, revision];
 }
 
-/** Whether there is one of that name. */
+/** True if a revision of that name exists. */
 async function readTaken({ cluster }: Context, snapshot: Snapshot, { metadata }: ControllerRevision): Promise<boolean> {
   const key = { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
   try {
@@ -75,7 +75,7 @@ async function readTaken({ cluster }: Context, snapshot: Snapshot, { metadata }:
   }
 }
 
-/** Those that nobody refers to any more. What is left of them is tried again by the next pass. */
+/** Deletes revisions that nobody refers to. The next pass retries the failed ones. */
 export async function truncateRevisions(context: Context, snapshot: Snapshot, decision: Decision): Promise<void> {
   for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
     const outcome = await act(action, { ...context, sidecarSet: snapshot.sidecarSet });

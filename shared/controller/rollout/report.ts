@@ -1,4 +1,4 @@
-/** What a pass did and why it did no more, as data that prints as JSON. */
+/** The report of a pass: what it did, and why not more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { HoldCause } from "../../core/rollout/causes.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";

@@ -31,24 +31,27 @@ import { type RoundResult, round } from "./round.ts";
 
 /** News come in bursts; a round takes what has come within this time. */
 const GATHER_MS = 500;
-/** Where no watch is to be had, lists take its place. */
+/** Interval of lists when no watch is possible. */
 const RELIST_MS = 5_000;
 /**
- * A watch sends every pod in flight whole, five times and more, and a list all pods once, compressed to a twentieth:
- * where so many are in flight, and more than this share of all, a few lists are less than what the watch would send.
+ * A watch sends every pod in flight whole, five times or more; a list sends all pods once, compressed to a twentieth.
+ * Beyond this number in flight and this share of all pods, a few lists cost less than the watch.
  */
 const MANY_IN_FLIGHT = 50;
 const SHARE_IN_FLIGHT = 1 / 25;
-/** From list to list; longer each time that nothing has come back, up to the other. */
+/** Time between lists; it grows from the first to the last value while no pod recovers. */
 const FIRST_LIST_MS = 1_000;
 const LAST_LIST_MS = 5_000;
-/** What is reserved is looked after this soon, whether or not there is news: it was written to, or could not be. */
+/** Interval of looks at reserved pods, even without news. */
 const RETRY_MS = 1_000;
 /** Without news of pods the SidecarSet is read again this often: a new image or a pause takes effect at once. */
 const RECHECK_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
-/** A hold that ends by the clock so soon is waited for, such as the interval of checks of metrics; else the next pass goes on. */
+/**
+ * A pass waits for a hold that ends by the clock this soon, such as the interval of metric checks; otherwise the next
+ * pass continues.
+ */
 const CLOCK_SECONDS = 30;
 /** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
 const RESERVE_MS = 2_000;
@@ -56,7 +59,7 @@ const LAST_DECISIONS = 3;
 const MAX_RESTARTS = 8;
 const RESTART_MS = 100;
 
-/** Where a rollout stands after its last round. */
+/** The state of a rollout after its last round. */
 export interface Progress {
   readonly snapshot: Snapshot;
   readonly result: RoundResult;
@@ -149,7 +152,9 @@ async function runRound(context: Context, name: string, snapshot: Snapshot | und
   return "contention";
 }
 
-/** What to decide on next; undefined: look again. "quiet": nothing changed, "settled": nothing can be waited for. */
+/**
+ * The next snapshot to decide on; undefined: observe again. "quiet": nothing changed, "settled": nothing to wait for.
+ */
 async function nextSnapshot(
   context: Context,
   following: Following,
@@ -231,7 +236,7 @@ function isUnderWay(summary: Summary, now: string): boolean {
   return selected > drained || used > drained || updated > updatedReady;
 }
 
-/** A pod that was refused a moment ago has its place beside those that are selected. */
+/** True when a pod that was refused a moment ago has a free place beside the selected ones. */
 function isTriedAgain({ trouble, waiting, partition, selected, ...rest }: Summary): boolean {
   return trouble?.isLasting === false && waiting - partition > selected && unavailableOf(rest) < rest.maxUnavailable;
 }
@@ -278,9 +283,8 @@ function hasMoved(before: Progress, after: Progress): boolean {
 // What becomes of reservations whose SidecarSet is gone.
 
 /**
- * Empties the ledger of a SidecarSet that is gone, once what is reserved there can't be written to any more: nothing
- * else would let the ConfigMap go, nor the namespace it is in. What can't be seen to be through is left for the next of
- * that name. @throws KubeError
+ * Empties the ledger of a deleted SidecarSet once no write to its reserved pods can land: otherwise its ConfigMap and
+ * namespace could not go. Uncertain reservations stay for the next SidecarSet of that name. @throws KubeError
  */
 export async function releaseOrphan(cluster: Cluster, namespace: string, name: string): Promise<void> {
   const stored = await readLedger(cluster, namespace, name);

@@ -46,7 +46,7 @@ import { announceLedger, writeStatus } from "./write-status.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
-  /** pods that were to be written to: what came of it stands in the ledger until the next round */
+  /** number of pods that were to be written to; the ledger has the outcome until the next round */
   readonly written: number;
   /** reservations that stand */
   readonly reserved: number;
@@ -70,8 +70,8 @@ const NOTHING_WRITTEN: Written = {
 };
 
 /**
- * "record" frees what is seen to be through and writes the status; no pod is written to.
- * undefined: somebody else wrote the ledger or the SidecarSet meanwhile, a new snapshot is needed.
+ * "record" frees completed reservations and writes the status, but writes to no pod. Undefined: somebody else wrote the
+ * ledger or the SidecarSet, so a new snapshot is needed.
  */
 export async function round(
   context: Context,
@@ -142,7 +142,7 @@ const writing = (work: () => Promise<Written>) =>
     problems: [...refused.values()],
   }));
 
-/** What later rounds go by has to be there before pods are written to, however lately the status was written. */
+/** True unless later rounds need the status: then it is written before pods are, however recent the last write was. */
 function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision: Decision): boolean {
   const { waves } = decision;
   return mode === "act" && !isWaveNext(decision) && !(waves && isSoakBehind(status?.waves, waves));
@@ -257,7 +257,7 @@ async function rememberReady(context: Context, snapshot: Snapshot, { decision, s
   else if (outcome.kind === "refused") noteUnmarked(context, { namespace, name }, outcome.error.message);
 }
 
-/** One problem for each pass is enough. Later rounds and passes try again. */
+/** Notes one problem per pass. Later rounds and passes try again. */
 function noteUnmarked({ tally }: Context, place: { namespace: string; name: string }, why: string): void {
   const unmarked = "the ControllerRevision is not marked as ready, and undo may take it for one that never was:";
   if (!tally.problems.some(({ message }) => message.startsWith(unmarked)))

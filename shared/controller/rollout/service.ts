@@ -1,4 +1,4 @@
-/** What a pass works with. */
+/** The clients and settings of a pass. */
 import type { Gates } from "../../approval/batch-gates.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { PassService } from "../loop/open-pass.ts";

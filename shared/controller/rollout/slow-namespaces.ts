@@ -4,7 +4,7 @@ import type { Clock } from "../loop/clock.ts";
 
 /** A write that takes longer makes its namespace slow. */
 const SLOW_MS = 5_000;
-/** So many writes to one namespace are under way at the same time, as long as other namespaces have some to begin. */
+/** Limit of concurrent writes to one namespace while other namespaces have some to begin. */
 const MOST_AT_ONCE = 16;
 
 const slowOf = new WeakMap<object, Set<string>>();

@@ -1,4 +1,4 @@
-/** What our definition of SidecarSets has in its status beside OpenKruise's: conditions, and what they rest on. */
+/** The status fields that this project's CRD adds to OpenKruise's: conditions, and their facts. */
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { podName } from "../../core/pod/is-matched.ts";
@@ -18,8 +18,8 @@ import { sayRefused } from "./refused-writes.ts";
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
 /**
- * Our definition fills in an empty list; where there is a status without one, the definition is OpenKruise's, which
- * prunes conditions: writing them would be writing for ever.
+ * This project's CRD defaults conditions to an empty list. A status without one means OpenKruise's CRD, which prunes
+ * conditions, so every pass would write them again.
  */
 export function statusAdditions(context: Context, snapshot: Snapshot, decision: Decision): Partial<SidecarSetStatus> {
   const { sidecarSet } = snapshot;
@@ -62,7 +62,7 @@ export function stateNow(context: Context, snapshot: Snapshot, decision: Decisio
   return { state, ...(since === undefined ? {} : { troubleSince: since }) };
 }
 
-/** An older definition of ours has conditions, and none of these. */
+/** An older version of this project's CRD has conditions, but not these fields. */
 function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snapshot): Partial<SidecarSetStatus> {
   const { status } = sidecarSet;
   if (status !== undefined && status.ledgerNamespace === undefined) return {};
@@ -127,7 +127,10 @@ function passedWaves(before: Status, after: Status): readonly News[] {
 
 const waveName = ({ name }: { readonly name: string }) => name;
 
-/** What cannot be upgraded is reported elsewhere, as OpenKruise does; the last three sum up what the others say. */
+/**
+ * Pods that cannot be upgraded are reported elsewhere, as in OpenKruise; the last three conditions only summarize the
+ * others.
+ */
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function obstacleIn(

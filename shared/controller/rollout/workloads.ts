@@ -16,7 +16,7 @@ import { fencePatch } from "./pod-patch.ts";
 import { noteProblem } from "./report.ts";
 
 const READS_AT_ONCE = 4;
-/** Each time workloads that have to stay are passed over, and others are read. */
+/** Limit of workloads read at a time: ones that must stay are skipped, and others are read. */
 const MOST_ASKED = 8;
 
 /** Reads the workloads that a decision asks for. */
@@ -43,7 +43,7 @@ async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWo
     ?.uid;
 }
 
-/** What is restarted is looked after from the moment that it is reserved. `kept`: uids of reservations that hold on. */
+/** Watches a restart from the moment of its reservation. `kept`: uids of valid reservations. */
 export function withRestarts(
   snapshot: Snapshot,
   plan: LedgerPlan,
@@ -59,7 +59,7 @@ export function withRestarts(
   return restarted.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, restarted } };
 }
 
-/** uids of those whose restart was refused. What is reserved and not wanted any more is fenced. */
+/** uids of workloads whose restart was refused. Unwanted reservations are fenced. */
 export async function restartWorkloads(
   context: Context,
   snapshot: Snapshot,

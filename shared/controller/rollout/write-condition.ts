@@ -12,7 +12,10 @@ type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 
 /** The kubelet writes to the status as well. */
 const CONDITION_ATTEMPTS = 4;
-/** Who may not write to a pod's status asks again after this time: a namespace of them would be asked for in each round. */
+/**
+ * Interval of retries for a missing right to write a pod's status: a namespace full of such pods would be tried in
+ * every round.
+ */
 const REFUSED_MS = 30_000;
 /** uid → when a condition of that pod was refused, of each rollout */
 const refusals = new WeakMap<Context, Map<string, number>>();

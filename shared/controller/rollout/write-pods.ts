@@ -187,7 +187,7 @@ async function isStillThere(context: Context, snapshot: Snapshot, state: PodStat
   return pod !== undefined && !pod.metadata?.deletionTimestamp;
 }
 
-/** By what the pod is now. */
+/** The outcome by the current state of the pod. */
 async function becameOfUnclear(
   context: Context,
   snapshot: Snapshot,
@@ -235,10 +235,10 @@ const MOST_VAGUE = 3;
 const MOST_CONFLICTS = 5;
 
 /**
- * Policies and webhooks answer 404, 409 and 422 too, a webhook that cannot be called makes it 500, and a slow one a
- * timeout. One 409 or 5xx is mostly about the API server: to pass the pod over at once would cost a fence, and so a second
- * write to the pod. A timeout takes half a pass, so a pass does not see three. A pod that refused an earlier pass needs
- * no three: its webhook may take ten seconds for each.
+ * True when the refusal concerns the pod. Policies and webhooks also answer 404, 409 and 422; one that cannot be called
+ * gives 500, a slow one a timeout. A single 409 or 5xx usually concerns the API server, and skipping the pod would cost
+ * a fence, a second write. A timeout takes half a pass, so a pass never sees three. A pod that refused an earlier pass
+ * needs no three: its webhook may take ten seconds each time.
  */
 function isAboutThePod(context: Context, snapshot: Snapshot, state: PodState, { kind, error }: NotDone): boolean {
   if (isTimeout(error) || snapshot.stored.ledger.refused?.some(({ uid }) => uid === state.uid)) return true;
@@ -316,7 +316,7 @@ async function learn(
 /** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
 const EVERY_MS = 2_000;
 
-/** Of one batch, from its beginning. */
+/** The check of one batch's spec, from its beginning. */
 export class SpecCheck {
   readonly #context: Context;
   readonly #look: Snapshot;

@@ -13,7 +13,7 @@ import { beginNotify } from "./notify.ts";
 import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, statusPatch, transitions } from "./status-additions.ts";
 
-/** Whoever writes to a SidecarSet's metadata without an end keeps its status from being written, for this pass. */
+/** Limit of attempts: endless writes to a SidecarSet's metadata prevent its status in this pass. */
 const STATUS_ATTEMPTS = 5;
 /** However fast the rounds are, the status of a SidecarSet is written once in this time. */
 const STATUS_EVERY_MS = 1_000;
@@ -56,7 +56,7 @@ export async function writeStatus(
   return "done";
 }
 
-/** What is stored of waves goes with the annotation that asked for them. */
+/** Removes the stored waves together with their annotation. */
 function withoutWaves(
   { waves: _, ...status }: SidecarSetStatus,
   { waves }: Partial<SidecarSetStatus>,
@@ -64,7 +64,7 @@ function withoutWaves(
   return waves ? { ...status, waves } : status;
 }
 
-/** Nobody could tell which waves were passed: then not even the first one goes. */
+/** Fails when the CRD drops the waves: nobody could tell which waves passed, so not even the first one starts. */
 function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
   if (status.waves === undefined || written.status?.waves !== undefined) return;
   throw new Error(
@@ -89,8 +89,8 @@ async function patchStatus(
 }
 
 /**
- * After a write that was not carried out: whether nobody wrote anything that the decision rests on, so that the same may
- * be written again. @throws KubeError when nobody wrote at all: then it was no race, but a refusal.
+ * After a failed write: true if nothing changed that the decision depends on, so that the pass may write again. @throws
+ * KubeError if nobody wrote: it was a refusal, not a race.
  */
 async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, error }: NotDone): Promise<boolean> {
   const before = snapshot.sidecarSet;

@@ -39,7 +39,7 @@ interface Terminating {
   readonly retries: Retries;
 }
 
-/** Ends with the rest of the pass, which `served` tells. Trouble stands in the service's problems. */
+/** Ends when `served` signals the end of the pass. Problems go into the service's list. */
 export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
   const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
   const ending: Terminating = { service, report, logged: new Set(), retries: newRetries(service.clock) };
@@ -160,7 +160,7 @@ async function patchPhase(
   { phase, condition }: Extract<TerminationAction, { kind: "FinishPod" }>,
 ): Promise<void> {
   const { namespace = "", name = "", uid, resourceVersion = "" } = metadata ?? {};
-  // A kubelet takes no notice of a status alone until it looks at the pod by itself, up to 90 s later; of metadata at once.
+  // A kubelet may notice a changed status up to 90 s later, but changed metadata at once.
   const annotations = { [FENCE_ANNOTATION]: resourceVersion };
   const body = { metadata: { uid, resourceVersion, annotations }, status: { phase, conditions: [condition] } };
   await cluster.patch(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });

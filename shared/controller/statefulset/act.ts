@@ -67,7 +67,7 @@ function reasonOf(request: Request, { code }: KubeError): FailureReason {
   return code === 422 ? "Invalid" : "Other";
 }
 
-/** Where the pass itself knows what a missing object means it is told so. */
+/** True when the object changed since it was observed. A missing object that the pass expects goes to the pass. */
 function isMoved({ kind }: Request, reason: FailureReason): boolean {
   if (reason === "Conflict") return true;
   if (kind === "CreateClaim") return reason === "AlreadyExists";
@@ -215,7 +215,7 @@ export function changePatch(before: KubernetesObject, after: KubernetesObject): 
   return { type: "merge", body: { ...body, metadata: { ...body.metadata, uid, resourceVersion } } };
 }
 
-/** Some members rewritten. */
+/** A merge patch of some members. */
 export function memberPatch({ metadata }: KubernetesObject, members: { readonly metadata?: JsonObject }): Patch {
   const { uid, resourceVersion } = metadata ?? {};
   return { type: "merge", body: { ...members, metadata: { ...members.metadata, uid, resourceVersion } } };

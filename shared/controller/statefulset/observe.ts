@@ -55,8 +55,8 @@ export interface SetSnapshot {
 }
 
 /**
- * undefined: there is no such set. `isWide`: pods of the whole namespace are looked at, so that those are let go whose
- * labels changed; otherwise only those that the selector matches. `changed`: as if that were stored in its place.
+ * Undefined: the set does not exist. `isWide`: reads pods of the whole namespace, to release pods whose labels changed;
+ * otherwise only selected pods. `changed`: used in place of the stored one.
  */
 export async function observeSet(
   { cluster, key, clock }: SetContext,
@@ -116,7 +116,7 @@ function only<T>(object: T, isKept: (object: T) => boolean): T | undefined {
   return isKept(object) ? object : undefined;
 }
 
-/** Those that have the name of one of its claims. */
+/** Selects claims with a name of the set's. */
 function ofSet({ metadata, spec }: StatefulSet): (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined {
   const parents = new Set((spec.volumeClaimTemplates ?? []).map((one) => `${one.metadata?.name}-${metadata?.name}`));
   return (claim) => only(claim, (one) => parents.has(parsePodName(one.metadata?.name ?? "").parent));
@@ -138,7 +138,7 @@ export function subjectOf({ metadata }: StatefulSet): Subject {
   return { uid: metadata?.uid ?? "", generation: metadata?.generation ?? 0, revision: "" };
 }
 
-/** What became of what is reserved. What the lists did not show is read by name. */
+/** The current versions of reserved objects. Objects missing from the lists are read by name. */
 export async function seeReserved({ cluster }: SetContext, snapshot: SetSnapshot): Promise<Seen> {
   const seen = new Map<string, string | null>();
   for (const { metadata } of snapshot.pods) seen.set(metadata?.uid ?? "", metadata?.resourceVersion ?? "");

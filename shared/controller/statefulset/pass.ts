@@ -1,4 +1,4 @@
-/** One pass over all Advanced StatefulSets, each on its own, within a deadline. */
+/** One pass over all Advanced StatefulSets, each independently, within a deadline. */
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
@@ -22,7 +22,7 @@ export interface SetPassOptions extends AnyPassOptions {
 
 const OVER_PASSES: OverPasses = new Set();
 
-/** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
+/** Resolves in every state of the cluster: problems go into the report. A pass can safely be killed at any time. */
 export function runSetPass(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
   const values = { "sidecarset.pass.dry_run": options.dryRun === true };
   return withDoing("ordered-set pass", values, () => runSetPassNow(cluster, options), endingOf);

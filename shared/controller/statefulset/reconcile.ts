@@ -124,7 +124,7 @@ function failed({ key, tally }: SetContext, error: unknown): SetStand {
 const GATHER_MS = 50;
 /** Without news the set is read again this often: a new template or a pause takes effect at once. */
 const RECHECK_MS = 2_000;
-/** What failed is tried again this soon. */
+/** Wait before a failed action is tried again. */
 const RETRY_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass. */
 const IDLE_MS = 60_000;
@@ -133,7 +133,7 @@ const RESERVE_MS = 2_000;
 const MAX_RESTARTS = 8;
 const RESTART_MS = 100;
 
-/** Where a set stands after its last round. */
+/** The state of a set after its last round. */
 interface SetProgress {
   readonly round: SetRound;
   readonly standing: SetStanding;
@@ -253,7 +253,10 @@ async function hasNews(context: SetContext, following: Following, limits: Limits
   return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
 }
 
-/** True also when the feed is lost, so that only a new snapshot shows it; where no watch is to be had, snapshots take its place. */
+/**
+ * True also when the feed is lost, so that only a new snapshot shows the state; without watches, snapshots replace
+ * them.
+ */
 async function havePodsChanged(context: SetContext, following: Following, limits: Limits, waitMs: number) {
   const { clock } = context;
   const { feed } = following;
@@ -346,11 +349,11 @@ function isUpdating({ metadata }: Pod): boolean {
 
 // What a pass would do about one set now, without writing anything.
 
-/** What a dry run foresees beyond what would be done now. */
+/** Options of a forecast beyond the current actions. */
 export interface SetPlanWish {
   /** how long a pod is taken to be not ready after it was made, or its images were changed */
   readonly readyAfterSeconds: number;
-  /** as it would be stored in the place of the one that is; absent: that one */
+  /** the set to plan in place of the stored one; absent: the stored one */
   readonly set?: StatefulSet;
 }
 

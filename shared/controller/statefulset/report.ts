@@ -1,11 +1,11 @@
-/** What a pass did about Advanced StatefulSets, and why it did no more, as data that prints as JSON. */
+/** The report of a pass over Advanced StatefulSets: what it did, and why not more, as data that prints as JSON. */
 import type { StatefulSetStatus } from "../../api/stateful-set.ts";
 import { explainSet, type SetStanding } from "../../core/statefulset/explain/explain-set.ts";
 import type { SetRolloutPlan } from "../../core/statefulset/plan/plan-set-rollout.ts";
 import type { Request } from "../../core/statefulset/step.ts";
 import type { PassReport, Stop } from "../rollout/report.ts";
 
-/** What was done about one set. */
+/** Counts of the actions on one set. */
 export interface SetTally {
   rounds: number;
   created: number;
@@ -45,7 +45,7 @@ export interface SetPassReport extends Pick<PassReport, PassFields> {
   readonly notReached: readonly string[];
 }
 
-/** One sentence about where a pass left a set. */
+/** One sentence about the state in which a pass left a set. */
 export function explainStop(stop: Stop, standing: SetStanding | undefined, failure?: string): string {
   const where = [...(failure ? [failure] : []), ...(standing ? [explainSet(standing)] : [])].join("; ");
   switch (stop) {
@@ -73,7 +73,7 @@ export function explainStop(stop: Stop, standing: SetStanding | undefined, failu
   }
 }
 
-/** One line for people; undefined for what only concerns the API server. */
+/** One line for people; undefined for a request that concerns only the API server. */
 export function describeRequest(request: Request): string | undefined {
   switch (request.kind) {
     case "CreateRevision":

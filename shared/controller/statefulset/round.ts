@@ -1,4 +1,4 @@
-/** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
+/** One round of a pass over a set: foresee the removals, reserve them, fence unwanted reservations, and act. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
@@ -34,7 +34,7 @@ import {
 
 // What a round reserves of a set in its ledger, and how it fences what is not wanted any more.
 
-/** Each object once, in the state in which it was listed. */
+/** Each object once, in its listed state. */
 export function wantedStates({ writes }: SetPlan): readonly PodState[] {
   const states = new Map<string, PodState>();
   for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);
@@ -79,7 +79,7 @@ export interface SetRound {
   readonly reserved: number;
 }
 
-/** So long a set that was read is trusted before a pod is created for it: a create is conditional on nothing. */
+/** Milliseconds for which a read set is trusted before a pod is created for it: a create has no precondition. */
 const TRUST_MS = 1_000;
 const MAX_ATTEMPTS = 3;
 
@@ -144,7 +144,7 @@ class Round {
     }
   }
 
-  /** One that has changed meanwhile is seen again in the next round. */
+  /** Opens readiness gates. The next round sees a pod that has changed meanwhile. */
   async #openGates({ set, now }: SetObservation): Promise<void> {
     const isOwn = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid);
     for (const before of this.#look.pods.filter(isOwn)) {
@@ -241,7 +241,7 @@ class Round {
     await store(this.#context, this.#look, { uid, generation, reservations: [...others, reservation] });
   }
 
-  /** What was decided is about the pod as it was looked at, or as we left it since. */
+  /** Fails if the pod differs from its observed state, or from this pass's last write. */
   #requireKnown({ metadata }: Pod): void {
     const known = [...this.#look.pods, ...this.touched].findLast((pod) => pod.metadata?.uid === metadata?.uid);
     if (known?.metadata?.resourceVersion !== metadata?.resourceVersion)

@@ -1,4 +1,4 @@
-/** What an admission decided: the object as wanted, or why not. The webhook turns it into a patch or a Status. */
+/** The result of an admission: the wanted object, or a refusal. The webhook turns it into a patch or a Status. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { FieldError } from "../../go/field-error.ts";
 

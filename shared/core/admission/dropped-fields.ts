@@ -1,4 +1,4 @@
-/** Says which fields of an object's spec no version of the API has that we know: they have no effect, or are refused. */
+/** Fields of an object's spec that no known version of the API has: they have no effect, or are refused. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import { fieldMeant, type GoType, type UnknownField, unknownFields } from "../../go/types/go-type.ts";
 import { shortText } from "../../go/unseen.ts";
@@ -8,7 +8,7 @@ const MOST = 20;
 /** of a field's path: somebody may write a name of a megabyte */
 const MOST_LETTERS = 200;
 
-/** One sentence for each field, at most twenty and one for the others. `kinds`: such as SidecarSets. */
+/** One sentence per field, at most twenty, and one for all others. `kinds`: a plural such as SidecarSets. */
 export function droppedFields(kinds: string, type: GoType, object: object): readonly string[] {
   const fields = fieldsOf(type, object);
   const texts = fields.slice(0, MOST).map((one) => sentence(kinds, type, one));

@@ -1,4 +1,4 @@
-/** Decides whether an integer field is within its bounds. */
+/** Whether an integer field is within its bounds. */
 import { type FieldError, invalid, invalidEach } from "../../go/field-error.ts";
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { rangeErrors } from "../../go/label-name.ts";
@@ -13,7 +13,7 @@ export function validateNonNegative(value: unknown, field: string): readonly Fie
   return numberOf(value) < 0 ? [invalid(field, value, "must be greater than or equal to 0")] : [];
 }
 
-/** Both bounds inclusive. */
+/** Checks the value against both bounds, inclusive. */
 export function validateRange(
   value: unknown,
   field: string,

@@ -1,4 +1,4 @@
-/** Decides whether metadata may change from what it was: names and times stay, finalizers come before the deletion. */
+/** Which changes of metadata are allowed: names and times stay, and no finalizer is added during deletion. */
 import type { ObjectMeta } from "../../api/kubernetes.ts";
 import { type FieldError, forbidden, invalid, quote } from "../../go/field-error.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";

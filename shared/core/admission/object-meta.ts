@@ -1,4 +1,4 @@
-/** Decides whether metadata may be written: names, labels, annotations, owners, finalizers. */
+/** Whether metadata is valid: names, labels, annotations, owners, finalizers. */
 import type { KubernetesObject, ObjectMeta, OwnerReference } from "../../api/kubernetes.ts";
 import { type FieldError, forbidden, invalid, invalidEach, required, tooLong } from "../../go/field-error.ts";
 import { byteLength, qualifiedNameErrors } from "../../go/label-name.ts";
@@ -11,7 +11,7 @@ const FIELD_MANAGER_LIMIT = 128;
 const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
-/** Says why a text cannot be a name; empty if it can. */
+/** Returns why a text cannot be a name; empty if it can. */
 export type NameErrors = (name: string) => readonly string[];
 
 interface ManagedFields {
@@ -91,7 +91,7 @@ function validateName(name: string, field: string, nameErrors: NameErrors): read
     : invalidEach(field, name, nameErrors(name));
 }
 
-/** Of an object without namespace, on creation as on update. Source: apimachinery's ValidateObjectMeta. */
+/** The errors of a cluster-wide object, on creation and update. Source: apimachinery's ValidateObjectMeta. */
 export function validateObjectMeta(
   metadata: KubernetesObject["metadata"],
   field: string,

@@ -1,4 +1,4 @@
-/** Decides what becomes of a ContainerRecreateRequest that someone creates or changes: checks, defaults, the pod's facts. */
+/** The admission of a ContainerRecreateRequest: checks, defaults, and the pod's facts. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ContainerDetails } from "../../api/container.ts";
 import type {
@@ -29,7 +29,7 @@ import type { GoType } from "../../go/types/go-type.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { isActive } from "../pod/is-matched.ts";
 
-/** What the webhook sees of the cluster; absent: there is none of that name. */
+/** The cluster state for the webhook; absent: no object of that name. */
 export interface RecreateRequestView {
   readonly pod?: Pod | undefined;
   readonly node?: KubernetesObject | undefined;
@@ -150,7 +150,7 @@ function withContext({ name }: RecreatedContainer, pod: Pod): RecreatedContainer
   return { name, preStop, ...(httpGet && ports ? { ports } : {}), statusContext };
 }
 
-/** Decides what is wrong with a request to recreate containers, before and after its pod is known. */
+/** The faults of a request to recreate containers, before and after its pod is known. */
 const LEAST_DEADLINE_SECONDS = 3;
 const FAILURE_POLICIES: readonly string[] = ["", "Fail", "Ignore"];
 

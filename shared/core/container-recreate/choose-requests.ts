@@ -1,4 +1,4 @@
-/** Decides which requests may recreate containers now: one for each pod, and of a batch no more than it allows. */
+/** Which requests may recreate containers now: one per pod, and within the limit of each batch. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
 import { inTurns } from "../../go/in-turns.ts";
@@ -26,7 +26,7 @@ export interface Choice {
   readonly waiting: readonly Waiting[];
 }
 
-/** What is taken already: pods by uid, and how many of each batch. */
+/** The used places: uids of pods, and numbers by batch. */
 interface Taken {
   readonly pods: Set<string>;
   readonly ofBatch: Map<string, number>;
@@ -34,8 +34,9 @@ interface Taken {
 }
 
 /**
- * Of all requests, finished ones too. The order of a batch never changes and what is finished stays so: a pass that
- * decides on an older list chooses what was chosen before, so that passes that overlap keep the limit without a lock.
+ * Chooses among all requests, including finished ones. The order of a batch never changes, and finished requests stay
+ * finished. A pass with an older list therefore chooses the same ones, so overlapping passes keep the limit without a
+ * lock.
  */
 export function chooseRequests(requests: readonly ContainerRecreateRequest[], now: string): Choice {
   const taken: Taken = { pods: new Set(), ofBatch: countOf(requests.filter(isStuck)), sizes: countOf(requests) };
@@ -73,7 +74,7 @@ function isUnfinished({ metadata, status }: ContainerRecreateRequest): boolean {
   return !status?.completionTime && !metadata?.deletionTimestamp;
 }
 
-/** It ended while a container that it stopped was not back: whether its pod serves is not known. */
+/** True when the request ended before a stopped container was back: its pod may not serve. */
 function isStuck({ status }: ContainerRecreateRequest): boolean {
   const states = status?.containerRecreateStates ?? [];
   return Boolean(status?.completionTime) && states.some(({ isKilled, phase }) => isKilled && phase !== "Succeeded");
@@ -88,7 +89,9 @@ function countOf(requests: readonly ContainerRecreateRequest[]): Map<string, num
   return counts;
 }
 
-/** With its namespace: whoever stores a request without its webhook may write any uid into its label. */
+/**
+ * The pod's key. It includes the namespace, because a request stored without its webhook may have any uid in its label.
+ */
 function podOf({ metadata }: ContainerRecreateRequest): string {
   return `${metadata?.namespace} ${metadata?.labels?.[RECREATE_POD_UID_LABEL]}`;
 }

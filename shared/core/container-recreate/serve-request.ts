@@ -1,4 +1,4 @@
-/** Decides everything that is to be done for one request now: its own bookkeeping, the pod's readiness, the images. */
+/** All actions for one request now: its bookkeeping, the pod's readiness, and the images. */
 import type {
   ContainerRecreateRequest,
   ContainerRecreateRequestStatus,
@@ -27,7 +27,7 @@ export type ServeAction =
   /** comes before the status that says so */
   | ({ readonly kind: "PatchImages" } & Pick<RecreationPlan, "images" | "annotations">);
 
-/** Nothing is known of which pod it was made for. */
+/** The request's pod is unknown. */
 const UNADMITTED =
   "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
 /** More than any pod has; a longer list costs each look seconds. */
@@ -59,7 +59,7 @@ export function serveRequest(
   return [...before, ...patch, ...statusAction(request, plan.status)];
 }
 
-/** Nothing when the status says so already, in whichever order: API servers sort what they store. */
+/** Empty when the status is the same in any order: API servers sort what they store. */
 export function statusAction(
   { status }: ContainerRecreateRequest,
   wanted: ContainerRecreateRequestStatus,
@@ -80,14 +80,14 @@ function unserved({ status }: ContainerRecreateRequest, now: string, message: st
 
 // From when the deadline of a request counts: OpenKruise's daemon begins at once, a pass when it comes to it.
 
-/** What nobody came to for so long, and past its deadline, nobody expects any more. */
+/** A request that no pass served for this long, past its deadline, has expired. */
 const LATEST_START_SECONDS = 3_600;
 
 type Seen = ContainerRecreateRequest & { readonly status: ContainerRecreateRequestStatus };
 
 /**
- * The request with the time that it was taken up in its status, and with a deadline that counts from there where it is
- * one from its creation. Otherwise a deadline shorter than the time between two passes would end it untried.
+ * The request with the time of its first pass in the status, from which its deadline counts. Otherwise a deadline
+ * shorter than the schedule would end it untried.
  */
 function takenUp(request: Seen, phase: string, now: string): Seen {
   const { spec, status, metadata } = request;
@@ -253,7 +253,7 @@ function completed(
 
 // How far the recreation of each requested container has come.
 
-/** What a container is seen to be right now. */
+/** The observed state of a container. */
 export interface SeenContainer {
   readonly name: string;
   /** with the runtime's prefix, as in a container status */
@@ -265,7 +265,7 @@ export interface SeenContainer {
   readonly startedAt?: string;
 }
 
-/** One state for each requested container, in the request's order; one that has succeeded or failed stays so. */
+/** One state for each requested container, in order; a final state stays. */
 export function containerStates(
   request: ContainerRecreateRequest,
   seen: readonly SeenContainer[],
@@ -296,7 +296,7 @@ function phaseOf(request: ContainerRecreateRequest, container: RecreatedContaine
   return isUp(request, { found, snapshot, now }) ? "Succeeded" : "Recreating";
 }
 
-/** Not the container that ran when the request was made. */
+/** True when a different container runs than at the time of the request. */
 function isAnother({ statusContext }: RecreatedContainer, { id, restartCount }: SeenContainer): boolean {
   if (!statusContext) return false;
   return statusContext.containerID !== id || restartCount > (statusContext.restartCount ?? 0);

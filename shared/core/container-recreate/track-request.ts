@@ -1,4 +1,4 @@
-/** Decides what becomes of a request around the recreation itself: its deadline, the pod's grace, its end and its removal. */
+/** The frame around a recreation: the request's deadline, the pod's grace, its end and its removal. */
 import type {
   ContainerRecreateRequest,
   ContainerRecreateRequestStatus,
@@ -62,12 +62,12 @@ function advance(request: ContainerRecreateRequest, pod: Pod, now: string): Requ
   return { actions: observe(request, pod, now), requeueAfterSeconds: Math.min(left, POLL_SECONDS) };
 }
 
-/** Where nobody knows, at Go's zero time. */
+/** The creation time, or Go's zero time when it is unknown. */
 function createdAt({ metadata }: ContainerRecreateRequest): string {
   return metadata?.creationTimestamp ?? "0001-01-01T00:00:00Z";
 }
 
-/** What the pod shows of the recreation, and whether it is held unready for it. */
+/** The recreation's progress by the pod, and whether the pod is held unready for it. */
 function observe(request: ContainerRecreateRequest, pod: Pod, now: string): readonly RequestAction[] {
   const before = request.status ?? { phase: "" };
   const needsGrace = request.spec.strategy?.unreadyGracePeriodSeconds !== undefined && !graceBegan(request);

@@ -1,4 +1,4 @@
-/** Decides what a new pod gets before it is stored: sidecars, and the order in which its containers start. */
+/** What a new pod gets before it is stored: sidecars, and the order in which its containers start. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ControllerRevision, Labels, Namespace, Pod } from "../../api/kubernetes.ts";
 import {
@@ -25,14 +25,14 @@ import { candidates, type SidecarSetIndex } from "./match/sidecarset-index.ts";
 import { replaceByCanary } from "./replace-by-canary.ts";
 import { withReset, withSent } from "./reset-fields.ts";
 
-/** What is known about the cluster when a pod is admitted. */
+/** The cluster state for the admission of a pod. */
 export interface PodAdmissionView {
   readonly index: SidecarSetIndex;
   /** the pod's namespace; undefined when it does not exist (yet) */
   readonly namespace: Namespace | undefined;
   /** at least what `revisionsWanted` asks for */
   readonly revisions: readonly ControllerRevision[];
-  /** those that one SidecarSet may choose from, by its name; absent: `revisions` */
+  /** the revisions that one SidecarSet may choose from, by its name; absent: `revisions` */
   readonly revisionsOf?: (sidecarSet: string) => readonly ControllerRevision[];
 }
 
@@ -52,7 +52,7 @@ export interface PodAdmissionContext {
   readonly gates: InjectionGates;
 }
 
-/** A SidecarSet that stands in the way, as it is told to who created the pod. */
+/** The SidecarSet that prevents an admission, with the message for the pod's creator. */
 interface Failure {
   readonly message: string;
   readonly sidecarSet?: string;
@@ -68,7 +68,7 @@ function deny({ message, sidecarSet }: Failure): Admission {
   return { kind: "denied", code: 500, reason: "InternalError", message, ...(errors.length > 0 ? { errors } : {}) };
 }
 
-/** What the pod is admitted as. It is stored without `namespace`, which the API server fills in. */
+/** The namespace of the pod. The stored pod omits it until the API server fills it in. */
 function namespaceOf({ object, namespace }: AdmissionRequest): string {
   return object?.metadata?.namespace || namespace || "default";
 }
@@ -192,7 +192,7 @@ export function admitPod(request: AdmissionRequest, view: PodAdmissionView, cont
   return ordered === pod ? UNTOUCHED : { kind: "allowed", object: ordered };
 }
 
-/** Decides which pods are ready only once OpenKruise says so. */
+/** Which pods become ready only after OpenKruise sets a condition. */
 interface Gated {
   readonly readinessGates?: readonly { readonly conditionType: string }[];
 }
@@ -212,12 +212,11 @@ export function addReadinessGate(pod: Pod, isForAll: boolean): Pod {
   return { ...pod, spec: { ...pod.spec, readinessGates: gates } as Pod["spec"] };
 }
 
-// Decides whether something that claims to be a pod can be read as one, as far as it is read here. Every pod is looked
-// at, next to none has a problem, so this says what is surely a pod, and leaves the others to decode-pod.ts. It is the
-// same table as there, field by field: V8 finds a field that is named in the code several times faster than one that is
+// A quick test whether an object can be decoded as a pod. Nearly every pod passes; the others go to decode-pod.ts. The
+// code repeats the table there field by field, because V8 reads a field named in code several times faster than one
 // named in a table.
 
-/** What nearly every quantity looks like; these decode. */
+/** The form of nearly all quantities; every match can be decoded. */
 const PLAIN_QUANTITY = /^\d{1,9}(?:\.\d{1,3})?(?:m|k|Ki|[MGTPE]i?)?$/;
 
 type Check = (object: JsonObject) => boolean;
@@ -342,7 +341,7 @@ const FINAL_PHASES: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 export interface CreatedPod {
   /** the request to decide on */
   readonly request: AdmissionRequest;
-  /** The admission of the pod that was sent, from that of the pod that was decided on. */
+  /** converts an admission of the decoded pod into one of the sent pod */
   readonly admissionOf: (admission: Admission) => Admission;
 }
 

@@ -1,4 +1,4 @@
-/** Decides what of a pod does not decode, as far as a pod is read here. */
+/** The parts of a pod that cannot be decoded, among those that are read. */
 import type { JsonObject } from "../../go/json/json-object.ts";
 import { decodeGo } from "../../go/types/decode-go.ts";
 import { BOOLEAN, each, type GoType, list, map, optional, QUANTITY, STRING, struct } from "../../go/types/go-type.ts";

@@ -1,4 +1,4 @@
-/** Decides what a hot-upgrade sidecar becomes in a new pod: a working container and an idle one. */
+/** A hot-upgrade sidecar in a new pod: a working container and an idle one. */
 import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import {
   SIDECARSET_VERSION_ALT_ENV,

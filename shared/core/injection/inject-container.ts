@@ -1,4 +1,4 @@
-/** Decides what one sidecar becomes in a pod. */
+/** One sidecar in a pod. */
 import type { Container, EnvVar, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
@@ -7,7 +7,7 @@ import { resourcesByPolicy } from "./resources-policy.ts";
 import { type Shared, shareVolumes } from "./share-volumes.ts";
 import { transferredEnv } from "./transfer-env.ts";
 
-/** What a sidecar may take from the pod. */
+/** The parts of the pod that a sidecar may copy. */
 export interface InjectionSource {
   /** as it was requested, but with its metadata patched */
   readonly pod: Pod;
@@ -24,7 +24,10 @@ export function takesFromPod(sidecar: SidecarContainer): boolean {
   return Boolean(sidecar.resourcesPolicy || sidecar.transferEnv?.length) || sharesVolumes(sidecar);
 }
 
-/** Asked here, since share-volumes.ts is loaded only for those that do (infra/aws/deferred.ts). */
+/**
+ * True when the sidecar shares volumes. The test is here because only such sidecars load share-volumes.ts
+ * (infra/aws/deferred.ts).
+ */
 function sharesVolumes({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {
   return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
 }

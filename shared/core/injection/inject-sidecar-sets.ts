@@ -1,4 +1,4 @@
-/** Decides what a pod looks like with these SidecarSets injected. */
+/** A pod after the injection of these SidecarSets. */
 import type { Container, LocalObjectReference, Pod, PodSpec, Volume } from "../../api/kubernetes.ts";
 import { IN_PLACE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -39,7 +39,7 @@ function injectList(
   return injected;
 }
 
-/** Only volumes that a sidecar mounts are injected, in the order in which they are mounted. */
+/** The volumes that sidecars mount, in the order of the mounts. */
 export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   const volumes = new Map((sidecarSet.spec.volumes ?? []).map((volume) => [volume.name, volume]));
   const used = sidecarsOf(sidecarSet).flatMap(({ volumeMounts, volumeDevices }) => [
@@ -49,7 +49,7 @@ export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   return used.flatMap(({ name }) => volumes.get(name) ?? []);
 }
 
-/** What one SidecarSet brings, or several together. */
+/** The parts that one or several SidecarSets inject. */
 interface Brought extends InjectedParts {
   /** names of sidecars that are upgraded hot */
   readonly hot: readonly string[];
@@ -107,7 +107,10 @@ function annotationsWith(
   return paired instanceof Refusal ? paired : { ...annotations, ...paired, ...records };
 }
 
-/** Asked here, since values-that-fit.ts is loaded only for those that ask for it (infra/aws/deferred.ts). */
+/**
+ * True when the SidecarSet uses values in place. The test is here because only such SidecarSets load values-that-fit.ts
+ * (infra/aws/deferred.ts).
+ */
 function asksForValues({ metadata }: SidecarSet): boolean {
   return metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
 }
@@ -138,13 +141,13 @@ export function injectSidecarSets(
   return { ...withAnnotations(pod, recorded), spec: assemblePodSpec(pod.spec, parts, options.sortContainersByName) };
 }
 
-/** Decides where injected containers, volumes and pull secrets stand among the pod's own. */
+/** The places of injected containers, volumes and pull secrets among the pod's own. */
 interface InjectedContainer {
   readonly container: Container;
   readonly isBeforeApps: boolean;
 }
 
-/** What all SidecarSets bring, in the order in which they bring it. */
+/** The injected parts of all SidecarSets, in order. */
 interface InjectedParts {
   readonly initContainers: readonly InjectedContainer[];
   readonly containers: readonly InjectedContainer[];

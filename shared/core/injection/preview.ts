@@ -1,4 +1,4 @@
-/** Decides what a pod that is not created yet would become: the webhook's own decision, on objects at hand. */
+/** A preview of a pod before its creation: the webhook's own decision, on local objects. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ContainerDetails } from "../../api/container.ts";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
@@ -22,7 +22,7 @@ export interface PreviewSubject {
   readonly namespaceObject?: Namespace | undefined;
   /** with defaults and hashes, as they are stored */
   readonly sidecarSets: readonly SidecarSet[];
-  /** those that pin an older revision need it here */
+  /** needed by SidecarSets that pin an older revision */
   readonly revisions: readonly ControllerRevision[];
 }
 
@@ -69,7 +69,7 @@ function listOf({ metadata }: Pod): ReadonlySet<string> {
 /** Kinds whose controllers add no volumes but those of their claim templates. */
 const KNOWN = /^(v1|apps\/v1|batch\/v1|apps\.kruise\.io\/.+)$/;
 
-/** One sentence for each, as the API server words it. `owner`: the object in the file, whose pod this is. */
+/** One sentence per fault, in the API server's words. `owner`: the object in the file that contains the pod. */
 export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[] {
   const spec: Partial<Pod["spec"]> = pod.spec ?? {};
   const [initContainers, containers, volumes] = [spec.initContainers ?? [], spec.containers ?? [], spec.volumes ?? []];
@@ -146,8 +146,8 @@ const DEEPEST = 20;
 const CONTAINER_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /**
- * The pod itself; or one pod for each pod template, in the order of the object's fields (Deployment, CronJob, CloneSet,
- * PyTorchJob, …), named as its controller would begin to name it. Empty for an object that has neither.
+ * The pod itself, or one pod per pod template, in the order of the object's fields (Deployment, CronJob, CloneSet,
+ * PyTorchJob, …), named like its controller would. Empty without either.
  */
 export function podsOf(object: KubernetesObject): readonly Pod[] {
   if (object.kind === "Pod") return [object as Pod];

@@ -1,4 +1,4 @@
-/** Decides what a pod's annotations record about the SidecarSets injected into it. */
+/** The records in a pod's annotations about the injected SidecarSets. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -37,7 +37,7 @@ function sidecarList({ spec }: SidecarSet): readonly string[] {
   return [...new Set(names)].sort(compareUtf8);
 }
 
-/** What the pod's annotations already say, about SidecarSets that are injected now or were before. */
+/** The existing records of current and earlier SidecarSets. */
 export interface ExistingRecords {
   readonly withImage: UpgradeRecords;
   readonly withoutImage: UpgradeRecords;
@@ -71,7 +71,7 @@ interface Records {
   readonly withoutImage: UpgradeRecord;
 }
 
-/** Of the last second in which a SidecarSet was injected: many pods are created in the same one. */
+/** Records of the latest second by SidecarSet: many pods are created within one. */
 const latest = new WeakMap<SidecarSet, Records>();
 
 function recordsOf(sidecarSet: SidecarSet, now: string): Records {
@@ -131,7 +131,7 @@ function record(
   };
 }
 
-/** What records leave on a pod that has none yet. */
+/** Annotations for a pod without records. */
 const first = new WeakMap<Records, Annotations>();
 const NONE: ExistingRecords = { withImage: {}, withoutImage: {} };
 

@@ -1,4 +1,4 @@
-/** Decides which SidecarSets step back because their canary takes their place in a pod. */
+/** Which SidecarSets a canary replaces in a pod. */
 import { BASE_ANNOTATION, CANARY_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
@@ -14,7 +14,7 @@ export function replaceByCanary(sidecarSets: readonly SidecarSet[]): readonly Si
   return sidecarSets.filter(({ metadata }) => !bases.has(metadata?.name ?? ""));
 }
 
-/** It takes the place of `base` in the pods that both match. */
+/** True if the SidecarSet replaces `base` in pods that both match. */
 export function isCanaryOf(sidecarSet: SidecarSet, base: SidecarSet): boolean {
   return baseOf(sidecarSet) === (base.metadata?.name ?? "");
 }

@@ -1,4 +1,4 @@
-/** Decides the resources of a sidecar whose resourcesPolicy derives them from the pod's containers. */
+/** The resources of a sidecar whose resourcesPolicy derives them from the pod's containers. */
 import type { Container, PodSpec, Quantity, ResourceRequirements } from "../../api/kubernetes.ts";
 import type { ResourceExpressions, ResourcesPolicy } from "../../api/sidecarset.ts";
 import { quote } from "../../go/field-error.ts";
@@ -36,7 +36,7 @@ const MODES: ReadonlyMap<string, Combine> = new Map([
 /** No stored container has a longer name, and matching takes as long as the text is. */
 const LONGEST_NAME = 63;
 
-/** The pod's native sidecars and containers, without those that a SidecarSet is about to overwrite. */
+/** The pod's native sidecars and containers, except those that a SidecarSet is about to overwrite. */
 function targetsOf(
   { targetContainersNameRegex }: ResourcesPolicy,
   { initContainers, containers }: PodSpec,
@@ -77,8 +77,8 @@ function toQuantity(value: ExpressionValue, variable: Resource): ParsedQuantity 
 }
 
 /**
- * Compat: an expression with the word memory, so written, is given the aggregate under that name, any other under cpu,
- * whichever resource it is for (vector rp-cpu-expr-uses-memory-var).
+ * Compat: an expression with the lower-case word memory gets the aggregate under that name, any other under cpu, for
+ * either resource (vector rp-cpu-expr-uses-memory-var).
  */
 function evaluate(expression: string, aggregated: ParsedQuantity): string | Refusal {
   const variable = /\bmemory\b/.test(expression) ? "memory" : "cpu";

@@ -1,11 +1,11 @@
-/** Decides which of the pod's mounts and devices a sidecar shares, and which variables those need. */
+/** The mounts and devices of the pod that a sidecar shares, and the variables that they need. */
 import type { Container, EnvVar, VolumeDevice, VolumeMount } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer } from "../../api/sidecarset.ts";
 
 /** `$(NAME)` in a subPathExpr. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
 const [DOLLAR, OPEN, CLOSE] = [0x24, 0x28, 0x29];
-/** Of each letter of ASCII: whether a name may begin with it, or only go on. */
+/** The role of each ASCII character in a name: it may begin one, or only continue it. */
 const [BEGINS, GOES_ON] = [2, 1];
 const LETTERS = Uint8Array.from({ length: 128 }, (_, code) => {
   const letter = String.fromCharCode(code);
@@ -21,7 +21,7 @@ export interface Shared {
   readonly volumeDevices: readonly VolumeDevice[];
 }
 
-/** What it has with its share of what the pod's containers have. */
+/** The sidecar's mounts, devices and variables, including shared ones. */
 export function shareVolumes(sidecar: SidecarContainer, containers: readonly Container[]): Shared {
   const apps = appContainers(containers);
   const volumeMounts = sharesMounts(sidecar) ? mountsWithShared(sidecar, apps) : (sidecar.volumeMounts ?? []);
@@ -56,8 +56,8 @@ function subPathEnv(apps: readonly Container[]): readonly EnvVar[] {
 }
 
 /**
- * Whoever creates a pod may write hundreds of thousands of names into it: each letter is looked at once, and only names
- * of variables are kept.
+ * Adds the variables named in a text. A pod may contain hundreds of thousands of names, so each letter is read once and
+ * only names of variables are kept.
  */
 function addNamed(text: string, variables: ReadonlyMap<string, EnvVar>, named: Set<EnvVar>): void {
   for (let at = 1; at < text.length; at++) {

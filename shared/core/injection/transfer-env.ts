@@ -1,10 +1,10 @@
-/** Decides which environment variables a sidecar takes over from the pod's containers. */
+/** The environment variables that a sidecar copies from the pod's containers. */
 import type { Container, EnvVar, ObjectMeta } from "../../api/kubernetes.ts";
 import type { FieldReference, SidecarContainer, TransferEnvVar } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { qualifiedNameErrors } from "../../go/label-name.ts";
 
-/** Which label or annotation is meant; undefined for any other field. */
+/** The label or annotation in the path; undefined for any other field. */
 export function referencedKey({
   fieldPath,
 }: FieldReference): { readonly of: "labels" | "annotations"; readonly key: string } | undefined {
@@ -27,7 +27,7 @@ function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvV
   return fieldRef ? fieldOf(fieldRef, metadata) : (sourceContainerName ?? "");
 }
 
-/** Each once, in the order in which they are taken over. */
+/** The names without duplicates, in the order of the transfer. */
 export function envNamesOf({ envName, envNames }: TransferEnvVar): readonly string[] {
   return [...new Set([...(envName ? [envName] : []), ...(envNames ?? [])])].sort(compareUtf8);
 }

@@ -1,4 +1,4 @@
-/** Decides whether the containers of a pod start one after another, and what makes them wait. */
+/** Whether a pod's containers start one after another, and what makes them wait. */
 import type { Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import {
   CONTAINER_BARRIER_ENV,
@@ -10,7 +10,7 @@ import { safeRandom } from "../../go/safe-text.ts";
 import { Refusal } from "../admission/admission.ts";
 
 const RANDOM_LENGTH = 5;
-/** What Kubernetes leaves of generateName, so that the name fits a label. */
+/** The part of generateName that Kubernetes keeps, so that the name fits a label. */
 const BASE_LENGTH = 63 - RANDOM_LENGTH;
 
 /** As Go's strconv.Atoi, 64 bits wide. */
@@ -30,7 +30,7 @@ function priorityOf({ env }: Container): bigint | Refusal {
   return priority;
 }
 
-/** One per container; none when all are equal. */
+/** One priority per container; empty when all are equal. */
 function givenPriorities(containers: readonly Container[]): readonly bigint[] | Refusal {
   const priorities: bigint[] = [];
   for (const container of containers) {

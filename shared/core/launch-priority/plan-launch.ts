@@ -1,8 +1,8 @@
-/** Decides which containers of a starting pod may start next, and when nothing is left to hold back. */
+/** Which containers of a starting pod may start next, and when all have started. */
 import type { ConfigMap, Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 
-/** What precedes the number in a barrier's key. */
+/** Length of the prefix before the number in a barrier's key. */
 const KEY_PREFIX_LENGTH = 2;
 const INTEGER = /^[+-]?\d+$/;
 const HIGHEST = 2n ** 63n - 1n;
@@ -25,7 +25,7 @@ export function notReadyPriorities(pod: Pod): readonly bigint[] {
     .sort((a, b) => (a < b ? -1 : Number(a > b)));
 }
 
-/** Whether anything can be done for the pod now: a barrier to create, or one to open. */
+/** True if a pass can act now: create a barrier, or open one. */
 export function needsLaunchStep(pod: Pod, barrier: ConfigMap | undefined): boolean {
   if (pod.metadata?.annotations?.[LAUNCH_COMPLETED_ANNOTATION] === "true") return false;
   if (areContainersReady(pod)) return false;
@@ -49,7 +49,7 @@ export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly L
   return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
 }
 
-/** A pod of this name was there before, and its barrier is about to be collected with it. */
+/** True for the barrier of an earlier pod with the same name, which is about to be deleted. */
 export function isLeftBehind({ metadata }: ConfigMap, pod: Pod): boolean {
   const owner = metadata?.ownerReferences?.find(({ kind, name }) => kind === "Pod" && name === pod.metadata?.name);
   return owner !== undefined && owner.uid !== pod.metadata?.uid;

@@ -1,4 +1,4 @@
-/** Decides how the sidecars of a job's pod are ended once its main containers are done. */
+/** How the sidecars of a job's pod end after its main containers are done. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import type { Container, KubernetesObject, Pod, PodCondition } from "../../api/kubernetes.ts";
 import {
@@ -35,7 +35,7 @@ export type TerminationPlan =
   | { readonly kind: "plan"; readonly actions: readonly TerminationAction[] }
   | { readonly kind: "refused"; readonly message: string };
 
-/** Nothing for a pod that isn't waiting for its sidecars. */
+/** Empty for a pod that does not wait for its sidecars. */
 export function planTermination(pod: Pod, view: TerminationView): TerminationPlan {
   if (!isWaitingForSidecars(pod)) return { kind: "plan", actions: [] };
   const { node, hasRequest, now } = view;
@@ -63,7 +63,7 @@ function endByImage(pod: Pod, names: readonly string[]): readonly TerminationAct
   return left.length === 0 ? [] : [...swapImages(pod, left), event(left, "in-place update")];
 }
 
-/** Nothing for those that have theirs already. */
+/** Skips containers that already have their ending image. */
 function swapImages(pod: Pod, names: readonly string[]): readonly Extract<TerminationAction, { kind: "SwapImages" }>[] {
   const images = pod.spec.containers.flatMap((container, index): readonly ImageChange[] => {
     const to = endingImage(container);
@@ -109,10 +109,9 @@ export type EndingPlan =
   | Extract<TerminationPlan, { kind: "refused" }>;
 
 /**
- * The same where no daemon kills containers. A kubelet replaces a container whose image is another one, in a pod that is
- * done too, and sees by itself that all have ended. It also stops all that runs in a pod whose phase somebody else made
- * final; but then scheduler, volumes and the Job have been told that nothing runs any more. So that is for those that
- * OpenKruise ends so: whose exit code shall not count.
+ * The plan for nodes without a daemon that kills containers. A kubelet replaces a container whose image changes, even
+ * in a completed pod, and then sees the end itself. A final phase written by a pass also stops everything, but tells
+ * scheduler, volumes and Job too early. So only sidecars whose exit code must not count end that way, as in OpenKruise.
  */
 export function planEnding(pod: Pod, { node, isPhaseFirst, now }: EndingView): EndingPlan {
   if (!isWaitingForSidecars(pod)) return { kind: "plan", actions: [], left: [] };
@@ -130,7 +129,7 @@ export function planEnding(pod: Pod, { node, isPhaseFirst, now }: EndingView): E
   return { kind: "plan", actions: [...swapImages(pod, swapped), ...(isTime ? finishPod(pod, now) : [])], left };
 }
 
-/** Nothing for a pod whose phase is final already. */
+/** Empty for a pod whose phase is already final. */
 export function finishPod(pod: Pod, now: string): readonly Extract<TerminationAction, { kind: "FinishPod" }>[] {
   if (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") return [];
   const phase = areSuccessful(pod, mainContainers(pod)) ? "Succeeded" : "Failed";

@@ -1,4 +1,4 @@
-/** Decides what a SidecarSet of one API version is in the other. */
+/** The conversion of a SidecarSet between the API versions. */
 import type { KubernetesObject, Labels } from "../../api/kubernetes.ts";
 import {
   CUSTOM_VERSION_LABEL,

@@ -1,4 +1,4 @@
-/** Decides what becomes of a SidecarSet that someone creates or changes: defaults and hashes. */
+/** The admission of a SidecarSet that someone creates or changes: defaults and hashes. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
@@ -94,9 +94,9 @@ function withHashes(sidecarSet: SidecarSet, hashed: SidecarSetSpec): SidecarSet 
 }
 
 /**
- * The SidecarSet of a request with defaults and both hashes, in the version of the request; without an object when it
- * has them already, so that fields unknown to us stay. Denied with 400 what cannot be decoded, with 422 what cannot
- * be defaulted. Operations other than CREATE and UPDATE change nothing. Source: OpenKruise SidecarSetCreateHandler.
+ * The SidecarSet of a request with defaults and both hashes, in the request's version; no object when it has them
+ * already, so that unknown fields stay. Denies with 400 what cannot be decoded, with 422 what cannot get defaults.
+ * Operations other than CREATE and UPDATE change nothing. Source: OpenKruise SidecarSetCreateHandler.
  */
 export function mutateSidecarSet(request: AdmissionRequest): Admission {
   const { operation, resource, object } = request;

@@ -1,4 +1,4 @@
-/** Decides what becomes of an Advanced StatefulSet that someone creates or changes: its defaults. */
+/** The defaults of an Advanced StatefulSet that someone creates or changes. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Container, KubernetesObject, PodSpec } from "../../api/kubernetes.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
@@ -85,7 +85,7 @@ const TEMPLATE: Defaults = {
   volumes: [VOLUME_DEFAULTS],
 };
 
-/** What a template has beside what is read of pods. */
+/** Fields of a template beyond those that are read of pods. */
 interface TemplateSpec extends PodSpec {
   readonly ephemeralContainers?: readonly Container[];
   readonly overhead?: Quantities;

@@ -1,4 +1,4 @@
-/** Decides nothing: what one pass over a set knows, and what it keeps track of while it goes on. */
+/** The state of one pass over a set: what it knows, and what it has done. */
 import type { ControllerRevision, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import type { OrdinalRange } from "./pods/ordinals.ts";
@@ -32,7 +32,7 @@ export interface Pass {
   readonly progress: Progress;
 }
 
-/** What changes during a pass. */
+/** The changing part of a pass. */
 export interface Progress {
   /** pods that may still become unavailable by scaling; undefined: as many as there are */
   scaleBudget: number | undefined;

@@ -1,4 +1,4 @@
-/** Decides a whole pass over a set: revisions, pods in range, pods out of range, the update, the status; in this order. */
+/** A whole pass over a set, in this order: revisions, pods in range, pods out of range, the update, the status. */
 import type { ControllerRevision, LabelSelector, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec, StatefulSetStatus, VolumeClaimStatus } from "../../api/stateful-set.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
@@ -42,10 +42,10 @@ export interface SetOutcome {
   readonly failure?: StepFailed;
 }
 
-/** One pass. Source: OpenKruise pkg/controller/statefulset. */
+/** Runs one pass. Source: OpenKruise pkg/controller/statefulset. */
 export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
   const { set } = seen;
-  // One that cannot be read selects nobody's pods, and none is to be made for it.
+  // An unreadable selector selects no pods, so the pass creates none.
   if (typeof selectorMatches(set.spec.selector, {}) === "object") return { requeueAfterSeconds: 0 };
   const waits: number[] = [];
   let updateRevision: string | undefined;
@@ -204,7 +204,7 @@ function* writeStatus(
   if (isStatusStale(set, status)) yield* ask({ kind: "UpdateStatus", status });
 }
 
-/** Decides what a pass writes into the status of a set. */
+/** The status of a set after a pass. */
 interface StatusContext {
   readonly set: StatefulSet;
   readonly currentRevision: string;

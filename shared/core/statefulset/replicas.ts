@@ -72,8 +72,8 @@ function* completeClaims(pass: Pass, pod: Pod): Steps<void> {
 }
 
 /**
- * Compat: without the gate an order is kept by waiting for a pod that only its update can help, or whose hook only the
- * update asks for (statefulset.md, sections 4 and 7). A pod that is down costs nothing when it is updated.
+ * Continues in place of waiting for a pod that only its update can help, or whose hook only the update asks for
+ * (statefulset.md, sections 4 and 7). Updating an unready pod costs nothing. Compat: without the gate the order waits.
  */
 function* unblocked(pass: Pass, pod: Pod, verdict: Verdict): Steps<Verdict> {
   if (verdict !== "exit" || !pass.gates.StatefulSetUnblocked) return verdict;
@@ -169,8 +169,8 @@ function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolea
 const CLAIM = "claim:";
 
 /**
- * The object that is to be reserved in the state that the write is conditional on: a pod that is deleted, updated in
- * place, or not healthy any more; a claim that goes with its pod from then on. Undefined for any other write.
+ * The object to reserve, in the state that the write requires: a pod that is deleted, updated in place, or made
+ * unready; or a claim that is tied to its pod. Undefined for any other write.
  */
 export function takenAway(request: Request): PodState | undefined {
   switch (request.kind) {

@@ -58,8 +58,8 @@ export function controllerReference({ metadata }: StatefulSet): OwnerReference {
 }
 
 /**
- * Of what is adopted, in the order of a strategic merge patch: a new owner comes first, one that is there without being
- * the controller becomes it where it stands.
+ * The owners after an adoption, in the order of a strategic merge patch: a new owner comes first; an existing owner
+ * that was not the controller becomes it in its place.
  */
 export function adoptedOwners({ metadata }: KubernetesObject, owner: OwnerReference): readonly OwnerReference[] {
   const before = metadata?.ownerReferences ?? [];
@@ -138,9 +138,9 @@ export function* chooseRevisions(set: StatefulSet, history: readonly ControllerR
 }
 
 /**
- * Under the first free name; or the same revision, found under a name that is taken.
- * Compat: one that is found is taken whatever owns it, and the hash label is that of the first name
- * (vector reconcile-adopt, revision-owned-by-other-same-name-same-data).
+ * Creates the revision under the first free name, or finds the same revision under a taken name. Compat: a found
+ * revision is used whatever owns it, and the hash label comes from the first name (vector reconcile-adopt,
+ * revision-owned-by-other-same-name-same-data).
  */
 function* create(
   set: StatefulSet,

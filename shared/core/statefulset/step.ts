@@ -1,4 +1,4 @@
-/** What a pass over a set asks of the cluster, one step at a time, and the feature gates it goes by. */
+/** The requests of a pass over a set to the cluster, one step at a time, and its feature gates. */
 import type { ControllerRevision, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus, StorageClass } from "../../api/stateful-set.ts";
 
@@ -98,7 +98,7 @@ export function* attempt<T>(steps: Steps<T>): Steps<T | StepFailed> {
   }
 }
 
-/** Decides nothing: the feature gates that change what becomes of a set, as OpenKruise names them, and one of ours. */
+/** The feature gates for sets, with OpenKruise's names, and one of this project. */
 
 export interface StatefulSetFeatureGates {
   readonly StatefulSetAutoDeletePVC: boolean;

@@ -1,4 +1,4 @@
-/** Decides whether an Advanced StatefulSet that someone creates, changes or deletes may be. */
+/** Whether someone may create, change or delete an Advanced StatefulSet. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Quantity } from "../../api/kubernetes.ts";
 import { DEFAULT_STORAGE_CLASS_ANNOTATION, DELETE_PROTECTION_LABEL } from "../../api/names.ts";
@@ -52,7 +52,10 @@ function updateProblem(
   return problem ?? inPlaceOnlyProblem(before.spec, after.spec);
 }
 
-/** One that is on its way out is asked for a last time when its finalizers are removed. */
+/**
+ * Checks the protection against deletion. A terminating set is admitted, because the removal of its finalizers is a
+ * last update.
+ */
 function protect({ oldObject }: AdmissionRequest): Admission {
   if (!oldObject) return { kind: "allowed" };
   const set = readSet(oldObject);

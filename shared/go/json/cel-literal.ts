@@ -1,4 +1,4 @@
-/** Decides how a JSON value is written in CEL as Kubernetes compiles it: values of one list or map are of one type. */
+/** A JSON value in CEL as Kubernetes compiles it: the values of a list or map have one type. */
 
 interface Literal {
   readonly text: string;
@@ -11,7 +11,7 @@ export function celText(value: string): string {
   return JSON.stringify(value.toWellFormed()).replaceAll("|", "\\u007c");
 }
 
-/** Each once, sorted. */
+/** A CEL list without duplicates, sorted. */
 export function celTexts(values: readonly string[]): string {
   return `[${[...new Set(values)].sort().map(celText).join(", ")}]`;
 }

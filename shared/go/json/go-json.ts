@@ -1,4 +1,4 @@
-/** Decides the text of a JSON value as Go's encoding/json prints it; hashes and revisions are made of these bytes. */
+/** The text of a JSON value as Go's encoding/json prints it; hashes and revisions are made of these bytes. */
 import { isRawNumber } from "./json-number.ts";
 import { escapeUnit } from "./json-text.ts";
 

@@ -1,4 +1,4 @@
-/** Decides in which places two JSON values differ, as RFC 6902 operations without their order. */
+/** The differences between two JSON values, as RFC 6902 operations without their order. */
 import { isJsonObject, type JsonObject } from "./json-object.ts";
 
 export interface JsonChange {

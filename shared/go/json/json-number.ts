@@ -1,4 +1,4 @@
-/** Decides which JSON numbers a JavaScript number cannot carry, and carries those as the text they were written in. */
+/** JSON numbers that a JavaScript number cannot hold, kept as their original text. */
 
 /**
  * A JSON number kept as text: what `JSON.rawJSON` makes. `JSON.stringify` and `goJson` print it as it is;
@@ -10,7 +10,7 @@ export interface RawNumber {
 
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-/** What Node's JSON has and TypeScript's library does not know yet. */
+/** Functions of Node's JSON that TypeScript's library does not declare yet. */
 const json = JSON as unknown as {
   readonly parse: (text: string, reviver: Reviver) => unknown;
   readonly rawJSON: (text: string) => RawNumber;
@@ -20,11 +20,11 @@ const json = JSON as unknown as {
 const INTEGER = /^-?\d+$/;
 
 /**
- * Where a number could be one: 16 digits in a row, or an exponent of three. It also hits in texts, to no harm. Most
- * documents have none, and are read five times faster without a reviver.
+ * Finds a text that may contain such a number: 16 digits in a row, or an exponent of three. A match inside a string
+ * does no harm. Most documents have no match, and are read five times faster without a reviver.
  */
 const MAY_BE_LOSSY = /(?:^|[:,[\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
-/** What the former takes for granted, found several times faster. */
+/** A necessary condition for the expression above, found several times faster. */
 const LONG_EXPONENT = /[eE]\+?\d{3}/;
 
 function isDigit(code: number): boolean {

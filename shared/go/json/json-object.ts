@@ -1,4 +1,4 @@
-/** Decides what JSON in an annotation says when anybody may have written it: a value, or nothing. */
+/** JSON in an annotation that anybody may have written: a value, or nothing. */
 import { parseJson } from "./json-number.ts";
 import { isJson } from "./json-text.ts";
 

@@ -1,4 +1,4 @@
-/** Decides what is wrong with a text that is not JSON, in the words of Go's encoding/json. */
+/** The fault of a text that is not JSON, in the words of Go's encoding/json. */
 import { quote } from "../field-error.ts";
 
 /** Go reads ten times as deep; here the stack would be exhausted. */
@@ -49,7 +49,7 @@ class Reader {
     while (" \t\r\n".includes(this.characters[this.position] ?? "x")) this.position++;
   }
 
-  /** Of a text that is no JSON: the problem is somewhere. */
+  /** Finds the fault of a text that is not JSON, so it never returns. */
   whole(): never {
     this.value();
     this.skipSpaces();

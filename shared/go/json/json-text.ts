@@ -1,4 +1,4 @@
-/** Decides how a JSON text falls into parts, without giving up how each part is written. */
+/** Splits a JSON text into parts, and keeps the original text of each. */
 
 /** Deeper texts are taken for malformed: reading them would exhaust the stack. */
 const DEEPEST = 1000;

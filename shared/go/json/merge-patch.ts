@@ -1,4 +1,4 @@
-/** Decides the text that a JSON merge patch (RFC 7386) makes of a JSON text, byte by byte as OpenKruise writes it. */
+/** The result of a JSON merge patch (RFC 7386) on a JSON text, byte by byte as OpenKruise writes it. */
 import { compareUtf8, goJson } from "./go-json.ts";
 import { compactJson, elementsOf, isJson, kindOf, membersOf } from "./json-text.ts";
 
@@ -32,7 +32,7 @@ function pruneMembers(members: ReadonlyMap<string, Node>): Node {
   return { kind: "object", members: new Map(kept.map(([key, member]) => [key, prune(member)])) };
 }
 
-/** Without the nulls of objects, also of those inside arrays; an array keeps its own nulls. */
+/** Removes the nulls of objects, also inside arrays; an array keeps its own nulls. */
 function prune(node: Node): Node {
   const members = membersOfNode(node);
   if (members !== undefined) return pruneMembers(members);
@@ -66,9 +66,9 @@ function print(node: Node): string {
 }
 
 /**
- * Both arguments are JSON texts. Numbers and untouched values stay as they are written, but compact and with HTML
- * characters escaped; the keys of every object on the way of the patch are sorted. Never throws.
- * Source: evanphx/json-patch v5.6.0, MergePatch.
+ * Both arguments are JSON texts. Numbers and untouched values keep their text, but compact and with HTML characters
+ * escaped; the keys of every object on the patch's path are sorted. Never throws. Source: evanphx/json-patch v5.6.0,
+ * MergePatch.
  */
 export function mergePatch(document: string, patch: string): MergeResult {
   if (!isJson(document)) return BAD_DOCUMENT;

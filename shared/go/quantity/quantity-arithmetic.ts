@@ -1,4 +1,4 @@
-/** Decides sums, order and integer values of quantities, as Kubernetes rounds and overflows them. */
+/** Sums, order and integer values of quantities, with Kubernetes' rounding and overflow. */
 import { divideAwayFromZero, type ParsedQuantity, type QuantityFormat } from "./quantity.ts";
 
 const MILLI = -3;

@@ -1,7 +1,7 @@
-/** Decides what a resource.Quantity's text means, exactly, and the text that Kubernetes prints for it. */
+/** The exact value of a resource.Quantity's text, and the text that Kubernetes prints for it. */
 import type { Quantity } from "../../api/kubernetes.ts";
 
-/** Which family of suffixes a quantity was written with; it is printed with the same one. */
+/** The family of suffixes that a quantity was written with, and is printed with. */
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 
 /** The exact number unscaled × 10^scale. */
@@ -152,7 +152,10 @@ function withoutBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-/** Of a field of an object, as `readQuantity` otherwise. Source: apimachinery Quantity.UnmarshalJSON. */
+/**
+ * Reads a quantity from a field of an object, otherwise like `readQuantity`. Source: apimachinery
+ * Quantity.UnmarshalJSON.
+ */
 export function readFieldQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
   return readQuantity(typeof quantity === "string" ? withoutBlanks(quantity) : quantity);
 }

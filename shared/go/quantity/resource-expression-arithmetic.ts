@@ -1,4 +1,4 @@
-/** Decides what the operators and functions of a resource expression make of numbers and quantities. */
+/** The results of a resource expression's operators and functions on numbers and quantities. */
 import { type ParsedQuantity, type QuantityFormat, readQuantity } from "./quantity.ts";
 import { addQuantities, compareQuantities, milliValue, quantityOfMilli } from "./quantity-arithmetic.ts";
 

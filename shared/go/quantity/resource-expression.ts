@@ -1,4 +1,4 @@
-/** Decides what a resource expression such as `max(cpu*50%, 50m)` comes to. */
+/** The value of a resource expression such as `max(cpu*50%, 50m)`. */
 import { formatQuantity } from "./quantity.ts";
 import {
   add,
@@ -15,7 +15,7 @@ import {
 
 // In which order a resource expression is computed.
 
-/** One step of the computation on a stack of values. */
+/** One step of the calculation on a stack of values. */
 type Step =
   | { readonly kind: "number" | "quantity" | "variable"; readonly text: string }
   | { readonly kind: "add" | "subtract" | "multiply" | "divide" | "negate" }
@@ -130,7 +130,7 @@ function parseResourceExpression(expression: string): ParsedExpression {
   return isComplete ? { steps: parser.steps } : { steps: parser.steps, syntaxError: parser.syntaxError };
 }
 
-/** Decides which tokens a resource expression is made of, as OpenKruise's calculator cuts it. */
+/** The tokens of a resource expression, as OpenKruise's calculator splits it. */
 
 interface Token {
   /** An operator, parenthesis, comma or any character that means nothing is its own kind. */
@@ -208,8 +208,8 @@ const EXTREMES: ReadonlyMap<string, 1 | -1> = new Map([
 ]);
 
 /**
- * Runs the steps. As in the reference a failed operation leaves no value, whatever needs it leaves none either, and
- * the last failure is the one that is told.
+ * Runs the steps. As in the reference, a failed operation and everything that needs it have no value, and the last
+ * failure is reported.
  */
 class Evaluation {
   failure: string | undefined;

@@ -1,11 +1,11 @@
-/** Decides what is left of raw JSON once Go has decoded it into a type: known fields in Go's order, zeros dropped. */
+/** Raw JSON after Go has decoded it into a type: known fields in Go's order, zeros dropped. */
 import { compareUtf8 } from "../json/go-json.ts";
 import { isRawNumber } from "../json/json-number.ts";
 import { formatQuantity, readFieldQuantity } from "../quantity/quantity.ts";
 import { utcSeconds } from "../rfc3339.ts";
 import type { GoField, GoType, Struct } from "./go-type.ts";
 
-/** What Go takes for no time at all. */
+/** Go's zero time. */
 const ZERO_TIME = "0001-01-01T00:00:00Z";
 
 /** JSON that does not fit its type. */
@@ -21,7 +21,7 @@ export interface Decoded<T> {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Where we are, and what was wrong so far. */
+/** The current position, and the errors so far. */
 interface Position {
   readonly path: string;
   readonly errors: string[];
@@ -118,7 +118,7 @@ function decodeField({ type, absent }: GoField, raw: unknown, position: Position
   return absent === "omitted" && isEmpty(value) ? undefined : value;
 }
 
-/** What Go prints for a value that was never given. */
+/** The text that Go prints for a missing value. */
 function zeroOf(type: GoType, position: Position): unknown {
   switch (type.kind) {
     case "string":
@@ -174,9 +174,9 @@ function decodeValue(type: GoType, raw: unknown, position: Position): unknown {
 }
 
 /**
- * The value as Go holds and prints it: unknown and wrongly cased fields are gone, so are zero values with omitempty;
- * fields come in Go's order, quantities are canonical. An empty list with omitempty is dropped like an absent one.
- * The first thing that does not fit is the error. Source: Go encoding/json, case-sensitive as Kubernetes uses it.
+ * The value as Go holds and prints it: without unknown or wrongly cased fields, or zero values with omitempty; fields
+ * in Go's order, quantities canonical. An empty list with omitempty is dropped like an absent one. The first fault is
+ * the error. Source: Go encoding/json, case-sensitive as Kubernetes uses it.
  */
 export function decodeGo<T>(type: GoType<T>, raw: unknown): Decoded<T> | DecodeError {
   const errors: string[] = [];

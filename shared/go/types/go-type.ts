@@ -13,8 +13,8 @@ export type Struct = Extract<GoType, { readonly kind: "struct" }>;
 export interface GoField {
   readonly type: GoType;
   /**
-   * How the field prints when it is not given: "zero" as its zero value, "omitted" not at all (and neither when it is
-   * given as zero), "pointer" not at all (but as zero when given so), "null" as null.
+   * How an absent field prints: "zero" as its zero value, "omitted" not at all (a given zero neither), "pointer" not at
+   * all (but a given zero prints), "null" as null.
    */
   readonly absent: "zero" | "omitted" | "pointer" | "null";
 }
@@ -129,7 +129,7 @@ function nearest(key: string, names: readonly string[]): string | undefined {
   return first !== undefined && first[0] <= MOST_TYPOS ? first[1] : undefined;
 }
 
-/** Where the type has a field of this name: the place nearest to its root. */
+/** The path of a field with this name in the type, nearest to its root; undefined: none. */
 function pathOf(type: GoType, key: string): string | undefined {
   let level: readonly (readonly [string, GoType])[] = [["", type]];
   for (let depth = 0; depth < DEEPEST && level.length > 0; depth += 1) {

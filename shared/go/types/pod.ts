@@ -102,7 +102,7 @@ const SCHEDULING = {
   schedulingGates: optional(list(struct({ name: always(STRING) }))),
 };
 
-/** Not in Go's order: a template is recorded with sorted keys. */
+/** The fields are not in Go's order, because a template is recorded with sorted keys. */
 const POD_SPEC = struct<PodSpec>({
   ...SCHEDULING,
   volumes: optional(list(VOLUME)),

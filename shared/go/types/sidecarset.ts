@@ -102,7 +102,7 @@ const SPEC_V1ALPHA1 = struct<SidecarSetV1alpha1["spec"]>({
   ...SHARED_SPEC,
 });
 
-/** What our definition adds comes last, as it is: a conversion must not lose what is stored. */
+/** Fields that this project's CRD adds come last, unchanged: a conversion must not lose stored data. */
 const STATUS = struct<SidecarSetStatus>({
   observedGeneration: optional(INT64),
   ...each("matchedPods updatedPods readyPods", always(INT32)),

@@ -87,7 +87,7 @@ export const CLAIM_SPEC = struct({
 
 const CLAIM_TEMPLATE = struct({ metadata: always(OBJECT_META), spec: always(CLAIM_SPEC) });
 
-/** What clusters of today use. */
+/** Sources that current clusters use. */
 const CURRENT = {
   hostPath: struct({ path: always(STRING), type: pointer(STRING) }),
   emptyDir: struct({ medium: optional(STRING), sizeLimit: pointer(QUANTITY), mode: pointer(INT32) }),

@@ -45,12 +45,12 @@ export function mapOf(values: Schema): Schema {
   return { type: "object", additionalProperties: values };
 }
 
-/** One owner for the whole map: server-side apply replaces it, never merges into it. */
+/** A schema whose whole map has one owner: server-side apply replaces it and never merges. */
 export function atomic(schema: Schema): Schema {
   return { ...schema, "x-kubernetes-map-type": "atomic" };
 }
 
-/** Not below zero. */
+/** A schema with the minimum 0. */
 export function natural(schema: Schema): Schema {
   return { ...schema, minimum: 0 };
 }

@@ -262,7 +262,7 @@ function version(name: string, ownSpec: Readonly<Record<string, Schema>>) {
 
 const V1BETA1 = version("v1beta1", { customVersion: described("A name of the user's for this revision.", text) });
 
-/** Of the version that is stored, for comparison with what a cluster has. */
+/** The schema of the stored version, for comparison with a cluster's. */
 export function ownSchema(): Schema {
   return V1BETA1.schema.openAPIV3Schema;
 }

@@ -1,4 +1,7 @@
-/** What the reconciler may write beside pods: objects that a pass makes, by their names and owners, and nowhere that is the cluster's own. */
+/**
+ * The objects beside pods that the reconciler may write: those that a pass creates, by name and owner, and none in the
+ * cluster's own namespaces.
+ */
 
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
@@ -51,7 +54,7 @@ export interface Policy {
   readonly validations: readonly Validation[];
 }
 
-/** CEL: one of ours wrote nothing but what our roles are for; what anybody else writes is no business of the fence. */
+/** CEL: the writer is one of this project's accounts. The fence ignores all other writers. */
 const IS_RECONCILER = `request.userInfo.username == ${celText(`system:serviceaccount:${KRUISE_NAMESPACE}:${RECONCILER}`)} || (has(request.userInfo.groups) && ${celText(RECONCILER_GROUP)} in request.userInfo.groups)`;
 
 /** CEL: the account has the optional role of that feature. It costs a third of what an expression may cost: ask once. */
@@ -60,15 +63,15 @@ export function hasFeature(feature: string): string {
   return `${group}.resource(${celText(FENCE_RESOURCE)}).name(${celText(feature)}).check(${celText(FENCE_VERB)}).allowed()`;
 }
 
-/** Which objects of core or another group, whatever is done to them. */
+/** A rule for all operations on these resources. */
 export function writesOf(apiGroup: string, ...resources: readonly string[]): ResourceRule {
   const operations = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
   return { apiGroups: [apiGroup], apiVersions: ["*"], operations, resources };
 }
 
 /**
- * The policy and its binding. A write that cannot be judged is refused. Neither has parameters: where parameters are
- * missing, an API server refuses the writes of everybody, because it looks for them before it asks whom the policy is about.
+ * The policy and its binding. A write that cannot be judged is refused. Neither has parameters: API servers look for
+ * missing parameters before they match the writer, and would refuse everybody's writes.
  */
 export function policyObjects(policy: Policy): readonly KubernetesObject[] {
   const name = `${RECONCILER}-${policy.name}`;
@@ -90,12 +93,12 @@ export function policyObjects(policy: Policy): readonly KubernetesObject[] {
 
 const IS_HOME = `request.namespace == ${celText(KRUISE_NAMESPACE)}`;
 
-/** CEL: of the object that is written, or of the one that goes. */
+/** CEL: the written object, or the deleted one. */
 const SUBJECT = `request.operation == "DELETE" ? oldObject : object`;
 
 const LABELS = "namespaceObject.metadata.?labels.orValue({})";
 
-/** Where the webhooks are not asked about pods, a pass has nothing to do: the same rule as infra/webhooks has. */
+/** A pass has no work in namespaces without the webhooks: the same rule as in infra/webhooks. */
 const NAMESPACE_POLICY: Policy = {
   name: "namespaces",
   rules: [{ ...writesOf("*", "*/*"), scope: "Namespaced" }],
@@ -241,10 +244,10 @@ const sameAnnotations = (path: string, own: string) => {
   return `${differing(before, after, own)} && ${differing(after, before, own)}`;
 };
 
-/** What an API server itself writes to a DaemonSet whose template changes. */
+/** The annotation that an API server itself writes when a DaemonSet's template changes. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/** What is beside a workload's template, of either kind. */
+/** The fields beside a workload's template, of either kind. */
 const BESIDE_TEMPLATE = [
   ...["minReadySeconds", "ordinals", "paused", "persistentVolumeClaimRetentionPolicy", "podManagementPolicy"],
   ...["progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "selector", "serviceName", "strategy"],

@@ -1,4 +1,6 @@
-/** What the reconciler may write to pods: images of containers that were injected, its own annotations and conditions. */
+/**
+ * The fields of pods that the reconciler may write: images of injected containers, its own annotations and conditions.
+ */
 import {
   DRAINED,
   DRAINED_BY_ANNOTATION,
@@ -48,7 +50,7 @@ const IS_INJECTED = hasEnv(IS_INJECTED_ENV, celText("true"));
 /** CEL: what `body` makes of the image without its digest, which it calls `named`. */
 const ofNamed = (image: string, body: string) => `[${image}.split("@")[0]].map(named, ${body})[0]`;
 
-/** CEL: a colon in front of the last slash is that of a registry's port. */
+/** CEL: a colon before the last slash belongs to a registry's port. */
 const HAS_TAG = `named.lastIndexOf(":") > named.lastIndexOf("/")`;
 
 function tagOf(image: string): string {
@@ -66,7 +68,9 @@ function digestOf(image: string): string {
   return `(${image}.contains("@") ? ${image}.split("@")[1] : "")`;
 }
 
-/** CEL: the image of `c` is another name for that of `o`, or for the image that runs (shared/core/pod/image-alias.ts). */
+/**
+ * CEL: the image of `c` is another name of the image of `o`, or of the running image (shared/core/pod/image-alias.ts).
+ */
 const IS_ALIAS = [
   `${repositoryOf("c.image")} == ${repositoryOf("o.image")}`,
   `((${digestOf("c.image")} != "" && ${digestOf("c.image")} == ${digestOf("o.image")}) || (${tagOf("c.image")} == ${tagOf("o.image")} && (${digestOf("c.image")} == "" || oldObject.status.?containerStatuses.orValue([]).exists(s, s.name == c.name && s.?imageID.orValue("").endsWith("@" + ${digestOf("c.image")})))))`,
@@ -196,7 +200,8 @@ const RULES: Policy["validations"] = [
       "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml, and those that pull images, with pre-pull.yaml",
   },
   {
-    // In the home of the reconciler no pod is a set's: whoever makes one there could take any of its accounts.
+    // A set may have no pods in the reconciler's own namespace: whoever created one there could use any of its
+    // accounts.
     expression: `request.operation != "CREATE" || variables.subresource != "" || (variables.isOfSet && request.namespace != ${celText(KRUISE_NAMESPACE)}) || (${IS_HARMLESS})`,
     message: "the reconciler creates no pod to pull images that could do anything else",
   },

@@ -1,4 +1,6 @@
-/** Who may do what: the webhooks read, and announce what they admit, the reconciler writes what a rollout writes, and nothing more. */
+/**
+ * The rights: webhooks read, and announce what they admit; the reconciler makes the writes of a rollout, and no others.
+ */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
   ANNOUNCEMENTS_CONFIG_MAP,
@@ -29,7 +31,7 @@ interface Account {
   readonly namespaceRules: readonly PolicyRule[];
 }
 
-/** Its ServiceAccount, roles and bindings have this name. */
+/** The name of its ServiceAccount, roles and bindings. */
 export const RECONCILER = "sidecarset-reconciler";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -60,7 +62,7 @@ const ACCOUNTS: readonly Account[] = [
     namespaceRules: [
       allow("apps", ["controllerrevisions"], ["get", "list"]),
       { ...allow("", ["configmaps"], ["get"]), resourceNames: ["kruise-configuration"] },
-      // Whoever admits a SidecarSet announces it there.
+      // The webhook that admits a SidecarSet announces it there.
       { ...allow("", ["configmaps"], ["get", "patch"]), resourceNames: [ANNOUNCEMENTS_CONFIG_MAP] },
     ],
   },
@@ -97,7 +99,7 @@ export function kruiseNamespace(): KubernetesObject {
   };
 }
 
-/** Where SidecarSets that are admitted are announced; what it holds is written by the webhooks. */
+/** The ConfigMap for announcements of admitted SidecarSets; the webhooks write its content. */
 function announcements(): AccessObject {
   return {
     apiVersion: "v1",
@@ -127,7 +129,7 @@ interface People {
   readonly clusterRules: readonly PolicyRule[];
 }
 
-/** What every verb that writes nothing reads. */
+/** The rights of every command that only reads. */
 const VIEW: readonly PolicyRule[] = [
   allow(SIDECARSET_GROUP, ["sidecarsets", "statefulsets", "containerrecreaterequests"], READ),
   allow("", ["pods", "namespaces"], READ),

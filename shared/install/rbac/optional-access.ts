@@ -1,4 +1,4 @@
-/** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
+/** Rights of the reconciler and the webhooks beyond their base roles: one small role for each optional feature. */
 import {
   FORMER_WEBHOOK_CONFIGURATION,
   KRUISE_NAMESPACE,
@@ -64,7 +64,7 @@ const FEATURES: readonly Feature[] = [
         resourceNames: [WEBHOOK_CONFIGURATION, FORMER_WEBHOOK_CONFIGURATION],
       },
     ],
-    // Whoever admits SidecarSets: the pods of a new one are asked about before it is stored.
+    // The webhook that admits SidecarSets also widens the pod webhook's registration for a new one before it is stored.
     group: "sidecarset:registration",
   },
   {

@@ -1,4 +1,4 @@
-/** Where the API server finds the webhooks. */
+/** The address of the webhooks for API servers. */
 import { clusterPath } from "../../webhook/server/cluster-path.ts";
 import { pathSecretOf } from "../../webhook/server/path-secret.ts";
 import { secretPath } from "../../webhook/server/paths.ts";
@@ -14,7 +14,7 @@ export interface WebhookAddress {
   readonly pathSecret?: string;
   /** one of several that are served there, which asks below its name */
   readonly cluster?: string;
-  /** Where conversions are asked for; absent: the same address. API servers present no certificate or token there. */
+  /** Address for conversions; absent: the same one. API servers present no certificate or token there. */
   readonly conversion?: Omit<WebhookAddress, "conversion">;
 }
 

@@ -1,4 +1,7 @@
-/** Optional: the API server tells us of injected pods that turn ready, or begin to fail, and of containers that wait for their turn, so that a pass begins at once. */
+/**
+ * Optional: the API server reports injected pods that become ready, or begin to fail, and containers that wait for
+ * their turn, so that a pass begins at once.
+ */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, HASH_ANNOTATION, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 import { CONTAINER_REASONS } from "../../core/pod/container-failure.ts";
@@ -41,7 +44,7 @@ const NEWS: MatchCondition = {
   ),
 };
 
-/** Nobody ever waits for the answer for long, and nothing depends on it. */
+/** The webhook's short timeout never delays a write for long, and no result depends on it. */
 export function statusHintsWebhook(
   address: WebhookAddress,
 ): KubernetesObject & { readonly webhooks: readonly object[] } {

@@ -1,4 +1,4 @@
-/** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
+/** The requests that the API server sends before it stores an object: new pods, and all writes of SidecarSets. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
   ANNOUNCE_SIDECARSET_PATH,
@@ -34,7 +34,7 @@ interface WebhookConfiguration extends KubernetesObject {
 
 type FailurePolicy = "Ignore" | "Fail";
 
-/** What tells our registrations from OpenKruise's, apart from the address. */
+/** The difference between this project's registrations and OpenKruise's, beside the address. */
 interface Registration {
   /** names of the configurations: the mutating one, the validating one */
   readonly names: readonly [string, string];
@@ -131,8 +131,8 @@ export function webhookConfigurations(
 }
 
 /**
- * Applied after the others, so that pods are asked about at every moment and twice for one at most: nothing that is
- * applied can delete, but what had webhooks and has none any more is asked about nothing.
+ * Applied after the others, so that pods are covered at every moment and at most one is reviewed twice. Applying cannot
+ * delete, so the former configuration loses its webhooks.
  */
 export function formerConfiguration(): KubernetesObject {
   const why = `empty on purpose, may be deleted: what was registered here is in ${WEBHOOK_CONFIGURATION}`;

@@ -45,12 +45,15 @@ export interface WebhooksOptions extends ViewOptions {
   readonly isKeepingRegistration?: boolean;
 }
 
-/** What pods are admitted with. */
+/** The cluster view for admissions of pods. */
 export function podsView(options: ViewOptions): LiveView {
   return clusterView({ ...options, isAnnounced: true });
 }
 
-/** Ready when the cluster can be read and a made-up pod is decided as it should be; its port is for the cluster's own network, so anybody may ask for that. */
+/**
+ * Ready when the cluster can be read and a sample pod is decided correctly. The port belongs to the cluster's own
+ * network, so anybody may ask for readiness.
+ */
 export function allWebhooks(options: WebhooksOptions) {
   const { view = podsView(options) } = options;
   const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;

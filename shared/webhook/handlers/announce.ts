@@ -27,7 +27,7 @@ export interface AnnouncingOptions {
 
 type Write = Pick<Announcement, "name" | "from" | "uid">;
 
-/** Others announce at the same time, each write of theirs being another try of ours. */
+/** Limit of attempts: others announce at the same time, and each of their writes costs a retry. */
 const MAX_ATTEMPTS = 20;
 const RETRY_MS = 20;
 
@@ -84,7 +84,10 @@ function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> 
   };
 }
 
-/** Where there is no such ConfigMap no pod webhook goes by it, from a lease's time after it was taken away. */
+/**
+ * Records the announcements. Without the ConfigMap no pod webhook relies on them, from one lease's time after its
+ * removal.
+ */
 async function record(options: AnnouncingOptions, writes: readonly Write[]): Promise<void> {
   const cluster = await options.connect().catch((error: unknown) => {
     throw refused(error);

@@ -25,13 +25,13 @@ export interface HintOptions {
 export interface Hints {
   /** The same decision, with a hint about what it lets through. */
   readonly ofSidecarSets: (admit: Admit) => Admit;
-  /** Lets every pod's status through. */
+  /** Reviews every write of a pod's status, and always allows it. */
   readonly ofPods: Admit;
 }
 
-/** Whoever makes the request waits for the hint no longer than this. */
+/** Limit of the time for which a request waits for the hint. */
 const PATIENCE_MS = 300;
-/** What an injected list may name: anybody who may write pods may write one. */
+/** The names that an injected list may have: anybody who may write pods may write one. */
 const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
 const MAX_NAMES = 20;
 /** Messages about pods of one namespace in half a second: one pod with the most names, or several with fewer. */
@@ -89,7 +89,7 @@ function namespaceShares(): (work: Work, namespace: string | undefined) => boole
   };
 }
 
-/** Of a SidecarSet that is created, or gets another hash or spec: a pause that ends is waited for as well. */
+/** The work for a SidecarSet that is created or gets another hash or spec: this includes the end of a pause. */
 function changeOf({ uid, operation, dryRun, object, oldObject }: AdmissionRequest): readonly Work[] {
   if (dryRun || (operation !== "CREATE" && operation !== "UPDATE")) return [];
   const { metadata } = object ?? {};

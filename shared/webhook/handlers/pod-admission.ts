@@ -33,15 +33,18 @@ type Decided = ReturnType<Admit>;
 
 const NONE: readonly ControllerRevision[] = [];
 
-/** Where no SidecarSet looks at namespaces: a first request then needs one connection, and later ones one call less. */
+/**
+ * The namespace when no SidecarSet reads its labels: the first request then needs one connection, and later ones one
+ * call less.
+ */
 const NOT_NEEDED: Found = { value: undefined };
 
 /**
- * Decides at once where nothing has to be read, which is what most pods find. Rejects with KubeError when the cluster
- * cannot be read and what is known of it is too old.
+ * Answers synchronously when nothing has to be read, which is the usual case. Rejects with KubeError when the cluster
+ * cannot be read and the known state is too old.
  */
 export function podAdmission({ view, kruiseNamespace, featureGates: gates }: PodAdmissionOptions): Admit {
-  /** Decides, or begins to read what is not given and is needed. */
+  /** Decides, or first reads what is missing. */
   const decide = (created: CreatedPod, listed: Listed, found?: Found, read?: readonly FoundRevisions[]): Decided => {
     const { request, admissionOf } = created;
     const near = found ?? namespaceWanted(request, listed.value.index, view);
@@ -71,7 +74,7 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
   };
 }
 
-/** Whoever may write ControllerRevisions, but no SidecarSets, has no say about what pods get. */
+/** Filters revisions by owner: the right to write ControllerRevisions alone must not decide what pods get. */
 function ownRevisions(
   wanted: RevisionWanted | undefined,
   sidecarSets: readonly SidecarSet[],
@@ -82,8 +85,8 @@ function ownRevisions(
 }
 
 /**
- * Where SidecarSets that may match look at labels of the pod's Namespace it is read, and what they see is never older
- * than the pod. Its name is all that most of them look at.
+ * Reads the pod's Namespace if SidecarSets that may match read its labels; the result is never older than the pod. Most
+ * of them need only its name.
  */
 function namespaceWanted(request: AdmissionRequest, index: SidecarSetIndex, { getNamespace }: ClusterView) {
   const name = namespaceOf(request);

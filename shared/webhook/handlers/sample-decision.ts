@@ -1,4 +1,7 @@
-/** Whether this build decides as it should: a made-up pod, for a made-up SidecarSet, by the code that answers API servers. */
+/**
+ * Whether this build decides correctly: a sample pod and a sample SidecarSet, through the code that answers API
+ * servers.
+ */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { indexSidecarSets } from "../../core/injection/match/sidecarset-index.ts";
 import type { Log } from "../../log.ts";
@@ -96,7 +99,10 @@ const REQUEST: HttpRequest = {
   readBody: async () => SAMPLE_POD_REVIEW,
 };
 
-/** From the text of the review to the patch. Rejects unless the pod is given the sidecar; asks nothing of the cluster. */
+/**
+ * Runs the sample from the text of the review to the patch. Rejects unless the pod gets the sidecar; asks nothing of
+ * the cluster.
+ */
 export async function decideSample(options: SampleOptions, deciding: Deciding): Promise<void> {
   const value = { sidecarSets: SIDECAR_SETS, index: deciding.indexSidecarSets(SIDECAR_SETS) };
   const view: ClusterView = {

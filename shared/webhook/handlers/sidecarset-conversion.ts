@@ -22,7 +22,7 @@ export function convertSidecarSets({ objects, desiredAPIVersion }: ConversionReq
 /** All objects of the request in its desired version, in order. What it throws becomes a failed conversion. */
 type Convert = (request: ConversionRequest) => readonly KubernetesObject[];
 
-/** What answers conversions with it. */
+/** Answers conversion reviews with `convert`. */
 export function answerConversions(convert: Convert): (log: Log) => ReviewAnswerer {
   return (log) => (http, body) => {
     const { apiVersion, request } = readConversionReview(body);

@@ -33,7 +33,7 @@ export function sidecarSetValidation({ view, kruiseNamespace, featureGates }: Va
   };
 }
 
-/** Not checked yet: whatever the request has in the place of a spec. */
+/** The unchecked spec: any value that the request has there. */
 function specOf({ object }: AdmissionRequest): Readonly<Partial<SidecarSet["spec"]>> {
   const spec: unknown = (object as Partial<SidecarSet> | null | undefined)?.spec;
   return typeof spec === "object" && spec !== null ? spec : {};

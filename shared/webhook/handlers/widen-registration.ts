@@ -1,6 +1,6 @@
 /**
- * Where the pod webhook is called only for pods that SidecarSets match: sees to it that it is called for those of a new
- * one before that is stored. Only a pass takes anything out of the condition again, and not for minutes.
+ * Adds a new SidecarSet's pods to the pod webhook's narrow registration before the SidecarSet is stored. Only a pass
+ * narrows the condition again, minutes later.
  */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import { SIDECARSET_V1BETA1 } from "../../api/names.ts";
@@ -23,7 +23,7 @@ const MAX_ATTEMPTS = 5;
 /** API servers learn of a new registration by a watch of their own; it may have been wide enough for a moment only. */
 const SPREAD_MS = 1_000;
 
-/** The same decision; what it allows is asked about by then. Rejects when that can't be brought about. */
+/** The same decision, after the registration covers what it allows. Rejects when that fails. */
 export function widening(options: WideningOptions): (admit: Admit) => Admit {
   return (admit) => async (request) => {
     const admission = await admit(request);

@@ -1,4 +1,4 @@
-/** What OpenKruise does without a word, and an object's author should know: warnings of the admission. */
+/** Warnings about the effects of a SidecarSet that OpenKruise does not mention. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
@@ -23,7 +23,7 @@ export function warnOfReplaced({ object }: AdmissionRequest, admission: Admissio
   );
 }
 
-/** What a pod shares with a sidecar it can use to steer it. */
+/** Warns of sharing, because a pod can control a sidecar through shared parts. */
 export function warnOfSharing({ object }: AdmissionRequest, admission: Admission): Admission {
   if (admission.kind === "denied") return admission;
   const { spec } = (object as SidecarSet | null) ?? {};

@@ -1,4 +1,4 @@
-/** Which elements of two lists are the same ones, so that a patch can leave them where they are. */
+/** Which elements of two lists are equal, so that a patch can leave them in place. */
 
 export type Pair = readonly [from: number, to: number];
 

@@ -23,8 +23,8 @@ import { admissionResponse, failure, messageOf, printReview, refuse } from "./re
 import { readAdmissionReview, requireJson } from "./review.ts";
 
 /**
- * Decides one admission. What it throws is no decision: the answer is a failure with code 500, and the failurePolicy
- * of the registration says what becomes of the object.
+ * Decides one admission. If it throws, the answer is a failure with code 500, and the registration's failurePolicy
+ * applies.
  */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
@@ -43,12 +43,12 @@ export interface WebhookOptions extends ReadinessOptions {
 export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
 /**
- * Whatever an API server can send: it takes objects of 3 MiB of JSON, of which Go writes each `<` as six characters.
- * What it could not send would leave a pod without its sidecars, under `failurePolicy: Ignore`.
+ * Limit of a request, above anything that an API server sends: it accepts objects of 3 MiB of JSON, and Go writes each
+ * `<` as six characters. A lower limit would leave a pod without its sidecars, under `failurePolicy: Ignore`.
  */
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
-/** What API servers wait when a configuration does not say. */
+/** The timeout of API servers without a configured one. */
 const DEFAULT_TIMEOUT_SECONDS = 10;
 
 /** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
@@ -90,7 +90,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
   };
 }
 
-/** What probes ask without proving who they are. */
+/** Answers probes, which do not authenticate. */
 function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isReady: Readiness) {
   if (!isRead(method)) return undefined;
   if (path === "/healthz") return ofStranger(textAnswer(200, "ok"));

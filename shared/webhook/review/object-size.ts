@@ -1,4 +1,4 @@
-/** Which objects are too intricate to decide on: who may create one must not be able to keep the webhook busy. */
+/** Which objects are too complex to decide on: the author of one must not be able to keep the webhook busy. */
 
 /** A thousand containers with what they usually have; etcd takes no object that is much larger. */
 const MAX_VALUES = 20_000;
@@ -15,21 +15,18 @@ interface Rest {
   hasLongNumber: boolean;
 }
 
-/** Of a review: below any metadata, so that nothing of it is left out. */
+/** The depth of a review above any metadata, so that nothing in it is left out. */
 const REVIEW_DEPTH = 3;
 
 /**
- * One sentence when the object has too many values, too long a text or nests too deep, without looking at more of it than that. What the
- * API server keeps in metadata.managedFields is not counted: it is about the others, and nobody decides on it.
+ * One sentence when the object has too many values, too long a text, or too deep a nesting; it reads no further.
+ * metadata.managedFields does not count, because the API server writes it and no decision reads it.
  */
 export function sizeProblem(object: unknown): string | undefined {
   return measure(object, 1).problem;
 }
 
-/**
- * True for nearly every review: its object is not too intricate, since all of the review is not, and `JSON.parse` has
- * lost nothing of its numbers.
- */
+/** True for nearly every review: it is simple enough as a whole, and `JSON.parse` has lost no digit of its numbers. */
 export function isPlainReview(review: unknown): boolean {
   const { problem, hasLongNumber } = measure(review, REVIEW_DEPTH);
   return problem === undefined && !hasLongNumber;

@@ -1,4 +1,4 @@
-/** Whether admissions could be decided now, for probes: asked once for all who want to know within a moment. */
+/** Whether admissions work now, for probes. One answer serves all probes within a moment. */
 import { type Log, rateLimited } from "../../log.ts";
 import { type HttpAnswer, textAnswer, within } from "../server/http.ts";
 import { messageOf } from "./response.ts";
@@ -13,12 +13,12 @@ export interface ReadinessOptions {
 export type Readiness = (isStranger: boolean) => Promise<HttpAnswer>;
 
 const TIMEOUT_MS = 5_000;
-/** It may cost a call to the API server. */
+/** Milliseconds for which an answer is kept, because it may cost a call to the API server. */
 const KEPT_MS = 1_000;
 
 export function readiness({ log, checkReady }: ReadinessOptions): Readiness {
   const say = rateLimited<unknown>((requests, error) => log.warn("not ready", { requests, error }));
-  /** What it says: undefined where all is well. */
+  /** The problem; undefined: none. */
   const ask = async (): Promise<unknown> => {
     try {
       await within(TIMEOUT_MS, async () => checkReady?.());

@@ -62,18 +62,18 @@ function cause(error: FieldError) {
   return { reason: error.type, message, field: error.field };
 }
 
-/** What the caller may read of an error. */
+/** The part of an error that the caller may read. */
 export function messageOf(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
 }
 
-/** What is left of the body is not read, so the connection cannot be used again. */
+/** Refuses without reading the rest of the body, so the connection cannot be used again. */
 export function refuse(code: number, reason: string, message: string): HttpAnswer {
   return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
 }
 
-// The RFC 6902 patch that turns one JSON document into another, small where Kubernetes lists change: an element that
-// comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
+// The RFC 6902 patch from one JSON document to another, small for Kubernetes lists: an added or removed element is one
+// `add` or `remove` at its index, and later elements stay.
 
 type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;
 
@@ -109,7 +109,10 @@ function diffField([from, to, key]: Field, path: string, operations: JsonPatchOp
   else operations.push({ op: "add", path: at, value: to[key] });
 }
 
-/** What is injected stands in one place, mostly, and what stands around it are the same objects. */
+/**
+ * Compares lists quickly: injected elements are usually in one place, and the elements around them are the same
+ * objects.
+ */
 function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
   const grown = to.length - from.length;
   let head = 0;
@@ -145,7 +148,7 @@ function diffAligned([from, to, pairs]: Aligned, path: string, ops: JsonPatchOpe
   }
 }
 
-/** What makes an element of a Kubernetes list the same one: its name where it has one, else all of it. */
+/** The identity of an element in a Kubernetes list: its name, or else its whole value. */
 function identityOf(element: unknown): string {
   const name = isObject(element) ? element["name"] : undefined;
   return typeof name === "string" ? `name ${name}` : `value ${canonical(element)}`;

@@ -14,7 +14,7 @@ export interface Review<Request extends { readonly uid: string }> {
 }
 
 export interface ReviewedAdmission extends Review<AdmissionRequest> {
-  /** Its object is not too intricate to decide on; false: that has to be looked at. */
+  /** its object is simple enough to decide on; false: not checked yet */
   readonly isPlain: boolean;
 }
 
@@ -50,9 +50,9 @@ export function readAdmissionReview(body: string): ReviewedAdmission {
 }
 
 /**
- * The review of a pod without its managed fields, undefined where that can't be had. Nobody decides on them, and they
- * are half of what parsing a review takes. The list is taken to end at its first bracket. If it does not, then what is
- * left has brackets that nothing opens, or half a text: no JSON, so that all of it is parsed.
+ * The review of a pod without its managed fields; undefined when they cannot be cut out. No decision reads them, and
+ * they take half of the parsing. The cut assumes that the list ends at its first bracket. If it does not, the rest is
+ * not valid JSON, so the whole text is parsed.
  */
 function podReview(body: string): unknown {
   const from = body.indexOf(',"managedFields":[');

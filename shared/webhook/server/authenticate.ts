@@ -1,4 +1,4 @@
-/** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
+/** Who may ask: every request is checked by its certificate, token or path before its body is read. */
 import { timingSafeEqual } from "node:crypto";
 import type { AwsAccess } from "../../aws/access.ts";
 import { hideSecret, type Log, rateLimited } from "../../log.ts";
@@ -62,8 +62,8 @@ export function splitPath(path: string): SecretPath {
 }
 
 /**
- * Begins to read the secrets at once, so that the first request need not wait for all of it.
- * @throws ConfigError when conversions are asked for and nothing could prove who asks
+ * Starts reading the secrets at once, so that the first request waits less. @throws ConfigError when conversions are
+ * requested and nothing could authenticate their caller
  */
 export function authenticator(
   settings: AuthenticationSettings,
@@ -147,7 +147,7 @@ function isAmong(given: string, secrets: readonly Buffer[]): boolean {
   return matches.includes(true);
 }
 
-/** What is given is cut, or filled up with zeros. */
+/** Compares in constant time: the given text is cut, or padded with zeros. */
 function isEqual(given: string, secret: Buffer): boolean {
   const own = Buffer.alloc(secret.length);
   own.write(given);
@@ -164,12 +164,12 @@ function bytesOf(secrets: Secrets): readonly Buffer[] {
   return bytes;
 }
 
-/** Those that earlier releases registered as they are, too. */
+/** The secrets as bytes, including the form that earlier releases registered. */
 function keptBytesOf(secrets: Secrets): readonly Buffer[] {
   return secrets.map((secret) => Buffer.from(secret.replace(PLAIN, "")));
 }
 
-/** By path; as many as a server has, and no more, whatever strangers ask for. */
+/** Secrets by path, limited to the number of paths of a server, whatever strangers ask for. */
 const knownOfPaths = new WeakMap<Secrets, Map<string, readonly Buffer[]>>();
 const MAX_PATHS = 32;
 

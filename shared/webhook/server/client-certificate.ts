@@ -1,14 +1,20 @@
 /** A client certificate as a door hands it over: whose it is, and whether it is valid now. */
 import { X509Certificate } from "node:crypto";
 
-/** True when the certificate is valid at that time (epoch milliseconds) and one of `names` is its common name or an alternative name, to the letter. */
+/**
+ * True when the certificate is valid at that time (epoch milliseconds) and one of `names` is exactly its common name or
+ * an alternative name.
+ */
 export function isCertificateOf(certificate: X509Certificate, names: readonly string[], now: number): boolean {
   if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false;
   const own = [...commonNames(certificate), ...alternativeNames(certificate)];
   return names.some((name) => own.includes(name));
 }
 
-/** One attribute a line; Node escapes what is special in a value. Of two common names, none counts. */
+/**
+ * The only common name. Node prints one attribute a line and escapes special characters; a certificate with two common
+ * names has none.
+ */
 function commonNames({ subject }: X509Certificate): readonly string[] {
   const names = (subject ?? "").split("\n").flatMap((line) => (line.startsWith("CN=") ? line.slice("CN=".length) : []));
   return names.length === 1 ? names : [];
@@ -22,7 +28,7 @@ function alternativeNames({ subjectAltName }: X509Certificate): readonly string[
   return [...entries].map(([, value = ""]) => (value.startsWith('"') ? (JSON.parse(value) as string) : value));
 }
 
-/** One block and nothing else: OpenSSL reads the first of several, whatever stands around it. */
+/** One PEM block and nothing else: OpenSSL reads the first of several, whatever surrounds it. */
 const ONE_PEM = /^-----BEGIN CERTIFICATE-----\r?\n(?:[A-Za-z0-9+/=]+\r?\n)+-----END CERTIFICATE-----(?:\r?\n)?$/;
 
 /** undefined also for what is no certificate, or more than one. */

@@ -1,4 +1,4 @@
-/** Where the API server of one of several clusters asks: below the cluster's name. */
+/** The path for the API server of one of several clusters: below the cluster's name. */
 import type { Authenticate, Authenticator } from "./authenticate.ts";
 
 /** The path under which all webhooks of that cluster are. */
@@ -15,9 +15,9 @@ export function splitClusterPath(path: string): { readonly cluster: string; read
 }
 
 /**
- * Who may ask for that cluster. The secret of a path is made from the whole of it, the cluster's name included, so that
- * clusters may share the secret that is kept, and yet none of them knows a path of another. One that is registered as it
- * is kept would be good for all of them, and is refused.
+ * Authenticates callers of one cluster. The secret of a path is derived from the whole path with the cluster's name, so
+ * clusters may share the stored secret without knowing each other's paths. A path registered with the stored secret
+ * would be valid for all clusters, and is refused.
  */
 export function ofCluster(cluster: string): (authenticator: Authenticator) => Authenticate {
   return ({ isKnown, isKept }) =>

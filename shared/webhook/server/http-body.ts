@@ -2,13 +2,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ReviewError } from "./review-error.ts";
 
-/** A body is held until it is answered. The smallest container of ours has 512 MiB. */
+/** Limit of the bodies in memory until they are answered. The smallest container of this project has 512 MiB. */
 const MAX_BYTES_HELD = 64 * 1024 * 1024;
 /** Beyond that, for bodies of ordinary pods: a tenant who sends a few very large pods keeps no other pod out. */
 const BYTES_FOR_SMALL = 16 * 1024 * 1024;
 const SMALL_BYTES = 256 * 1024;
 
-/** Of all requests under way. */
+/** The bytes of all requests under way. */
 let bytesHeld = 0;
 
 /** Undefined where it is larger. Rejects with ReviewError, code 503, where others hold too much. */
@@ -76,9 +76,9 @@ const TURNS_FOR_OTHERS = 4;
 let turnsLeft = 0;
 
 /**
- * Bodies that end in the same turn of the event loop are decided on side by side, and then answered: with a system call
- * between every two of them each would find the processor's caches cold, which costs it as much again. Each large body
- * takes long, so they are decided on one by one, with turns for ordinary ones between.
+ * Decides bodies that end in the same turn of the event loop together, and then answers them: a system call after each
+ * would empty the processor's caches and double the cost. Large bodies are decided one by one, with ordinary ones
+ * between them.
  */
 function atEndOfTurn(then: () => void, isLarge: boolean): void {
   if (waiting.length + large.length === 0) setImmediate(endTurn);

@@ -1,4 +1,4 @@
-/** One HTTP request and its answer as plain values, whichever door it came through. */
+/** One HTTP request and its answer as plain values, for any kind of server. */
 import type { X509Certificate } from "node:crypto";
 
 export interface HttpRequest {
@@ -46,7 +46,7 @@ export function textAnswer(status: number, body: string): HttpAnswer {
 /** The object is at fault then, and not the cluster. */
 export const NOT_CARRIED = "larger than the front door of the webhook can carry back";
 
-/** What would be lost on the way back is better said to be too large. */
+/** The answer, or an error that it is too large to be carried. */
 export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
   if (canCarry?.(answer.body) ?? true) return answer;
   const bytes = Buffer.byteLength(answer.body);
@@ -55,12 +55,12 @@ export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnsw
 
 // A bound on how long somebody is kept waiting.
 
-/** Not there in time. What was begun goes on; nobody waits for it any more. */
+/** The decision is late. Its work continues, but nobody waits for it. */
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/** What `begin` comes to, or a DeadlineError after that many milliseconds. */
+/** The result of `begin`, or a DeadlineError after that many milliseconds. */
 export async function within<T>(milliseconds: number, begin: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -37,7 +37,7 @@ export interface WebhookServer {
   close(): Promise<void>;
 }
 
-/** Whoever has not sent his headers by then, or ended his TLS handshake, is cut off. */
+/** Limits for headers and TLS handshakes: a slower client is disconnected. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Node looks for those this often; every half a minute if it is not told. */
@@ -49,8 +49,8 @@ const MAX_CONNECTIONS = 2_000;
 /** Beyond the limit, so that a new connection is seen before an older one makes room for it. */
 const SPARE_CONNECTIONS = 200;
 /**
- * API servers keep an idle connection for 90 seconds. Whoever closes it earlier does so, now and then, just when a
- * review is being sent, which fails the request of a user. Source: IdleConnTimeout of Go's DefaultTransport.
+ * API servers keep an idle connection for 90 seconds. A server that closes earlier sometimes closes while a review is
+ * being sent, which fails a user's request. Source: IdleConnTimeout of Go's DefaultTransport.
  */
 const KEEP_ALIVE_MS = 120_000;
 const CLOSE_TIMEOUT_MS = 10_000;
@@ -98,7 +98,7 @@ function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, { pem, s
   }
 }
 
-/** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
+/** Contains all errors of a request: neither the process nor another request is affected. */
 function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShares): RequestListener {
   const sayFailed = rateLimited<unknown>((requests, error) => log?.error("request failed", { requests, error }));
   const unanswered = new WeakMap<Socket, number>();
@@ -134,9 +134,8 @@ function refuseTunnels(server: Server): Server {
 }
 
 /**
- * Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while: the answer ends
- * behind it, since Node closes a connection that is asked to be closed at the end of the answer, and what comes after
- * that resets it.
+ * Writes the answer. Node omits the body for HEAD. The rest of a refused request is read for a while, and the answer
+ * ends after it: Node closes the connection at the end of the answer, and later data would reset it.
  */
 function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpAnswer): void {
   outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
@@ -189,7 +188,7 @@ async function close(server: Server): Promise<void> {
   clearTimeout(late);
 }
 
-/** Decides which requests are none that any of our ports has an answer to, before anybody looks at who sent them. */
+/** Which requests no port answers, before authentication. */
 const METHODS = ["GET", "HEAD", "POST"];
 const ALLOW = METHODS.join(", ");
 /** Ours are a secret, a path and a timeout. Names have 253 characters at most. */

@@ -1,6 +1,5 @@
 /**
- * The secret of one path, made from the secret that is kept: who learns the one of a webhook knows nothing of another's,
- * nor of the one that is kept.
+ * The secret of one path, derived from the stored secret: it reveals neither another path's secret nor the stored one.
  */
 import { createHmac, hash } from "node:crypto";
 import type { PathDigests } from "../../settings/path-digests.ts";
@@ -12,8 +11,8 @@ export function pathSecretOf(secret: string, path: string): string {
 }
 
 /**
- * By which the secret of a path is known where none is kept: SHA-256 of its characters, 43 of base64url. Of 256 random
- * bits it gives nothing away.
+ * The digest that identifies a path's secret when none is stored: SHA-256 of its 43 base64url characters. A digest of
+ * 256 random bits reveals nothing.
  */
 export function pathDigestOf(pathSecret: string): string {
   return hash("sha256", pathSecret, "base64url");
@@ -24,7 +23,7 @@ export function pathDigestsOf(secrets: readonly string[], paths: readonly string
   return new Map(paths.map((path) => [path, secrets.map((secret) => pathDigestOf(pathSecretOf(secret, path)))]));
 }
 
-/** Where a webhook is registered. */
+/** The path of a webhook's registration. */
 export function registeredPath(secret: string, path: string): string {
   return secretPath(pathSecretOf(secret, path), path);
 }

@@ -10,7 +10,7 @@ export const VALIDATE_STATEFUL_SET_PATH = "/validate-apps-kruise-io-statefulset"
 export const POD_STATUS_PATH = "/hint-pod-status";
 export const CONVERT_PATH = "/convert";
 
-/** What releases before v1beta1 registered. */
+/** Paths that releases before v1beta1 registered. */
 export const OLDER_MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-v1alpha1-sidecarset";
 export const OLDER_MUTATE_RECREATE_REQUEST_PATH = "/mutate-apps-kruise-io-v1alpha1-containerrecreaterequest";
 export const OLDER_VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-v1alpha1-sidecarset";

@@ -1,2 +1,4 @@
-/** Whether what the webhooks need can be read, and this build decides; no API server asks. */
+/**
+ * The path for readiness: the webhooks can read what they need, and this build decides correctly; no API server asks.
+ */
 export const READY_PATH = "/readyz";

@@ -53,9 +53,8 @@ export interface RenewalOptions extends TlsFiles {
 }
 
 /**
- * New connections get the new certificate, those that are open stay as they are. A certificate and a key that don't go
- * together (yet) change nothing. Looks at what the files say, not at when they were written: a Secret's are links that
- * are turned. Returns what ends it.
+ * New connections get the new certificate, open ones keep theirs. A certificate and key that do not match (yet) change
+ * nothing. It compares contents, not times: files of a Secret are links that switch. Returns a function that stops it.
  */
 export function keepRenewed(server: Server, first: Pem, options: RenewalOptions): () => void {
   const { log, rereadMs = REREAD_MS } = options;

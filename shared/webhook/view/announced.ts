@@ -1,9 +1,9 @@
-/** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
+/** One process's knowledge of announced writes: which may still be stored, and whether it missed any. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "./announcements.ts";
 import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
 
-/** By other clocks than ours, which may be wrong by minutes. */
+/** The times come from other clocks, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
 const VERY_LONG_AGO_MS = 60 * 60_000;
 /** No API server lags by so many writes. Our webhooks do not announce a version that is so far ahead. */
@@ -36,14 +36,14 @@ export class Announced {
   /** epoch milliseconds: until then something may be stored whose announcement was never seen */
   #unseenUntil = Number.NEGATIVE_INFINITY;
 
-  /** Names of those that were admitted, and perhaps not stored yet. */
+  /** Names of SidecarSets that were admitted, and may not be stored yet. */
   get names(): ReadonlySet<string> {
     return new Set([...this.#pending.values()].map(({ name }) => name));
   }
 
   /**
-   * Names to be read one by one: all, or, where there are more than `most`, as many of those that can't be stored any
-   * more unless they are by now. Only such a read shows that.
+   * Names to read one by one: all, or, beyond `most`, some whose write is stored by now or never will be. Only such a
+   * read shows which.
    */
   namesToRead(now: number, most: number): ReadonlySet<string> {
     const { names } = this;
@@ -76,12 +76,11 @@ export class Announced {
   }
 
   /**
-   * Drops what can't be stored any more, having been, or because it would replace what is no longer there.
-   * @param sidecarSet under a name as it was read after the announcements were, undefined: none; where a list shows it,
-   *   a creation is known by its uid alone
-   * @returns uids of those that were there when they were announced, and are no more
-   * @throws KubeError where that is from before the announced write was admitted, unless `listed` shows that there was no
-   *   such version: then the announcement is dropped
+   * Drops announcements whose write cannot be stored any more: it was stored, or the object that it would replace is
+   * gone. @param sidecarSet the SidecarSet of a name, read after the announcements; undefined: none; a list shows a
+   * creation by its uid alone @returns uids of SidecarSets that existed when they were announced, and are gone @throws
+   * KubeError when a read is older than an announced write, unless `listed` shows that no such version existed: then
+   * the announcement is dropped
    */
   settle(
     sidecarSet: (name: string) => SidecarSet | undefined,
@@ -143,7 +142,7 @@ export class Announced {
       if (from === "" && uid === one.uid) this.#pending.delete(sequence);
   }
 
-  /** What is announced from now on may not be all. */
+  /** Marks the announcements as possibly incomplete from now on. */
   forget(): void {
     this.#seen = undefined;
     this.#pending = new Map();
@@ -189,7 +188,10 @@ function isUnbroken(known: number, { sequence, latest }: Announcements): boolean
   return sequence - known <= latest.length;
 }
 
-/** What was dropped to make room for these, or lost when they were begun again, is stored by now, or never. */
+/**
+ * True if no announcement is missing: one that was dropped for room, or lost in a restart, is stored by now or never
+ * will be.
+ */
 function isWhole({ latest, begunAgainAt }: Announcements, now: number): boolean {
   const [oldest] = latest;
   const isRoomy = oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;

@@ -1,4 +1,4 @@
-/** Whether the announcements tell of every write: as far as API servers are registered to have each announced, and for how long. */
+/** Whether the announcements cover every write: whether API servers are registered to announce each, and since when. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { VALIDATING_CONFIGURATION } from "../../api/names.ts";
 import { isEveryWriteAnnounced } from "../../core/injection/match/announced-writes.ts";
@@ -12,11 +12,11 @@ import type { Unannounced } from "./trouble.ts";
 /** The registration is looked at again this often. */
 const REGISTRATION_MS = 2_000;
 /**
- * What has been there this long, API servers go by, since they watch their registrations; and what they let through
- * before is stored, or never will be.
+ * The age at which API servers surely use a registration, because they watch it; an earlier unannounced write is stored
+ * by then, or never will be.
  */
 export const IN_FORCE_MS = 5_000 + LANDS_MS;
-/** By the API server's clock, which may be another than ours. */
+/** The API server's clock, which may differ. */
 const LONG_AGO_MS = 5 * 60_000;
 
 interface Configuration extends KubernetesObject {
@@ -75,8 +75,8 @@ export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Prom
 }
 
 /**
- * Whether API servers go by this registration, and nothing is under way that was let through while there was no
- * ConfigMap to announce it in: there was one before there was a registration, or it is there long enough.
+ * True when API servers use this registration, and no write is under way that passed while there was no ConfigMap for
+ * announcements: the ConfigMap is older than the registration, or old enough.
  */
 function inForce(now: () => number, steady: () => number): (registration: Registration, notice: Notice) => boolean {
   const registered = unchangedSince(steady);

@@ -1,5 +1,5 @@
 /**
- * The ConfigMap in which the admission of a SidecarSet is announced before it is stored, so that pod webhooks need not ask about
+ * The ConfigMap that announces the admission of a SidecarSet before it is stored, so that pod webhooks need not ask for
  * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
  */
 import type { ConfigMap, ObjectMeta } from "../../api/kubernetes.ts";
@@ -8,9 +8,9 @@ import { type Cluster, CONFIG_MAPS } from "../../kube/port.ts";
 
 /** A pod webhook that has read the announcements goes on without asking for this long at most. */
 export const LEASE_MS = 250;
-/** Whoever announced waits this long before the write may go on: every lease that is older has ended by then. */
+/** Wait between an announcement and its write: by then every older lease has ended. */
 export const ANNOUNCE_WAIT_MS = 300;
-/** What was admitted is stored within this time or never: API servers end a request after a minute. */
+/** An admitted object is stored within this time or never: API servers end a request after a minute. */
 export const LANDS_MS = 120_000;
 /** As many of the latest are kept; a reader of an older state lists instead. */
 export const MAX_ANNOUNCEMENTS = 128;

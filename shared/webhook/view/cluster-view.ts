@@ -1,4 +1,4 @@
-/** What admissions see of the cluster, no older than it may be, read once for all who ask meanwhile. */
+/** The cluster state for admissions, no older than allowed, read once for all concurrent callers. */
 import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
@@ -36,7 +36,7 @@ export interface ClusterView {
   readonly listSidecarSets: Reader<SidecarSetList>;
   /** undefined: there is none of that name */
   readonly getNamespace: (name: string) => ReturnType<Reader<Namespace | undefined>>;
-  /** those that the wanted one is to be chosen from; none when there is none */
+  /** the candidates for the wanted revision; empty when there are none */
   readonly findRevisions: (wanted: RevisionWanted) => ReturnType<Reader<readonly ControllerRevision[]>>;
   /** undefined: there is none of that name in the kruise namespace */
   readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
@@ -64,7 +64,7 @@ export interface ViewOptions extends Clocks {
   readonly log?: Pick<Log, "info" | "warn"> | undefined;
 }
 
-/** Values kept in memory for each kind; the one that came first makes room. */
+/** Limit of values in memory for each kind; the oldest one is dropped. */
 const MAX_KEYS = 1_000;
 
 /** Caches that may be lost at any time: nothing but speed depends on them. */
@@ -103,7 +103,7 @@ export function clusterView(options: ViewOptions): LiveView {
   };
 }
 
-/** Where a list may be older, announcements would make it no better. */
+/** True when announcements help: a list that may be older needs none. */
 function followsAnnouncements({ isAnnounced, freshnessMs }: ViewOptions): boolean {
   return isAnnounced === true && freshnessMs === 0;
 }
@@ -127,9 +127,9 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
   };
 }
 
-// Reads the SidecarSets that a pod is admitted with: all that API servers have answered to a write before the pod was
-// created. Where every write is announced beforehand nobody asks while none is; elsewhere they are listed for each pod,
-// or for all that come meanwhile. docs/read-your-writes.md has the protocol and why it holds.
+// Reads the SidecarSets for the admission of a pod: every one whose write an API server answered before the pod was
+// created. If every write is announced, nobody asks while none is; otherwise they are listed for each pod, or once for
+// concurrent pods. docs/read-your-writes.md has the protocol and its proof.
 
 interface HeldSidecarSets extends ListedSidecarSets {
   /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
@@ -145,7 +145,7 @@ const LAGS_MS = 5 * 60_000;
 /** After a list in the background that failed. */
 const RELIST_AGAIN_MS = 10_000;
 
-/** One after the other: each reading begins where the last one ended. */
+/** One reading after the other: each begins where the last one ended. */
 export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => Promise<HeldSidecarSets> {
   const view = new KnownSidecarSets(options.now);
   const announced = new Announced();
@@ -180,14 +180,14 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     view.isWithout(announced.settle(namedIn(listed), settling));
     isListed = true;
   };
-  /** What an API server lists may be older than what it answers about a single one. */
+  /** A list may be older than a read of a single object. */
   const readPending = async (cluster: Cluster) => {
     const singly = announced.namesToRead(options.now(), MAX_SINGLE_READS);
     const read = await view.readSingly(cluster, singly);
     view.isWithout(announced.settle(namedIn(read), { now: options.now(), singly }));
     return read;
   };
-  /** Nothing that was announced, or that may have been, can be stored any more. */
+  /** True when no announced or missed write can still be stored. */
   const isKnown = () => announced.isAllSeen(options.now()) && announced.names.size === 0;
   const catchUp = async (cluster: Cluster, { announcements }: Notice, early?: Promise<ListedSidecarSets>) => {
     if (announced.take(announcements, options.now())) isListed = false;
@@ -246,7 +246,7 @@ export class KnownSidecarSets {
     return this.#keep(listed, now);
   }
 
-  /** What is known, with these as they are now. */
+  /** The known SidecarSets, with a new read of these. */
   async readSingly(cluster: Cluster, names: ReadonlySet<string>): Promise<ListedSidecarSets> {
     if (this.#known === undefined) return this.list(cluster);
     const now = this.#now();
@@ -256,13 +256,13 @@ export class KnownSidecarSets {
     return this.#keep(withRead(this.#known, read), now);
   }
 
-  /** These were deleted, some of them perhaps unseen: a list that has them is from before. */
+  /** Marks deletions, some perhaps unseen: a list that contains one of these is older. */
   isWithout(uids: readonly string[]): void {
     for (const uid of uids) if (uid !== "") this.#gone.add(uid);
     for (const oldest of [...this.#gone].slice(0, -MAX_GONE)) this.#gone.delete(oldest);
   }
 
-  /** Nobody waits for a long list that repeats what is known. */
+  /** Lists again in the background, because nobody should wait for a long list of known objects. */
   #relist(cluster: Cluster, last: ListedSidecarSets): void {
     const [now, listedAt] = [this.#now(), this.#listedAt];
     if (this.#isRelisting || isWithin(now - this.#relistedAt, RELIST_AGAIN_MS)) return;

@@ -11,15 +11,15 @@ import { addDoubts, beginTrouble, doubtOf, endTrouble, type Trouble } from "./tr
 export interface FreshOptions<T> {
   readonly read: () => Promise<T>;
   /**
-   * For how long, from when its reading began, a value is what is there, so that nobody has to ask, in milliseconds;
-   * 0: only for those who asked before its reading began.
+   * milliseconds since the start of a reading for which its value is certainly current; 0: only for callers who asked
+   * before its start
    */
   readonly holdsForMs: (value: T) => number;
   /** of the kind that is read */
   readonly breaker: Breaker;
 }
 
-/** Both, since one may be set back and the other may stand still while the process is frozen. */
+/** Two clocks, because one may be set back and the other may stop while the process is frozen. */
 export interface Clocks {
   /** epoch milliseconds */
   readonly now: () => number;
@@ -52,8 +52,8 @@ interface BreakerOptions extends Clocks {
 }
 
 /**
- * What the readers of one kind of objects know of an API server in trouble. Only what happens while a caller waits counts:
- * a reading in the background may take a minute because the process is frozen.
+ * What readers of one kind of objects know about an API server in trouble. Only events during a caller's wait count: a
+ * background reading may take a minute because the process is frozen.
  */
 export class Breaker {
   readonly log: Pick<Log, "info" | "warn"> | undefined;

@@ -18,7 +18,7 @@ export interface ListedSidecarSets extends SidecarSetList {
   readonly keptFrom: number;
 }
 
-/** What was read under names of SidecarSets; undefined: there is none. */
+/** SidecarSets read by name; undefined: none of that name. */
 export type ReadByName = ReadonlyMap<string, SidecarSet | undefined>;
 
 const PAGE_SIZE = 500;
@@ -26,16 +26,16 @@ const OLDER_STATE = "OlderState";
 /** A list whose pages expire (410) while they are read, or that is from before another, is begun again this often. */
 const MAX_LIST_ATTEMPTS = 3;
 /**
- * What has not changed is kept for no longer than this, since what is read of an object may change without its
- * resourceVersion: new defaults of the definition, another conversion.
+ * Limit of reuse for unchanged objects, because their content may change without their resourceVersion: new defaults of
+ * the CRD, another conversion.
  */
 export const RELIST_MS = 60_000;
 
-/** What was read of them already. */
+/** The newest known state. */
 interface Newest {
   /** the resourceVersion that a list must have reached */
   readonly atLeast: string;
-  /** uids of those that are no more */
+  /** uids of deleted SidecarSets */
   readonly gone: ReadonlySet<string>;
 }
 
@@ -46,9 +46,9 @@ interface ListingOptions extends Newest {
 }
 
 /**
- * Lists all of them. A SidecarSet that is what it was in `last` stays the same object, and so does the index when all
- * are: what injections have made of them is kept with them.
- * @throws KubeError, with reason OlderState when the API server answers with a state from before that
+ * Lists all SidecarSets. An unchanged one stays the same object as in `last`, and the index too if all are: cached
+ * results of injections depend on that. @throws KubeError, with reason OlderState when the API server answers with an
+ * older state
  */
 export async function listSidecarSets(
   cluster: Cluster,
@@ -68,7 +68,7 @@ export async function listSidecarSets(
   return { ...(areSame ? last : indexed(sidecarSets)), resourceVersion, keptFrom: last.keptFrom };
 }
 
-/** The same list with those that were read by their names since. */
+/** The list with newer reads by name. */
 export function withRead(list: ListedSidecarSets, read: ReadByName): ListedSidecarSets {
   const known = namedIn(list);
   const isSame = ([name, one]: [string, SidecarSet | undefined]) =>
@@ -91,8 +91,8 @@ export async function readByName(cluster: Cluster, names: ReadonlySet<string>): 
 }
 
 /**
- * Whether a resourceVersion is from before another one, as far as both are what API servers make: whole numbers, that
- * texts would order otherwise ("9" after "10").
+ * True if a resourceVersion is older than another. API servers make whole numbers, which texts would order wrongly ("9"
+ * after "10").
  */
 export function isOlder(one: string, other: string): boolean {
   const areNumbers = /^\d+$/.test(one) && /^\d+$/.test(other);
@@ -117,7 +117,7 @@ function readOne(cluster: Cluster, name: string): Promise<SidecarSet | undefined
   return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }
 
-/** One API server of several may be behind the others: another one is perhaps asked next. */
+/** Retries, because one of several API servers may be behind and another may answer next. */
 async function readAll(cluster: Cluster, { atLeast, gone }: Newest) {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -5,7 +5,7 @@ import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revis
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../kube/port.ts";
 
-/** What there is of it; none for a name or version that nothing carries. */
+/** The revision; empty when no revision has the name or version. */
 export async function lookUpRevision(
   cluster: Cluster,
   namespace: string,
@@ -27,7 +27,7 @@ async function getByName(cluster: Cluster, namespace: string, name: string): Pro
   }
 }
 
-/** What else a user wrote there is no label's value, and would change the selector's meaning. */
+/** True for the value of a label: other text from a user would change the selector's meaning. */
 function isLabelValue(text: string): boolean {
   return text.length <= 63 && /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/.test(text);
 }

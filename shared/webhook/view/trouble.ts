@@ -1,4 +1,4 @@
-/** What a view says of itself where it is not at its best. Nothing here is needed while the API server answers in time. */
+/** The view's reports about trouble. Nothing here runs while the API server answers in time. */
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../api/names.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import type { Log } from "../../log.ts";
@@ -14,9 +14,9 @@ export interface Trouble {
   /** for how long after that nobody waits */
   readonly restMs: number;
   readonly because: unknown;
-  /** Nothing came, so that a caller without anything to go by need not wait either. */
+  /** Nothing was answered, so a caller without a known state need not wait either. */
   readonly isSilent: boolean;
-  /** It took longer than a blink, and the log has it. */
+  /** The trouble was longer than a moment, and the log has it. */
   readonly isSaid: boolean;
 }
 
@@ -42,9 +42,9 @@ const MAX_REST_MS = 5_000;
 const LATE = "the API server does not answer in time: admissions go by what is known, and one waits now and then";
 
 /**
- * After a reading that failed or was too late. The log has the beginning of what is longer than a blink.
- * @param lateAfterMs how long the caller waited for an answer that did not come; 0: there was one
- * @returns why, for those who are served or refused because of it
+ * Records a reading that failed or was late. The log gets the start of any trouble longer than a moment. @param
+ * lateAfterMs how long the caller waited in vain; 0: there was an answer @returns the reason for callers who are served
+ * an older state or refused
  */
 export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number, lateAfterMs: number): unknown {
   const { trouble: before, log, kind } = breaker;
@@ -96,16 +96,16 @@ interface Says {
   readonly log?: Troubled["log"];
 }
 
-/** What the log has last said of how SidecarSets are known. `why`: absent: by announcements */
+/** The log's last line about how SidecarSets are read. `why`: absent: by announcements */
 export interface Said {
   readonly why: Unannounced | undefined;
   readonly at: number;
 }
 
-/** Causes that take turns are no line for each pod: the one that lasts is said in the end. */
+/** Milliseconds between two lines: alternating causes would fill the log, and a lasting one is logged in the end. */
 const SAY_AGAIN_MS = 10_000;
 
-/** Says by which way SidecarSets are known now. `last`: absent: nothing was said yet */
+/** Logs how SidecarSets are read now. `last`: absent: not logged yet */
 export function saySource(last: Said | undefined, why: Unannounced | undefined, { steady, log }: SaysWhen): Said {
   const at = steady?.() ?? performance.now();
   if (last !== undefined && at - last.at < SAY_AGAIN_MS) return last;

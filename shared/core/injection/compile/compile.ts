@@ -1,4 +1,4 @@
-/** Decides which admission policy injects what a SidecarSet injects, without any webhook. */
+/** The admission policy that injects the same as a SidecarSet, without a webhook. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -68,7 +68,7 @@ export interface CompiledSidecarSet {
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 const LISTS = ["initContainers", "containers"] as const;
-/** What CEL parses at all. */
+/** The longest expression that CEL parses. */
 const LONGEST_EXPRESSION = 100_000;
 
 function fatal(field: string, reason: string): CompiledSidecarSet {
@@ -89,7 +89,7 @@ interface Compiled {
   readonly lists: Readonly<Record<(typeof LISTS)[number], readonly CompiledContainer[]>>;
 }
 
-/** Those of the pod where any of the others reads them. */
+/** Adds the variables about the pod if another variable reads one. */
 function withPodVariables(variables: readonly Variable[]): readonly Variable[] {
   const isRead = ({ name }: Variable) => variables.some(({ expression }) => expression.includes(`variables.${name}`));
   return POD_VARIABLES.some(isRead) ? [...POD_VARIABLES, ...variables] : variables;
@@ -128,7 +128,7 @@ function mutationOf(sidecarSet: SidecarSet, lists: Compiled["lists"], now: strin
   ].join(" +\n");
 }
 
-/** Both go with the SidecarSet when that is deleted. */
+/** The metadata of both objects. Kubernetes deletes them together with the SidecarSet. */
 function metadataOf({ metadata }: SidecarSet) {
   const { name = "", uid, annotations } = metadata ?? {};
   const owner: OwnerReference = { apiVersion: SIDECARSET_V1BETA1, kind: SIDECARSET_KIND, name, uid: uid ?? "" };

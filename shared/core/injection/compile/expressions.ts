@@ -1,4 +1,4 @@
-/** Decides which expressions give the containers that a SidecarSet brings, with what they take from the pod. */
+/** The CEL expressions for a SidecarSet's containers, with the parts that they copy from the pod. */
 import type { Container, EnvVar } from "../../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -92,7 +92,7 @@ export const POD_VARIABLES: readonly Variable[] = [
   },
 ];
 
-/** Of a list, the first with each value of a field, unless that is ruled out. */
+/** The first item for each value of a field, except items that `isFree` rules out. */
 function firsts(list: string, field: string, isFree: string): string {
   const index = `${list}.map(y, y.${field}).indexOf(x.${field})`;
   return `${list}.transformList(i, x, ${isFree} && ${index} == i, x)`;
@@ -154,7 +154,7 @@ function takenEnv(sidecar: SidecarContainer, id: string, annotations: Annotation
   return [{ name: `${id}Env`, expression: `[${taken.join(", ")}].flatten().map(e, ${copyOf("e", ENV)})` }];
 }
 
-/** `annotations` are those that the pod has once its metadata is patched. `id` begins the names of variables. */
+/** `annotations`: the pod's annotations after its metadata is patched. `id`: prefix of the variables' names. */
 export function compileContainer(
   sidecar: SidecarContainer,
   list: ListName,
@@ -227,7 +227,7 @@ export type AnnotationExpressions = ReadonlyMap<string, string>;
 const RECORD = `"[^"]+":\\{[^{}]*\\}`;
 const TEXT = `"[^"]+":"[^"]*"`;
 
-/** What a pod may bring in these annotations; of any other form the policy cannot make sense. */
+/** The forms of these annotations that the policy can read on a pod. */
 export const READABLE: ReadonlyMap<string, string> = new Map([
   [HASH_ANNOTATION, objectOf(RECORD)],
   [HASH_WITHOUT_IMAGE_ANNOTATION, objectOf(RECORD)],
@@ -264,7 +264,7 @@ function patched(
 
 const POLICIES = ["", "Retain", "Overwrite", "MergePatchJson"];
 
-/** What the pod's annotations become before anything is injected; an unknown policy patches nothing. */
+/** The pod's annotations before the injection; an unknown policy patches nothing. */
 export function patchedAnnotations(patches: readonly PatchPodMetadata[]): AnnotationExpressions {
   const expressions = new Map<string, string>();
   for (const { annotations = {}, patchPolicy: policy = "" } of patches) {

@@ -1,4 +1,4 @@
-/** Decides which parts of a SidecarSet the language of admission policies has no words for. */
+/** The parts of a SidecarSet that admission policies cannot express. */
 import {
   CONTAINER_PRIORITY_ENV,
   HASH_ANNOTATION,

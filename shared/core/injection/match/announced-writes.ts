@@ -1,4 +1,4 @@
-/** Decides whether a registration has every write of a SidecarSet announced that changes what pods get. */
+/** Whether a registration announces every write of a SidecarSet that changes what pods get. */
 import {
   ANNOUNCE_SIDECARSET_PATH,
   ANNOUNCED_WRITES_CONDITION,
@@ -6,7 +6,7 @@ import {
   SIDECARSET_VALIDATION_WEBHOOK,
 } from "../../../api/names.ts";
 
-/** Of a webhook's registration, what decides when API servers call it. */
+/** The part of a webhook's registration that decides when API servers call it. */
 interface RegisteredWebhook {
   readonly name?: string;
   readonly clientConfig?: { readonly url?: string; readonly service?: { readonly path?: string } };
@@ -27,7 +27,10 @@ interface RegisteredWebhook {
 const REVISION_OF = (object: string) =>
   `(has(${object}.status) && has(${object}.status.latestRevision) ? ${object}.status.latestRevision : '')`;
 
-/** Of a status, pods get the name of the latest revision; all else that a pass writes there concerns nobody. */
+/**
+ * The condition for announced writes. Pods use only the latest revision of a status, so other writes of a status are
+ * not announced.
+ */
 export const ANNOUNCED_WRITES = {
   name: ANNOUNCED_WRITES_CONDITION,
   expression: `!(has(request.subResource) && request.subResource == 'status') || ${REVISION_OF("object")} != ${REVISION_OF("oldObject")}`,
@@ -42,8 +45,8 @@ export const ANNOUNCED_RULES = [
 ];
 
 /**
- * True only where a write that was not announced is refused. By its path a webhook is known that announces: an older
- * release of ours, or OpenKruise, answers nothing there.
+ * True only if API servers refuse a write that was not announced. The path identifies a webhook that announces: an
+ * older release, or OpenKruise, serves nothing there.
  */
 export function isEveryWriteAnnounced(webhooks: readonly RegisteredWebhook[]): boolean {
   return webhooks.some((webhook) => {

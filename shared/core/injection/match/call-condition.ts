@@ -1,4 +1,4 @@
-/** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
+/** The pods for which the API server has to call the webhook, as one CEL expression that never fails. */
 import type { LabelSelector, LabelSelectorRequirement, Pod } from "../../../api/kubernetes.ts";
 import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -6,7 +6,7 @@ import { celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { namespaceKeys } from "./matches.ts";
 
-/** What a matchCondition may be long: an object of the API server has room for far more, its CEL budget not. */
+/** The limit of a matchCondition: the object has room for far more, but its CEL budget does not. */
 const LONGEST_EXPRESSION = 16_000;
 
 /** what else the webhook changes: pods with a launch order, and those of OpenKruise's workloads */
@@ -17,10 +17,10 @@ const OTHER_REASONS = [
 ];
 
 /**
- * True for every pod that the webhook would change or refuse, and for few others. Undefined: every pod has to be asked
- * about, because a selector is malformed, or because there are so many that the API server would pay more than we do.
- * Labels of namespaces cannot be seen there: a SidecarSet that selects namespaces otherwise than by name is taken to
- * select all. Paused SidecarSets count: they may go on before this is rewritten.
+ * True for every pod that the webhook would change or refuse, and for few others. Undefined: API servers must ask about
+ * every pod, because a selector is malformed, or so many SidecarSets exist that the condition costs more than the
+ * webhook. It cannot see labels of namespaces: a SidecarSet that selects namespaces except by name counts as selecting
+ * all. Paused SidecarSets count, because they may resume before the condition is rewritten.
  */
 export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
   const reasons = sidecarSets.map(reasonsOf);
@@ -85,7 +85,7 @@ function anyOf(reasons: readonly string[]): string | undefined {
   return expression.length > LONGEST_EXPRESSION ? undefined : expression;
 }
 
-/** Of one SidecarSet; none when it matches no pod. Undefined: it can't be said. */
+/** The conditions of one SidecarSet; empty when it matches no pod. Undefined: CEL cannot express them. */
 function reasonsOf(sidecarSet: SidecarSet): readonly string[] | undefined {
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector)) return [];
@@ -100,7 +100,7 @@ function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
 
 // Decides how a LabelSelector is said in CEL.
 
-/** Of the pod that is created. */
+/** Labels of the new pod, in CEL. */
 export const POD_LABELS = "object.metadata.labels";
 export const NAMESPACE_LABELS = "namespaceObject.metadata.labels";
 

@@ -1,4 +1,4 @@
-/** Decides whether a SidecarSet is meant for a pod. */
+/** Whether a SidecarSet matches a pod. */
 import type { LabelSelector, LabelSelectorRequirement, Labels, Namespace } from "../../../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Decides which SidecarSets are worth matching against a pod, without looking at the others. */
+/** The SidecarSets that may match a pod, found without reading the others. */
 import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
@@ -16,11 +16,10 @@ export interface SidecarSetIndex {
 }
 
 /**
- * A SidecarSet stands under the terms of one requirement of its selector: no pod without one of them can match, and
- * none has two of them.
+ * An index of SidecarSets by the terms of one requirement each: a pod must have one of the terms, and has at most one.
  */
 interface LabelIndex {
-  /** label → those that want it */
+  /** label → SidecarSets that require it */
   readonly byKey: ReadonlyMap<string, KeyIndex>;
   /** nothing in the selector can be looked up */
   readonly unindexed: readonly Entry[];
@@ -54,7 +53,7 @@ function textOf({ key, value }: Term): string {
   return value === undefined ? key : `${key}\0${value}`;
 }
 
-/** One list of terms per requirement that can be looked up. */
+/** One list of terms for each requirement that the index supports. */
 function lookups({ matchLabels, matchExpressions }: LabelSelector): readonly (readonly Term[])[] {
   const ofLabels = Object.entries(matchLabels ?? {}).map(([key, value]) => [{ key, value }]);
   const ofExpressions = (matchExpressions ?? []).flatMap(({ key, operator, values }) => {
@@ -145,8 +144,8 @@ function lookUp({ byKey, unindexed }: LabelIndex, labels: Labels): readonly Entr
 }
 
 /**
- * Every SidecarSet that may match such a pod, and few others: those that name its namespace, then the cluster-wide
- * ones, each part by name. The cost grows with the answer, not with the number of SidecarSets.
+ * All SidecarSets that may match the pod, and few others: first those for its namespace, then cluster-wide ones, each
+ * sorted by name. The cost grows with the result, not with the number of SidecarSets.
  */
 export function candidates(
   index: SidecarSetIndex,

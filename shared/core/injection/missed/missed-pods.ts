@@ -1,4 +1,4 @@
-/** Decides which pods should have been given a SidecarSet's containers when they were made, and were not. */
+/** The pods that should have got a SidecarSet's containers at their creation, but did not. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -14,8 +14,8 @@ export interface MissedScope {
 }
 
 /**
- * Of the pods that a SidecarSet selects those that may have missed it, whatever their namespace is. `since`, in RFC3339:
- * when it began to select them. A pod that was made in that very second is not among them: which came first is not known.
+ * The selected pods that may have missed the SidecarSet, in any namespace. `since`, RFC3339: start of the selection. A
+ * pod created in that very second is left out, because the order is unknown.
  */
 export function mayHaveMissed(pods: Sequence<Pod>, sidecarSet: SidecarSet, since: string): readonly Pod[] {
   if (sidecarSet.spec.injectionStrategy?.paused) return [];
@@ -24,7 +24,7 @@ export function mayHaveMissed(pods: Sequence<Pod>, sidecarSet: SidecarSet, since
   return where(pods, (pod) => isLater(pod) && !isInjected(pod, name) && isActive(pod) && !isLetBe(pod));
 }
 
-/** Those that did, in the order of their namespaces and names. */
+/** The pods that missed it, sorted by namespace and name. */
 export function missedPods(candidates: readonly Pod[], { exemptNamespaces, canaries }: MissedScope): readonly Pod[] {
   return candidates
     .filter(({ metadata }) => !exemptNamespaces.has(metadata?.namespace ?? ""))
@@ -32,7 +32,7 @@ export function missedPods(candidates: readonly Pod[], { exemptNamespaces, canar
     .sort((a, b) => compareUtf8(podName(a), podName(b)));
 }
 
-/** Its author said so, whether or not the webhook would have listened, or a node runs it whatever it looks like here. */
+/** True when the pod's author declined sidecars, or a node runs the pod whatever the API server stores. */
 function isLetBe(pod: Pod): boolean {
   const { [IGNORE_MISSED_ANNOTATION]: ignored, [MIRROR_ANNOTATION]: mirror } = pod.metadata?.annotations ?? {};
   return ignored === "true" || mirror !== undefined || declinesSidecars(pod);

@@ -1,4 +1,4 @@
-/** Decides what is added to the containers and volumes of a pod, in a SidecarSet and in a pod template alike. */
+/** The defaults for containers and volumes of a pod, in a SidecarSet and in a pod template alike. */
 import type { ResourceRequirements, Volume } from "../../../api/kubernetes.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
@@ -7,8 +7,8 @@ import { roundUpToMilli } from "../../../go/quantity/quantity-arithmetic.ts";
 // What a table of defaults adds to a decoded object: values that are absent, and nothing below what is absent.
 
 /**
- * Defaults by field name. A scalar is set where the field is absent; a table applies to an object that is there; a
- * table in a list applies to every item of a list that is there.
+ * Defaults by field name. A scalar fills an absent field; a table applies to an existing object; a table in a list
+ * applies to every item of an existing list.
  */
 export interface Defaults {
   readonly [field: string]: string | number | Defaults | readonly [Defaults];
@@ -89,7 +89,7 @@ export function roundUpResources(resources: ResourceRequirements | undefined): R
   };
 }
 
-/** One without a source is an empty directory. */
+/** A volume without a source is an empty directory. */
 export function defaultVolume(volume: Volume): Volume {
   const { name: _name, ...source } = volume;
   return Object.keys(source).length === 0 ? ({ ...volume, emptyDir: {} } as Volume) : volume;
@@ -98,7 +98,7 @@ export function defaultVolume(volume: Volume): Volume {
 // The pull policy of a container that names none.
 
 /**
- * Always for an image of the tag latest, given or meant (neither tag nor digest); IfNotPresent for every other, and
+ * Always for an image with the tag latest, written or implied (neither tag nor digest); IfNotPresent for any other, and
  * for a text that names no image. Source: OpenKruise's defaults, by the normalised docker reference.
  */
 export function defaultImagePullPolicy(image: string): "Always" | "IfNotPresent" {

@@ -1,4 +1,4 @@
-/** Decides the two hashes of a SidecarSet, by which pods are known to be up to date or upgradable in place. */
+/** The two hashes of a SidecarSet. They show which pods are up to date, or upgradable in place. */
 import { createHash } from "node:crypto";
 import type { SidecarContainer, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { goJson } from "../../../go/json/go-json.ts";
@@ -42,7 +42,7 @@ export function sidecarSetHashWithoutImage(spec: HashedSpec): string {
   return digest(hashInput(withoutImages(spec)));
 }
 
-/** Decides the hash in a ControllerRevision's name. */
+/** The hash in a ControllerRevision's name. */
 const OFFSET_BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 

@@ -1,4 +1,4 @@
-/** Decides which revision of a SidecarSet a new pod gets. */
+/** The revision of a SidecarSet that a new pod gets. */
 import type { ControllerRevision, Labels } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -11,7 +11,7 @@ import { type RevisionWanted, wantedRevision } from "./wanted-revision.ts";
 
 export interface RevisionChoice {
   readonly podLabels: Labels | undefined;
-  /** at least those that are wanted, of any namespace */
+  /** at least the wanted revisions, from any namespace */
   readonly revisions: readonly ControllerRevision[];
   readonly kruiseNamespace: string;
   /** a number from 0 up to but not including 1 */

@@ -1,4 +1,4 @@
-/** Decides which revisions are an owner's, in which order they come, and which two record the same. */
+/** Which revisions belong to an owner, their order, and which two record the same. */
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { REVISION_HASH_LABEL } from "../../../api/names.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";

@@ -1,4 +1,4 @@
-/** Decides name, labels and content of the ControllerRevision that records a SidecarSet. */
+/** Name, labels and content of the ControllerRevision that records a SidecarSet. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import {
   CUSTOM_VERSION_LABEL,
@@ -11,7 +11,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { revisionHash } from "../hash/sidecarset-hash.ts";
 import { revisionData, revisionText } from "./revision-data.ts";
 
-/** What a name has room for before "-" and the hash. */
+/** The room in a name before "-" and the hash. */
 const MAX_NAME = 223;
 
 export interface RevisionPlace {

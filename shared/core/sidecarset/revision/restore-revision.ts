@@ -1,4 +1,4 @@
-/** Decides what a SidecarSet was when a ControllerRevision of it was recorded. */
+/** The SidecarSet that a ControllerRevision recorded. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Decides which part of a SidecarSet a ControllerRevision records, and the bytes of it. */
+/** The part of a SidecarSet that a ControllerRevision records, and its bytes. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
@@ -6,9 +6,9 @@ import { decodeGo } from "../../../go/types/decode-go.ts";
 import { SIDECAR_SET_SPEC } from "../../../go/types/sidecarset.ts";
 
 /**
- * The `data` of a revision of the SidecarSet as it is, raw or decoded: what is injected, and nothing of where and how
- * it rolls out. Compat: numbers pass through float64 (vector controllerrevision, big-ints). Throws where the spec
- * does not fit its type, which the API server never stores behind the webhook.
+ * The `data` of the current SidecarSet's revision, raw or decoded: everything injected, but nothing about where and how
+ * it rolls out. Compat: numbers pass through float64 (vector controllerrevision, big-ints). Throws if the spec does not
+ * fit its type, which the API server never stores behind the webhook.
  */
 export function revisionData({ spec }: SidecarSet): unknown {
   const known = recordedData.get(spec);
@@ -18,7 +18,7 @@ export function revisionData({ spec }: SidecarSet): unknown {
   return data;
 }
 
-/** Of specs and data that are the same objects: they never change, and round after round asks for them. */
+/** Results by spec and data object: the objects never change, and every round needs them again. */
 const recordedData = new WeakMap<SidecarSetSpec, object>();
 const texts = new WeakMap<object, string>();
 
@@ -32,10 +32,10 @@ function recordOf(spec: SidecarSetSpec): object {
   return { spec: JSON.parse(sortedGoJson(Object.fromEntries(withNulls))) };
 }
 
-/** Of a merge patch: null takes a field away. */
+/** A merge patch: null removes a field. */
 export type RecordedSpec = { readonly [field in keyof SidecarSetSpec]?: SidecarSetSpec[field] | null };
 
-/** What makes a SidecarSet what it was: the recorded fields, null where there was nothing. */
+/** The recorded fields that restore a SidecarSet, null for absent ones. */
 export function recordedFields({ data }: ControllerRevision): RecordedSpec {
   const { $patch: _, ...spec } = (data as { readonly spec: RecordedSpec & { readonly $patch?: unknown } }).spec;
   return spec;

@@ -1,4 +1,4 @@
-/** Decides whether two SidecarSets that may select the same pod would get in each other's way there. */
+/** Whether two SidecarSets that may select the same pod would conflict there. */
 import type { LabelSelector, Volume } from "../../../api/kubernetes.ts";
 import type { PatchPodMetadata, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid } from "../../../go/field-error.ts";
@@ -17,7 +17,10 @@ function maySharePods({ spec: one }: SidecarSet, { spec: other }: SidecarSet): b
   );
 }
 
-/** By name. Compat: a canary passes over its base, a base not over its canary (vector base-conflicts-with-canary-on-base-update). */
+/**
+ * The competitors by name. Compat: a canary skips its base, but a base does not skip its canary (vector
+ * base-conflicts-with-canary-on-base-update).
+ */
 export function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly SidecarSet[] {
   return all
     .filter(

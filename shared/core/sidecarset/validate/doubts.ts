@@ -71,7 +71,7 @@ function byName(names: readonly Named[]): ReadonlyMap<string, readonly Named[]> 
   return groups;
 }
 
-/** Each after the first of its name. Where neither is a slot, the SidecarSet is refused. */
+/** Every further container with a taken name. If neither is a slot, the SidecarSet is refused elsewhere. */
 function takenTwice(own: readonly Named[]): readonly string[] {
   return [...byName(own).values()].flatMap(([first, ...others]) =>
     others.flatMap((one) => {

@@ -108,7 +108,7 @@ export function newerFields({ spec }: Pick<SidecarSet, "spec">): readonly NewerF
   );
 }
 
-/** One sentence for each field that this version drops, or refuses pods for. `minor`: of Kubernetes 1. */
+/** One sentence for each field that this version drops, or refuses pods for. `minor`: the 34 of Kubernetes 1.34. */
 export function fieldsBeyond(sidecarSet: Pick<SidecarSet, "spec">, minor: number): readonly string[] {
   return newerFields(sidecarSet)
     .filter(({ since }) => (since === undefined ? minor <= NEWEST : minor < since))
@@ -118,7 +118,7 @@ export function fieldsBeyond(sidecarSet: Pick<SidecarSet, "spec">, minor: number
     });
 }
 
-/** The minor version in `1.34`, `v1.34.2-eks-1` and the like; undefined: it is no version of Kubernetes 1. */
+/** The minor version in texts such as `1.34` or `v1.34.2-eks-1`; undefined: not a version of Kubernetes 1. */
 export function minorVersion(text: string): number | undefined {
   const minor = /^v?1\.(\d{1,3})(?![\d])/.exec(text)?.[1];
   return minor === undefined ? undefined : Number(minor);

@@ -1,4 +1,4 @@
-/** Decides whether what SidecarSets add to a container (policies, transferred variables) is as it may be. */
+/** Whether a container's SidecarSet fields are valid: policies, transferred variables. */
 import type {
   FieldReference,
   ResourceExpressions,
@@ -115,7 +115,7 @@ function validateReference(reference: FieldReference, field: string): readonly F
   return invalidEach(field, subscript, qualifiedNameErrors(key));
 }
 
-/** Only one label or annotation of the pod will do, whatever OpenKruise's documentation says of names. */
+/** Only a single label or annotation of the pod is allowed, although OpenKruise's documentation mentions names. */
 function validateTransferEnv(transferEnv: readonly TransferEnvVar[] | undefined, field: string): readonly FieldError[] {
   return (transferEnv ?? []).flatMap(({ sourceContainerNameFrom }) => {
     const reference = sourceContainerNameFrom?.fieldRef;

@@ -1,4 +1,4 @@
-/** Decides whether a SidecarSet may be written into a cluster, and lists everything that speaks against it. */
+/** Whether a SidecarSet may be stored, with a list of all errors. */
 import type { ConfigMap, ControllerRevision, LabelSelector } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, IN_PLACE_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { InjectionStrategy, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
@@ -18,7 +18,7 @@ import { validateConflicts } from "./conflict.ts";
 import { validateSidecarContainers } from "./sidecar-container.ts";
 import { validateUpdateStrategy } from "./update-strategy.ts";
 
-/** What validation sees of the cluster and the configuration. */
+/** The cluster state and configuration for the validation. */
 export interface ValidationView {
   readonly sidecarSets: readonly SidecarSet[];
   readonly controllerRevisions: readonly ControllerRevision[];
@@ -86,9 +86,9 @@ function validateValues(sidecarSet: SidecarSet): readonly FieldError[] {
 }
 
 /**
- * Both objects are v1beta1 with members of the right types; `older` on UPDATE only. Empty: nothing speaks against it.
- * Conflicts with other SidecarSets are looked for only in one that is valid by itself.
- * Source: OpenKruise's validating webhook for SidecarSets.
+ * The errors; empty: the SidecarSet is valid. Both objects are v1beta1 with members of the right types; `older` on
+ * UPDATE only. Conflicts with other SidecarSets are searched only if it is valid by itself. Source: OpenKruise's
+ * validating webhook for SidecarSets.
  */
 export function sidecarSetErrors(
   sidecarSet: SidecarSet,
@@ -129,7 +129,7 @@ function validateContainerUpdate(sidecarSet: SidecarSet, older: SidecarSet): rea
 
 type InjectRevision = NonNullable<InjectionStrategy["revision"]>;
 
-/** What the check sees of the cluster. */
+/** The cluster state for the check. */
 interface RevisionView {
   readonly controllerRevisions: readonly ControllerRevision[];
   /** namespace of the ControllerRevisions */
@@ -182,7 +182,7 @@ function validateInjectionStrategy(sidecarSet: SidecarSet, view: RevisionView): 
   ];
 }
 
-/** Decides whether a SidecarSet may write the annotations of pods that it wants to write. */
+/** Whether a SidecarSet may write its pod annotations. */
 const CONFIG_MAP = "kruise-configuration";
 const CONFIG_KEY = "SidecarSet_PatchPodMetadata_WhiteList";
 
@@ -195,7 +195,7 @@ interface Whitelist {
   readonly rules?: readonly WhitelistRule[] | null;
 }
 
-/** What the check sees of the cluster and the configuration. */
+/** The cluster state and configuration for the check. */
 interface WhitelistView {
   readonly configMaps: readonly ConfigMap[];
   readonly kruiseNamespace: string;
@@ -300,7 +300,7 @@ function validatePatchPodMetadata(sidecarSet: SidecarSet, field: string, view: W
   return [...(problem === undefined ? [] : [required(field, problem)]), ...validatePatches(sidecarSet, field)];
 }
 
-/** Decides whether a text can be the name of a SidecarSet. */
+/** Whether a text can be the name of a SidecarSet. */
 const PATTERN = "^[a-zA-Z0-9\\-]+$";
 const NAME = new RegExp(PATTERN);
 const LIMIT = 63;

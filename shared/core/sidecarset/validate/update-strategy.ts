@@ -1,4 +1,4 @@
-/** Decides whether a rolling update may be configured as it is. */
+/** Whether the configuration of a rolling update is valid. */
 import type { IntOrString, LabelSelector, LabelSelectorRequirement } from "../../../api/kubernetes.ts";
 import type { SidecarSetSpec, UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";

@@ -1,4 +1,4 @@
-/** Whether an Advanced StatefulSet may be stored as it is. */
+/** Whether an Advanced StatefulSet may be stored. */
 import type { IntOrString, ObjectMeta, PodSpec } from "../../../api/kubernetes.ts";
 import type {
   PodTemplateSpec,

@@ -1,4 +1,4 @@
-/** Decides whether the claims of a pod fit their templates, and how those that are too small grow. */
+/** Whether the claims of a pod fit their templates, and how too small ones grow. */
 import type { Pod, Quantity } from "../../../api/kubernetes.ts";
 import { RESIZED_CLAIM_ANNOTATION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, VolumeClaimStatus } from "../../../api/stateful-set.ts";
@@ -19,7 +19,7 @@ function isResizing({ set, gates }: Pass): boolean {
   return gates.StatefulSetAutoResizePVCGate && set.spec.volumeClaimUpdateStrategy?.type === "OnPodRollingUpdate";
 }
 
-/** Claims that are missing, or on their way out, are nobody's. */
+/** The pairs of a template and its claim. A missing or terminating claim belongs to nobody. */
 function* claimPairs(set: StatefulSet, pod: Pod): Steps<readonly ClaimPair[]> {
   const pairs: ClaimPair[] = [];
   for (const template of set.spec.volumeClaimTemplates ?? []) {
@@ -40,7 +40,7 @@ export function* areClaimsCompatible(pass: Pass, pod: Pod): Steps<boolean> {
   return !isResizing(pass) || (yield* claimPairs(pass.set, pod)).every(isCompatible);
 }
 
-/** But for the size. A class is compared where both name one. */
+/** True when all but the size agrees. Classes are compared only when both have one. */
 export function isSameKind({ template, claim }: ClaimPair): boolean {
   const [wanted, actual] = [template.spec?.storageClassName, claim.spec?.storageClassName];
   const isSameClass = wanted === undefined || actual === undefined || wanted === actual;

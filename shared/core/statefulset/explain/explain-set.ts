@@ -1,4 +1,4 @@
-/** Decides how to say where a set stands: how far it has come, what it waits for, and why it does no more. */
+/** The text about a set: its progress, what it waits for, and why it does not do more. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../api/stateful-set.ts";
 import { ordinalOf, parsePodName } from "../../pod/pod-name.ts";
@@ -61,7 +61,7 @@ export function setStanding({ set, pods, gates, now }: Seen, updateRevision: str
   };
 }
 
-/** Of the set, by its name and its controller. */
+/** True for a pod of the set, by its name and its controller. */
 export function isOwn(set: StatefulSet, { metadata }: Pod): boolean {
   const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const isNamed = parsePodName(metadata?.name ?? "").parent === set.metadata?.name;
@@ -99,7 +99,7 @@ export function whyNotAvailable(pod: Pod, minReadySeconds: number, now: string):
   return seconds > 0 ? `has to be ready for ${seconds} s more` : undefined;
 }
 
-/** What its containers wait for. */
+/** The waiting reason of its containers. */
 function reasonOf({ status }: Pod): string {
   const statuses = (status?.containerStatuses ?? []) as readonly {
     readonly name: string;
@@ -109,14 +109,14 @@ function reasonOf({ status }: Pod): string {
   return waiting ? ` (container ${waiting.name}: ${waiting.state?.waiting?.reason})` : "";
 }
 
-/** Nothing changes any more until somebody changes the set or a pod. */
+/** True when nothing changes until somebody changes the set or a pod. */
 export function isSettled({ waitingFor, outOfRange, desired, updated, hold }: SetStanding): boolean {
   return waitingFor.length === 0 && outOfRange === 0 && (updated >= desired || hold !== "none");
 }
 
 const NAMED = 3;
 
-/** One sentence. */
+/** One sentence about the set. */
 export function explainSet(standing: SetStanding): string {
   const { desired, existing, ready, updated, outOfRange, waitingFor } = standing;
   const count = `${existing} of ${desired} pods, ${ready} ready, ${updated} updated`;

@@ -14,7 +14,7 @@ import { atLeastOne, updateOrder } from "../rolling-update.ts";
 import type { Request } from "../step.ts";
 import { isOwn, setStanding, type WaitingPod, whyNotAvailable } from "./explain-set.ts";
 
-/** Pure. `name` is that of a pod as the set names its pods, whether it is there or not. */
+/** Pure. `name`: name of an existing or missing pod, in the set's form. */
 export function explainSetPod(name: string, facts: SetExplanationFacts): readonly SetStep[] {
   const { seen, plan } = facts;
   const { set } = seen;
@@ -141,12 +141,12 @@ function revisionText(revisions: readonly ControllerRevision[], name: string): s
 
 const NAMED = 3;
 
-/** One reason, the first that holds. */
+/** The first reason that applies. */
 function traceTurn(facts: SetExplanationFacts, pod: Pod): SetStep {
   return traceHold(facts, pod) ?? traceNext(facts, pod) ?? traceBefore(facts, pod) ?? traceQueue(facts, pod);
 }
 
-/** What the strategy says about it. */
+/** The strategy's effect on the pod. */
 function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | undefined {
   const { type, rollingUpdate } = seen.set.spec.updateStrategy ?? {};
   const { name, namespace } = pod.metadata ?? {};
@@ -171,7 +171,7 @@ function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | und
   );
 }
 
-/** What the next pass does about the pod. */
+/** The next pass's action on the pod. */
 function traceNext({ plan }: SetExplanationFacts, { metadata }: Pick<Pod, "metadata">): SetStep | undefined {
   const what = plan.writes.flatMap((request) => actionOn(request, metadata?.name ?? "") ?? [])[0];
   return what === undefined ? undefined : ok("NextInLine", `the next pass ${what}`);
@@ -194,7 +194,7 @@ function isUpdate({ before, after }: { readonly before: Pod; readonly after: Pod
   return revisionOf(before) !== revisionOf(after);
 }
 
-/** What a pass does first, and whom it waits for. */
+/** What a pass does first, and which pod it waits for. */
 function traceBefore({ seen, plan }: SetExplanationFacts, pod: Pick<Pod, "metadata">): SetStep | undefined {
   const { failure, updateRevision } = plan.outcome;
   if (failure)
@@ -275,7 +275,7 @@ export function isBroken(pod: Pod): boolean {
   return failureOf(pod) !== undefined;
 }
 
-/** Where the order waits for the very pod that an update would fix, only a deletion helps. */
+/** The advice. If the order waits for the very pod that an update would fix, only a deletion helps. */
 function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
   const isNewest = revisionOf(pod) === updateRevision;
   const { namespace, name } = pod.metadata ?? {};
@@ -301,7 +301,7 @@ function traceTerminating({ metadata }: Pod, message: string): SetStep {
       );
 }
 
-/** Whether anybody is at work on the set. */
+/** Whether passes work on the set. */
 export function traceWork({ seen, lastPass }: SetExplanationFacts): readonly SetStep[] {
   const schedule = { lease: "sidecarset-ordered-sets", name: "the ordered-set function" };
   return [traceGeneration(seen.set) ?? [], traceTick(lastPass, seen.now, schedule)].flat();
@@ -355,7 +355,7 @@ export const SET_REASONS = [
 type SetReason = (typeof SET_REASONS)[number];
 export type SetStep = Step<SetReason>;
 
-/** What is known of a set. */
+/** The facts about a set. */
 export interface SetExplanationFacts {
   readonly seen: SetObservation;
   /** what a pass would do now */

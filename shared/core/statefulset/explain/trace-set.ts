@@ -1,4 +1,4 @@
-/** Decides how it is explained where a set stands as a whole, and everything that is in its way. */
+/** The explanation of a set as a whole, and everything that blocks it. */
 import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { explainSet, type SetStanding, setStanding } from "./explain-set.ts";

@@ -1,4 +1,4 @@
-/** What of an in-place update is written to a pod now, and which containers have to wait for others. */
+/** Which parts of an in-place update are written to a pod now, and which containers wait for others. */
 import type { Container, ContainerStatus, Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";
@@ -22,7 +22,7 @@ export interface Application {
 
 type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "containerResources" | "metaDataPatch">;
 
-/** The pod with the first batch of the update; what is left stands in its state annotation. */
+/** The pod with the first batch of the update; its state annotation keeps the rest. */
 export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, { now, aliases }: Application): Pod {
   const batch = containersOfBatch(pod, spec);
   const next = {
@@ -115,7 +115,7 @@ function recordImages(
   return { ...Object.fromEntries(recorded), ...lastContainerStatuses };
 }
 
-/** Of the batch, those that read changed metadata, and what ran in those of earlier batches. */
+/** Records the containers of the batch that read changed metadata, with the containers of earlier batches. */
 function recordRuns(pod: Pod, { restartedContainers }: InPlaceState, spec: Parts, batch: ReadonlySet<string>) {
   const names = Object.keys(spec.containerRefMetadata).filter((name) => batch.has(name));
   return { ...restartedContainers, ...runningIn(pod, names) };
@@ -165,7 +165,10 @@ function patchMetadata(pod: Pod, patch: string | undefined): Pod {
   return { ...pod, metadata: Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) };
 }
 
-/** Those of the pod that stay, in their order, and those that come; null: none stays. Undefined where nothing is said. */
+/**
+ * The pod's remaining finalizers in order, then the added ones; null: none remains. Undefined when the patch does not
+ * mention finalizers.
+ */
 function finalizersAfter({ metadata }: Pod, patch: JsonObject): readonly unknown[] | null | undefined {
   const { finalizers: added, [REMOVED_FINALIZERS]: removed } = patch;
   if (added === null || (added === undefined && removed === undefined)) return added;
@@ -206,12 +209,12 @@ export function aliasesFor(pod: Pod, parts: RestartParts): Aliases | undefined {
   return { kind: "aliases", images: Object.fromEntries(images) };
 }
 
-/** It may be about to start with what it read before. */
+/** The container may be about to start with its earlier values. */
 const NEVER_RAN = { kind: "none", why: "it has not run yet" } as const;
 
 /**
- * An alias that was written before has not restarted its container yet. Written back before the kubelet has seen it, the
- * image would be the one that runs, and nothing restarted.
+ * True while an earlier alias has not restarted its container. If the old image returned before the kubelet saw the
+ * alias, nothing would restart.
  */
 export function isRestartUnderWay(pod: Pod, parts: RestartParts): boolean {
   const state = readState(pod);
@@ -219,7 +222,7 @@ export function isRestartUnderWay(pod: Pod, parts: RestartParts): boolean {
   return restartedBy(pod, parts).some((name) => restarted[name] && !isAnother(pod, name, restarted[name]));
 }
 
-/** What runs in them now, for `whyNotRestarted` to compare with. */
+/** The running containers, for a later comparison by `whyNotRestarted`. */
 function runningIn(pod: Pod, names: readonly string[]): Readonly<Record<string, RanBefore>> {
   const statuses = (pod.status?.containerStatuses ?? []).filter(({ name }) => names.includes(name));
   return Object.fromEntries(

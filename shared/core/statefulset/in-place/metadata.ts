@@ -18,7 +18,7 @@ type MetadataParts = Pick<UpdateSpec, "containerRefMetadata" | "updateEnvFromMet
 
 const MAPS = ["labels", "annotations"] as const;
 const MERGED: readonly string[] = [...MAPS, "finalizers"];
-/** What a pod's own list loses. */
+/** The key for values removed from a pod's own list. */
 export const REMOVED_FINALIZERS = "$deleteFromPrimitiveList/finalizers";
 type MapName = (typeof MAPS)[number];
 
@@ -29,7 +29,10 @@ interface Reference {
   readonly value: string;
 }
 
-/** Undefined for a change of a list in the metadata that is not empty then, but for finalizers: it cannot be merged into a pod's own. */
+/**
+ * Undefined for a changed list in the metadata that is not empty afterwards, except finalizers: it cannot be merged
+ * into a pod's own.
+ */
 export function planMetadata(
   before: PodTemplate,
   after: PodTemplate,

@@ -1,4 +1,4 @@
-/** Decides whether an in-place update of a pod is complete, and what it waits for if not. */
+/** Whether an in-place update of a pod is complete, and otherwise what it waits for. */
 import type { Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { whyNotRestarted } from "./apply-spec.ts";

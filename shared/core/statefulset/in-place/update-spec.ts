@@ -1,4 +1,4 @@
-/** Decides nothing: what an in-place update is to change, and what a pod's annotations remember of it, as Go's JSON. */
+/** The changes of an in-place update, and their record in a pod's annotations, as Go's JSON. */
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import {
@@ -17,7 +17,7 @@ export interface RefMetadata {
   readonly annotations?: Labels;
 }
 
-/** What a revision records of the pods made from it. */
+/** The part of a pod template that a revision records. */
 export interface PodTemplate {
   readonly metadata: { readonly labels?: Labels; readonly annotations?: Labels };
   readonly containers: readonly ContainerDetails[];

@@ -1,4 +1,4 @@
-/** Decides how passes over a set would go on from here to their end, on nodes that start every pod after the same time. */
+/** A forecast of the passes over a set from here to its end, for nodes that start every pod after the same time. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { type SetStanding, setStanding } from "../explain/explain-set.ts";
 import { revisionOf } from "../pods/pod-phase.ts";
@@ -14,7 +14,7 @@ interface PlannedImage {
   readonly to: string;
 }
 
-/** What becomes of one pod. */
+/** The change of one pod. */
 export interface PlannedSetPod {
   readonly name: string;
   /** replace: deleted, and recreated; update: in place */
@@ -23,7 +23,7 @@ export interface PlannedSetPod {
   readonly images?: readonly PlannedImage[];
 }
 
-/** What one pass does to pods. */
+/** The actions of one pass on pods. */
 export interface PlannedSetStep {
   /** from the beginning */
   readonly atSeconds: number;
@@ -31,7 +31,7 @@ export interface PlannedSetStep {
   readonly pods: readonly PlannedSetPod[];
   /** pods of the newest template, before the step */
   readonly updated: number;
-  /** once the step is made: pods that are ready, and of those that there are to be the ones that are not available */
+  /** after the step: the number of ready pods, and of wanted pods that are not available */
   readonly ready: number;
   readonly unavailable: number;
   /** of the update; creating and removing pods is no matter of it */
@@ -62,13 +62,13 @@ export interface SetPlanOptions {
 
 /** Every step looks at every pod. */
 const MAX_LOOKS = 150_000;
-/** Of one moment: each pod has its turn a few times at most. */
+/** Limit of passes for one moment, because each pod changes a few times at most. */
 const PASSES_AT_LEAST = 50;
 const PASSES_FOR_EACH_POD = 4;
 
 /**
- * Pure. Passes are taken to follow each other without a gap. Pods that cannot come back by themselves (images that
- * cannot be pulled, containers that crash, no node that has room) stay as they are, and so do those that a hook holds.
+ * Pure. Passes follow each other without a gap. Pods that cannot recover stay unchanged: images that cannot be pulled,
+ * containers that crash, no node with room. So do pods that a hook holds.
  */
 export function planSetRollout(
   seen: SetObservation,
@@ -125,7 +125,7 @@ function isComplete({ desired, existing, ready, updated, outOfRange, waitingFor 
   return areThere && outOfRange === 0 && waitingFor.length === 0;
 }
 
-/** Of each pod the first write that makes a difference. */
+/** The first write of each pod that makes a difference. */
 function changesOf(writes: readonly Request[]): readonly PlannedSetPod[] {
   const changes = new Map<string, PlannedSetPod>();
   for (const change of writes.flatMap((request) => changeOf(request) ?? []))
@@ -146,7 +146,7 @@ function changeOf(request: Request): PlannedSetPod | undefined {
   }
 }
 
-/** Labels of hooks, and the like, make none. */
+/** The pod's update; undefined for a write of labels or other bookkeeping alone. */
 function updateOf({ before, after }: { readonly before: Pod; readonly after: Pod }): PlannedSetPod | undefined {
   const old = new Map(before.spec.containers.map(({ name, image = "" }) => [name, image]));
   const images = after.spec.containers.flatMap(({ name: container, image: to = "" }) => {

@@ -1,10 +1,10 @@
-/** Decides what a pass would do to a set if everything went well: the pass itself, on a cluster that is only imagined. */
+/** The writes of a pass over a set if everything succeeds: the real pass, on a simulated cluster. */
 import type { KubernetesObject } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StorageClass } from "../../../api/stateful-set.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../reconcile.ts";
 import type { Reply, Request } from "../step.ts";
 
-/** What a pass may look up while it goes on. */
+/** The objects that a pass may look up meanwhile. */
 export interface SetSurroundings {
   /** of the set's pods; one that is not in here does not exist */
   readonly claims: readonly PersistentVolumeClaim[];

@@ -1,4 +1,7 @@
-/** What a cluster would make of the writes of passes over a set: its nodes start every pod after the same time, and a deleted pod is gone at once. */
+/**
+ * A simulated cluster for passes over a set: its nodes start every pod after the same time, and a deleted pod
+ * disappears at once.
+ */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../api/kubernetes.ts";
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../api/stateful-set.ts";
@@ -36,7 +39,7 @@ export class SimulatedWorld {
     for (const pod of seen.pods) if (isComing(pod)) this.#due.set(nameOf(pod), readyAfterSeconds);
   }
 
-  /** What was reserved has been written to by the first pass, or is given up. */
+  /** The observation for the next pass. The first pass has written to all reserved pods, or has released them. */
   observe(): SetObservation {
     const { gates, reserved = new Set<string>() } = this.#seen;
     const [pods, revisions] = [[...this.#pods.values()], [...this.#revisions.values()]];
@@ -201,7 +204,7 @@ function isOwn({ metadata }: Pod, set: StatefulSet): boolean {
   return metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid) === true;
 }
 
-/** It has at once what it asks for. */
+/** The claim with its requested size, granted at once. */
 function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   const { requests } = claim.spec?.resources ?? {};
   return requests ? { ...claim, status: { ...claim.status, capacity: requests } } : claim;
@@ -212,7 +215,7 @@ function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
 /** Opened by a pass; who opens others does so once the containers are ready. */
 const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
 
-/** Its node is at work on it, so that it will be ready, or gone. */
+/** True while the pod's node is working on it, so that it will be ready, or gone. */
 function isComing(pod: Pod): boolean {
   if (isTerminating(pod)) return (pod.metadata?.finalizers ?? []).length === 0;
   const isUnschedulable = !pod.spec.nodeName && conditionOf(pod, "PodScheduled")?.status === "False";

@@ -1,4 +1,4 @@
-/** Decides what is written when a pod of a set goes on to another lifecycle state, and whether its hook holds it unready. */
+/** The write when a pod of a set enters another lifecycle state, and whether its hook holds it unready. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { hasHoldGate, hold, release } from "../../pod/unready-hold.ts";
 import type { Pass } from "../pass.ts";
@@ -19,7 +19,10 @@ export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain 
   return yield* writePod(pass, pod, isHookedAgain && hook ? withHook(after, hook) : after);
 }
 
-/** Of a pod as it was listed: what this pass itself has written since is no conflict. */
+/**
+ * The current pod if this pass has written to it, so that the pass does not conflict with itself; otherwise the listed
+ * pod.
+ */
 export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
   const { name = "", uid = "" } = pod.metadata ?? {};
   return progress.written.has(uid) ? yield* getPod(name) : pod;
@@ -30,7 +33,7 @@ export function* holdBeforeDeletion(pass: Pass, pod: Pod): Steps<void> {
   yield* writePod(pass, pod, withReadiness(pass, pod, "PreparingDelete"));
 }
 
-/** Where a hook wants it so, traffic is kept away from the pod as long as the hook is at work. */
+/** Holds the pod unready while a hook is at work, if the hook asks for it. */
 function withReadiness({ set, gates, now }: Pass, pod: Pod, state: string): Pod {
   const { preDelete, inPlaceUpdate } = set.spec.lifecycle ?? {};
   if (!hasHoldGate(pod)) return pod;

@@ -1,4 +1,4 @@
-/** Decides name, labels and place of the pod of an ordinal, and whether a pod still has them. */
+/** Name, labels and place of the pod for an ordinal, and whether a pod still has them. */
 import type { Pod, PodSpec } from "../../../api/kubernetes.ts";
 import { POD_INDEX_LABEL, POD_NAME_LABEL, POD_REVISION_LABEL } from "../../../api/names.ts";
 import type { StatefulSet } from "../../../api/stateful-set.ts";
@@ -9,7 +9,7 @@ import { controllerReference } from "../revisions.ts";
 import { ask, attempt, findSet, type StatefulSetFeatureGates, StepFailed, type Steps, throwFailures } from "../step.ts";
 import { isTerminating } from "./pod-phase.ts";
 
-/** Not stored yet. `set` has the template of the revision. */
+/** A pod that is not stored yet. `set`: with the revision's template. */
 export function newPod(set: StatefulSet, ordinal: number, revision: string, gates: StatefulSetFeatureGates): Pod {
   const { metadata, spec } = set.spec.template ?? {};
   const { name = "" } = set.metadata ?? {};
@@ -63,7 +63,7 @@ export function hasIdentity(set: StatefulSet, { metadata }: Pod): boolean {
   );
 }
 
-// Decides which pods are a set's: it keeps its own, adopts those that nobody owns, and lets go of the others.
+// Which pods belong to a set: it keeps its own, adopts pods without an owner, and releases the others.
 
 /** `pods`: all of the namespace. Throws after the last of them if some could not be adopted or released. */
 export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {

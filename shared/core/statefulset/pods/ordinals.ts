@@ -1,4 +1,4 @@
-/** Decides which ordinals a set wants pods for. */
+/** The ordinals for which a set wants pods. */
 import type { IntOrString } from "../../../api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../../api/stateful-set.ts";
 import { atoiProblem } from "../../../go/int-or-percent.ts";
@@ -76,7 +76,7 @@ export function refuseManyParts({ replicas = 1, selector, template, volumeClaimT
     throw new StepFailed(`spec.replicas: ${have} have more than ${MOST_PARTS}, and ${LEFT}: lower one of them`);
 }
 
-/** Both inclusive. Undefined for a text that is no ascending range. */
+/** Both bounds, inclusive. Undefined for a text that is not an ascending range. */
 function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
   if (typeof entry === "number") return [entry, entry];
   if (rangeProblem(entry) !== undefined) return undefined;

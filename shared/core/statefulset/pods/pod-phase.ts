@@ -1,4 +1,4 @@
-/** Where one pod of a set stands: created, ready, held back by a hook, available, or on its way out. */
+/** The phase of one pod of a set: created, ready, held by a hook, available, or terminating. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import {
@@ -13,7 +13,7 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { conditionOf, setCondition } from "../../pod/is-ready.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 
-/** Of the revision that the pod was made from, or updated to. */
+/** The revision that the pod was created from, or updated to. */
 export function revisionOf({ metadata }: Pod): string {
   return metadata?.labels?.[POD_REVISION_LABEL] ?? "";
 }
@@ -89,7 +89,7 @@ function isNeutral(pod: Pod): boolean {
 
 // How hooks hold a pod of a set back: which state it is in, and which one comes next.
 
-/** One of its labels or finalizers is there. */
+/** True when one of the hook's labels or finalizers is present. */
 export function isHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
   const finalizers = metadata?.finalizers ?? [];
   return (

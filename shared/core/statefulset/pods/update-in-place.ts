@@ -109,9 +109,9 @@ export function* refresh(pass: Pass, pod: Pod): Steps<boolean> {
 }
 
 /**
- * What is due of a pod as it was listed, though it was written since: "inPlace" for its condition or a further batch,
- * which are not written twice. The end of a grace and another state are written to the pod as it is stored.
- * Compat: nobody finds one that went at once when it was deleted, and that ends the pass (OpenKruise refreshPodState).
+ * The remaining work on a pod that was written since it was listed: "inPlace" for its condition or a further batch,
+ * which are not written twice. The end of a grace period, and another state, go to the stored pod. Compat: a pod that a
+ * deletion removed at once is not found, and that ends the pass (OpenKruise refreshPodState).
  */
 export function* refreshWritten(pass: Pass, pod: Pod): Steps<"inPlace" | "state" | undefined> {
   const { name = "", uid = "" } = pod.metadata ?? {};
@@ -140,7 +140,7 @@ function isInPlaceDue(pass: Pass, pod: Pod): boolean {
   return step.kind !== "step" || step.pod !== pod;
 }
 
-/** Nothing of ours runs on nodes. */
+/** The context of an in-place update without a daemon on nodes. */
 function contextOf({ now }: Pass): InPlaceContext {
   return { now, revisionLabel: POD_REVISION_LABEL, restartsByAlias: true };
 }

@@ -1,4 +1,4 @@
-/** Decides how a pod of a set is created, deleted and fixed, and what is recorded of it. */
+/** How a pod of a set is created, deleted and repaired, and the Events about that. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../../api/stateful-set.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
@@ -46,7 +46,7 @@ function failPod({ progress, now }: Pass, verb: Verb, type: string, failure: Ste
   return failure;
 }
 
-/** One that is there serves as it is, but not when it is on its way out. Every claim is tried. */
+/** Creates missing claims. An existing claim is used unchanged, unless it terminates. Every claim is tried. */
 export function* createMissingClaims(pass: Pass, pod: Pod): Steps<void> {
   const failures: StepFailed[] = [];
   for (const claim of claimsOf(pass.set, ordinalOf(pod))) {
@@ -73,7 +73,7 @@ function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim)
   if (isFailed) throw new StepFailed(`failed to create PVC ${name}: ${created.message}`, created.reason);
 }
 
-/** Also of one that could not be looked for. */
+/** Records the outcome, also for a claim whose lookup failed. */
 function* recordClaim({ set }: Pass, pod: Pod, name: string, outcome: unknown): Steps<void> {
   const where = `Pod ${pod.metadata?.name} in StatefulSet ${set.metadata?.name}`;
   const isFailed = outcome instanceof StepFailed;
