@@ -59,7 +59,7 @@ const RUNS: Readonly<Record<Part, readonly (readonly [report: string, command: r
   page: [["page.json", [VITEST, "run", "--config", "test/page/vitest.config.ts", ...filesOf("page")]]],
 };
 
-/** True: no command failed. What it left says more. */
+/** True: no command failed. The reports have the rest. */
 function run(part: Part): boolean {
   const env = { ...process.env, ATTACK_TIMES: `${times}` };
   const ends = RUNS[part].map(([report, command]) => {

@@ -65,7 +65,7 @@ export function asText(sums: readonly Sum[]): string {
   return `${sums.map(line).join("")}\n${sums.length} tables of attacks: ${tried} tried, ${held} held\n`;
 }
 
-/** For the record, by the titles of the tables. */
+/** Figures for the record, by the titles of the tables. */
 export function asFigures(sums: readonly Sum[]): Count & { readonly tables: Readonly<Record<string, Count>> } {
   return { ...added(sums), tables: Object.fromEntries(sums.map(({ title, ...count }) => [title, count])) };
 }

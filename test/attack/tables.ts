@@ -1,4 +1,4 @@
-/** Every table of attacks: what is tried, and which tests try it. */
+/** The tables of attacks, each with the tests that try it. */
 
 /** The place of a table's tests: in this process, on a real control plane, in a browser. */
 export type Part = "here" | "control plane" | "page";

@@ -19,7 +19,7 @@ import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
 /** More than a pass takes here, on a machine that is busy. */
 const VISIBILITY_SECONDS = 10;
-/** For what is to be late. */
+/** The delay for late messages. */
 const SHORT_SECONDS = 2;
 
 let site: QueueSite;

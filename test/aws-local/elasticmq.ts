@@ -34,7 +34,7 @@ async function elasticMq(): Promise<Program> {
   };
 }
 
-/** Under its name it is complete. */
+/** A file under the final name is complete. */
 async function fetchInto(folder: string): Promise<void> {
   const begun = `${folder}-${process.pid}`;
   const args = ["-q", "-B", "-f", POM, "dependency:copy-dependencies", `-DoutputDirectory=${begun}`];

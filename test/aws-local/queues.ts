@@ -1,4 +1,4 @@
-/** The two queues that would be deployed, on a server of this machine, and what one looks at there. */
+/** The two queues of a deployment, on a server of this machine, and reads of them. */
 import { queue as queueResources } from "../../infra/aws/queue.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import type { Queue } from "../../shared/aws/access.ts";
@@ -11,10 +11,10 @@ export interface Queues {
 }
 
 export interface QueuesOptions {
-  /** of a deployment */
+  /** stage of the deployment */
   readonly stage: string;
   readonly workers: number;
-  /** in place of a minute and more, so that what fails comes back while we wait */
+  /** shorter than the minute of a deployment, so that failed messages come back during the test */
   readonly visibilitySeconds: number;
 }
 

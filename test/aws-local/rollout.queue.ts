@@ -17,7 +17,7 @@ import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 const SETS = 200;
 const WORKERS = 8;
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
-/** In place of a minute and more, so that what fails comes back while we wait. */
+/** Shorter than the minute of a deployment, so that failed messages come back during the test. */
 const VISIBILITY_SECONDS = 2;
 const context = { getRemainingTimeInMillis: () => 20_000 };
 

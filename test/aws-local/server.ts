@@ -8,7 +8,7 @@ export interface Sqs {
   readonly name: string;
   /** http://127.0.0.1:PORT */
   readonly endpoint: string;
-  /** One call of the service. */
+  /** calls the service once */
   readonly call: <T>(action: string, body: object) => Promise<T>;
   readonly close: () => Promise<void>;
 }

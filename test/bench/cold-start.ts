@@ -1,4 +1,4 @@
-/** How long a fresh process of each function takes until its first answer, above one that does nothing; and warm calls. */
+/** The time of a fresh process of each function until its first answer, above an empty one; and warm calls. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,14 +17,14 @@ export interface Spread {
 interface WarmFigures extends Spread {
   /** milliseconds of computing for each, on average; absent where there is no /proc */
   readonly cpu?: number;
-  /** bytes of one answer's body, or of the answer where there is none */
+  /** bytes of one answer's body, or of the whole answer without one */
   readonly answerBytes: number;
-  /** bytes of what each logs */
+  /** bytes of the log of each */
   readonly logBytes: number;
 }
 
 interface FunctionFigures {
-  /** from the start of the process to its first answer, each quantile above that of the empty handler in the same run */
+  /** from the start of the process to its first answer, each quantile above the empty handler's in the same run */
   readonly cold: Spread;
   /** the same in milliseconds of computing, which a busy machine lengthens less; absent where there is no /proc */
   readonly coldCpu?: Spread;
@@ -34,7 +34,7 @@ interface FunctionFigures {
 
 export interface ColdStartFigures {
   readonly processes: number;
-  /** of the empty handler, from the start of its process */
+  /** the empty handler's, from the start of its process */
   readonly empty: FunctionFigures;
   readonly functions: Readonly<Record<string, FunctionFigures>>;
 }

@@ -29,14 +29,14 @@ export interface CoreFigures {
   readonly floor: Measured;
   /** admission and patch, by number of SidecarSets of which one matches; on top of the floor */
   readonly admissions: readonly Compared[];
-  /** from the body's text to the answer's, floor included */
+  /** from the body's text to the answer's, with the floor */
   readonly request: Compared;
-  /** over 1, 10 and 200 SidecarSets */
+  /** exponent over 1, 10 and 200 SidecarSets */
   readonly admissionExponent: number;
   readonly bestAdmissionExponent: number;
-  /** over 1 to 50,000 */
+  /** exponent over 1 to 50,000 */
   readonly bestLongExponent: number;
-  /** the same where no index helps: what the figure above would be without one */
+  /** the same where no index helps */
   readonly bestScanExponent: number;
   readonly mutateSidecarSetMicroseconds: number;
   readonly indexMilliseconds: number;

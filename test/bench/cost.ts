@@ -21,9 +21,9 @@ export interface Measurements {
   readonly idleTickMs: number;
   /** milliseconds of a pod's admission, the runtime's work included */
   readonly podMs: number;
-  /** of the answer to one */
+  /** bytes of the answer to one pod */
   readonly podAnswerBytes: number;
-  /** of the lines that an idle tick logs */
+  /** bytes of the lines that an idle tick logs */
   readonly tickLogBytes: number;
   readonly alarmMetrics: number;
   /** reads of a tick, and of an admission, that wait for each other */
@@ -31,7 +31,7 @@ export interface Measurements {
   readonly podWaits: number;
 }
 
-/** Dollars by what they are paid for, and their sum. */
+/** Dollars by item, and their sum. */
 export interface Cost {
   readonly parts: Readonly<Record<string, number>>;
   readonly total: number;
@@ -52,7 +52,10 @@ const REVIEW_BYTES = 10_000;
 /** Taken for how long an API server in the same region takes to answer a read, its way included. */
 export const READ_MS = 3;
 
-/** The price of calls that compute for this time on a whole processor, and wait for so many reads; Lambda rounds up to one millisecond. */
+/**
+ * The price of calls with this time of computing on a whole processor, and this number of reads to wait for; Lambda
+ * rounds up to one millisecond.
+ */
 function lambda(calls: number, milliseconds: number, waits = 0, memoryGb = MEMORY_GB): number {
   const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / memoryGb) + waits * READ_MS);
   return calls * (LAMBDA_REQUEST + (billedMs / 1000) * memoryGb * LAMBDA_GB_SECOND);
@@ -76,12 +79,12 @@ export function idleMonth(measured: Measurements): Cost {
   });
 }
 
-/** So many pods a minute, all month, by Function URL, on top of an idle month. */
+/** The price of that many pods a minute, all month, by Function URL, on top of an idle month. */
 export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Measurements): Cost {
   return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits, POD_MEMORY_GB) });
 }
 
-/** So many clusters by one set of functions, in which nothing happens. `alarmMetrics`: of all of them */
+/** The price of that many idle clusters by one set of functions. `alarmMetrics`: of all of them */
 export function idleClustersMonth(clusters: number, { alarmMetrics, ...measured }: Measurements): number {
   const { total, parts } = idleMonth({ ...measured, alarmMetrics: 0 });
   const { [KEPT_WARM]: warm = 0 } = parts;
@@ -94,7 +97,7 @@ export function fargateMonth(): number {
   return tasks + HOURS * LOAD_BALANCER_HOUR;
 }
 
-/** Above so many pods a minute, all month, functions cost more than these tasks. */
+/** The number of pods a minute, all month, above which functions cost more than these tasks. */
 export function breakEvenPods(measured: Measurements): number {
   const ofOne = podsMonth(1, measured).total;
   return (fargateMonth() - idleMonth(measured).total) / ofOne;
@@ -103,7 +106,7 @@ export function breakEvenPods(measured: Measurements): number {
 export interface QueueMeasurements {
   /** milliseconds of a message's pass over a settled SidecarSet */
   readonly passMs: number;
-  /** of the lines that it logs */
+  /** bytes of the lines that it logs */
   readonly passLogBytes: number;
   /** milliseconds of the schedule's call: for the list of all, and of computing for each message */
   readonly listMs: number;

@@ -1,12 +1,12 @@
 /**
- * `npm run figures:age`: warns of figures that were measured with other code than that of now, and never fails. Trees of
- * git are compared, so that a clone without history can tell.
+ * `npm run figures:age`: warns of figures from older code, and never fails. It compares trees of git, so a clone
+ * without history will do.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 export interface MeasuredCode {
-  /** of the commit that was measured */
+  /** hash of the measured commit */
   readonly commit: string;
   /** path → its tree in git, with the code whose speed counts */
   readonly trees: Readonly<Record<string, string>>;

@@ -52,10 +52,10 @@ async function measurements({ functions }: ColdStartFigures): Promise<Measuremen
   };
 }
 
-/** One set of functions holds no more than some 54 clusters (infra/aws/template.ts), so that 100 need two. */
+/** A set of functions holds no more than some 54 clusters (infra/aws/template.ts), so 100 clusters need two. */
 export const CLUSTERS_OF_A_SET = 50;
 
-/** Clusters → dollars of an idle month, with the alarms that the template has for so many. */
+/** Clusters → dollars of an idle month, with the template's alarms for that number. */
 export async function clustersMonth(measured: Measurements): Promise<Readonly<Record<string, number>>> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-clusters-"));
   const months: [string, number][] = [];
@@ -129,7 +129,7 @@ async function vectors(): Promise<object> {
 
 /** Parts by the names that `npm run figures -- NAME` takes. */
 export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
-  /** what `lambda` measures too, and needs no quiet machine */
+  /** sizes, which `lambda` measures too, and which need no quiet machine */
   sizes: async () => ({ sizes: await measureSizes() }),
   lambda,
   /** prices and rules of `lambda` have changed, and its measurements have not */

@@ -38,7 +38,7 @@ function withTable(document: string, name: string, table: string): string {
   return `${document.slice(0, from + begin.length)}\n${table}\n${document.slice(to)}`;
 }
 
-/** How each document is written with its tables. */
+/** The writer of each document with tables. */
 export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
   const { code, cost, sizes, coldStart, queue } = figures;
   return [

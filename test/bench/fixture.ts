@@ -152,8 +152,8 @@ function manySidecarSets(count: number, placeOf: Place): readonly SidecarSet[] {
 }
 
 /**
- * As many as asked for, gone through the webhook; the last one matches the pod. The others are for another namespace
- * or for another app, in turn.
+ * That many SidecarSets after the webhook; the last one matches the pod. The others are for another namespace or for
+ * another app, in turn.
  */
 export function sidecarSets(count: number): readonly SidecarSet[] {
   return manySidecarSets(count, (index) =>
@@ -163,7 +163,7 @@ export function sidecarSets(count: number): readonly SidecarSet[] {
   );
 }
 
-/** The same, but no index helps: what a pod must not have leaves nothing to look up. */
+/** The same without help from an index: labels that a pod must not have cannot be looked up. */
 export function sidecarSetsToScan(count: number): readonly SidecarSet[] {
   const selector = { matchExpressions: [{ key: "app", operator: "NotIn", values: ["web"] }] };
   return manySidecarSets(count, () => ({ selector }));
@@ -177,7 +177,7 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
 /** Number of pods with the same creation time: a Deployment does not create its pods all at once. */
 const SAME_SECOND = 20;
 
-/** One of the pods as the API server stores it, with many fields that a rollout does not read. */
+/** A stored pod, with many fields that a rollout does not read. */
 export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
   const name = sidecarSet.metadata?.name ?? "";
   const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";

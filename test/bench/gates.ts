@@ -82,7 +82,7 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 6_200,
     },
     {
-      // Beside one at the beginning, and the first of all, which only says where the ledger is.
+      // Without the first two: one at the beginning, and one that only says where the ledger is.
       what: "status writes for each second of a rollout",
       is: worst(figures, own, (row) => row.sidecarSetStatusWrites / (row.seconds + 2)),
       atMost: 1,
@@ -106,8 +106,8 @@ export function firstDecisionGates({ sidecarSets, ofBareList }: FirstDecisionFig
 }
 
 /**
- * Measured: 0.8 to 1.05 of computing, 1.00 of calls and objects. What is linear in an empty heap is not in a full one, and
- * a few short rounds beside other work came to 1.48: computing may seem to grow faster, which no square hides behind.
+ * Measured: 0.8 to 1.05 for computing, 1.00 for calls and objects. A full heap makes linear work look worse, and short
+ * rounds beside other work gave 1.48. So computing has a wider limit, which still finds a square.
  */
 export function growthGates(all: readonly Growth[]): readonly Gate[] {
   return all.flatMap(({ of, exponents }) =>

@@ -55,7 +55,7 @@ const SHORT_ROLLOUT = { sizes: [200], rounds: 1, where: "embedded" } as const;
 /** About 5 minutes: a tick of Lambda's for each size. */
 const MEMORY = { sizes: [1_000, 20_000, 60_000, 150_000], seconds: 58 };
 const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
-/** About half a minute, and a quarter. With fewer SidecarSets, what a process needs to get warm would count most. */
+/** Half a minute and a quarter of one. With fewer SidecarSets the warm-up would count most. */
 const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
 const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
 /** About 20 seconds, and 10. */
@@ -129,7 +129,7 @@ async function gates(): Promise<Printed> {
 }
 
 interface Wanted {
-  /** as --pods has them */
+  /** the text of --pods */
   readonly pods: string | undefined;
   readonly isReal: boolean;
   readonly isFull: boolean;

@@ -11,7 +11,7 @@ export interface Measured {
   readonly name: string;
   /** per call, median of all rounds */
   readonly microseconds: number;
-  /** per call, the least disturbed round: what a gate on a busy machine can rely on */
+  /** per call, the least disturbed round, which a gate on a busy machine can rely on */
   readonly best: number;
   /** allocated per call; undefined without --expose-gc */
   readonly bytes?: number;
@@ -35,7 +35,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Fresh heap before and after as many calls as fit into the young generation. */
+/** Compares fresh heaps before and after a number of calls that fits into the young generation. */
 function bytesPerCall(subject: Subject): number | undefined {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
@@ -48,7 +48,7 @@ function bytesPerCall(subject: Subject): number | undefined {
   return Math.round(median(rounds));
 }
 
-/** One round of each in turn, so that a busy moment of the machine hits all of them. */
+/** A round of each subject in turn, so that a busy moment of the machine hits all of them. */
 export function measure(subjects: readonly Subject[], roundCount: number): readonly Measured[] {
   const times = subjects.map((): number[] => []);
   for (const subject of subjects) timeRound(subject);

@@ -1,4 +1,4 @@
-/** How soon an ordered set has its pods: one following pass, in order, and a kubelet that needs its time. */
+/** The time until an ordered set has its pods: one following pass, in order, and a kubelet with its delays. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { createSet, readPods, settle, startSetCluster } from "../controller/ordered-set/fixture.ts";
 
@@ -14,7 +14,7 @@ interface OrderedFigures {
   readonly apiCalls: number;
 }
 
-/** Also kept in reports/ordered.json. Throws when not all pods were there in time. */
+/** Writes reports/ordered.json too. Throws if not all pods existed in time. */
 export async function measureOrdered(): Promise<OrderedFigures> {
   const { cluster, local } = await startSetCluster({ startDelayMs: KUBELET_MS / 2, readyDelayMs: KUBELET_MS / 2 });
   try {

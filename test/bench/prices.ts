@@ -13,7 +13,9 @@ export const HTTP_API_REQUEST = 1 / 1e6;
 /** aws.amazon.com/elasticloadbalancing/pricing: an hour, and an hour of one capacity unit */
 export const LOAD_BALANCER_HOUR = 0.0225;
 export const LOAD_BALANCER_UNIT_HOUR = 0.008;
-/** same page: what a capacity unit processes in an hour where Lambda is the target, in GB; a new connection counts less here */
+/**
+ * same page: GB that a capacity unit processes in an hour where Lambda is the target; a new connection counts less here
+ */
 export const LOAD_BALANCER_UNIT_GB = 0.4;
 /** aws.amazon.com/fargate/pricing: arm64, an hour of a processor, and of a GB */
 export const FARGATE_PROCESSOR_HOUR = 0.03238;

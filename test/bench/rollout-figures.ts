@@ -3,7 +3,7 @@ import { numberAt, type Part, type Row, rowsOf } from "./wanted-figure.ts";
 
 const known = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
 
-/** undefined: there is none */
+/** undefined: the list is empty */
 const largest = (values: readonly (number | undefined)[]) =>
   known(values).length > 0 ? Math.max(...known(values)) : undefined;
 

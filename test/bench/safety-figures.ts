@@ -1,4 +1,4 @@
-/** Figures of what must never happen: vectors, the real control plane, simulation, fuzzing. */
+/** Figures of events that must never happen: vectors, the real control plane, simulation, fuzzing. */
 import { at, type WantedFigure } from "./wanted-figure.ts";
 
 const SIMULATED = "promises broken";

@@ -36,7 +36,7 @@ async function orderedSets(): Promise<Json> {
   return { ordered: { measuredAt: (await stat(ORDERED)).mtime.toISOString().slice(0, 10), ...report } };
 }
 
-/** How far the soak has come gradually stays in its own file. */
+/** Drops the soak's progress, which stays in its own file. */
 function withoutChunks(soak: Json): Json {
   return Object.fromEntries(
     Object.entries(soak).map(([name, part]) => {

@@ -1,4 +1,4 @@
-/** How often a call of a function waits for the API server, one read after the other: Lambda bills waiting as it bills computing. */
+/** Waits of a function's call for the API server, one read after the other: Lambda bills waiting like computing. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** One promised figure: its place in figures.json and its target. */
+/** A promised figure: its place in figures.json and its target. */
 
 export interface FigureRow {
   readonly what: string;
@@ -7,7 +7,7 @@ export interface FigureRow {
   /** the day */
   readonly measuredAt: string;
   readonly is: number;
-  /** how many were looked at for it */
+  /** number of observations */
   readonly of?: number;
   readonly atMost?: number;
   readonly atLeast?: number;

@@ -1,4 +1,4 @@
-/** The advice that the product prints is carried out, and what it promised comes true. */
+/** Carries out the product's printed advice, and checks its promise. */
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
@@ -136,7 +136,7 @@ interface Situation {
   readonly given: (name: string) => Promise<unknown>;
   /** the words of the command line that prints the advice */
   readonly asked: (name: string) => readonly string[];
-  /** the command in what it prints */
+  /** the command in its output */
   readonly command: RegExp;
   readonly comesTrue: (name: string) => Promise<unknown>;
 }

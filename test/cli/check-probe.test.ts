@@ -1,4 +1,4 @@
-/** Tests what a probe finds at real TLS servers with right and wrong certificates. */
+/** Tests the findings of a probe at real TLS servers with right and wrong certificates. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";

@@ -58,7 +58,7 @@ describe("check:", () => {
   });
 
   it("check finds a pod that was created while its namespace was excluded from the webhook", async () => {
-    // For a pod of the same second it is unknown which came first.
+    // The order of a pod and a SidecarSet of one second is unknown.
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), PATIENT);
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
     await cluster.client.create<Pod>(

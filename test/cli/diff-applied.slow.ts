@@ -1,4 +1,6 @@
-/** `diff` of a file that was just applied shows no difference: over the docs, the demo, and what the vectors create. */
+/**
+ * `diff` of a file that was just applied shows no difference: for the docs, the demo, and the objects of the vectors.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +25,7 @@ const texts = (folder: string, ending: string) =>
     .filter((name) => name.endsWith(ending))
     .map((name) => [`${folder}/${name}`, readFileSync(join(folder, name), "utf8")] as const);
 
-/** Texts of whole SidecarSets, each by itself. */
+/** Texts of whole SidecarSets, one in each. */
 const SHOWN = [
   ...texts("docs", ".md").flatMap(([file, text]) =>
     [...text.matchAll(/```ya?ml\n([\s\S]*?)```/g)].map(([, block = ""]) => [file, block] as const),
@@ -49,7 +51,7 @@ let files = 0;
 const CONTAINER = '{name: agent, image: "agent:1"}';
 const written = (spec: string, metadata = "name: a", version = "v1beta1") =>
   `apiVersion: apps.kruise.io/${version}\nkind: SidecarSet\nmetadata: {${metadata}}\nspec:\n  selector: {matchLabels: {app: web}}\n${spec}`;
-/** One for each class of inputs that people brought. */
+/** An input for each class that people brought. */
 const WRITTEN: readonly (readonly [string, string])[] = [
   [
     "octal modes and words of YAML 1.1",

@@ -1,4 +1,4 @@
-/** Tests what the command line says of words that are no commands. */
+/** Tests the answers of the command line to unknown commands. */
 import { expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { familiarWords } from "../../functions/cli/program.ts";

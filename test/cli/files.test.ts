@@ -1,4 +1,4 @@
-/** Tests which files `lint` and `preview` take, and what they say of a chart's other objects. */
+/** Tests the files that `lint` and `preview` take, and their remarks on a chart's other objects. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

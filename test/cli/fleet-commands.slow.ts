@@ -1,4 +1,7 @@
-/** `fleet apply`, `fleet status` and `fleet undo` as they are typed: three clusters over HTTPS, and what is said of wrong ones. */
+/**
+ * `fleet apply`, `fleet status` and `fleet undo` as people type them: three clusters over HTTPS, and errors about wrong
+ * ones.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -38,7 +38,7 @@ const versions = (all: readonly StandIn[]) => Promise.all(all.map(async (one) =>
 const write = (one: StandIn, body: object) =>
   one.cluster.patch<SidecarSet>(SIDECARSETS, { name: AGENT }, { type: "merge", body });
 
-/** As kubectl apply would. */
+/** Creates or changes it as kubectl apply would. */
 async function put(one: StandIn, { metadata, spec }: SidecarSet): Promise<void> {
   await write(one, { metadata: { annotations: metadata?.annotations }, spec });
   await passOver(one.cluster);

@@ -43,7 +43,7 @@ import type { Outcome } from "./run-cli.ts";
 
 export const AGENT = "agent";
 
-/** As the webhook stores it. */
+/** The SidecarSet as the webhook stores it. */
 export function agentOf(version: number, updateStrategy: UpdateStrategy = {}): SidecarSet {
   return storedSidecarSet({
     apiVersion: SIDECARSET_V1BETA1,
@@ -74,12 +74,12 @@ export type Trouble = "refuses" | "refuses later" | "silent" | "silent later" | 
 
 export interface StandIn {
   readonly name: string;
-  /** as the tests ask it */
+  /** the tests' client */
   readonly cluster: Cluster;
   trouble: Trouble | undefined;
   readonly versions: () => Promise<readonly string[]>;
   readonly stored: () => Promise<SidecarSet>;
-  /** writes that changed what it says, by whomever */
+  /** writes by anybody that changed the release */
   readonly releases: () => readonly string[];
   readonly close: () => Promise<void>;
 }
@@ -99,7 +99,7 @@ export class Killer {
     });
   }
 
-  /** Never resolves when the time has come. */
+  /** Never resolves when the kill is due. */
   async around<T>(isStored: boolean, call: () => Promise<T>): Promise<T> {
     this.calls++;
     if (isStored) this.writes++;

@@ -53,12 +53,12 @@ it("killed at any of its calls and started again, fleet apply brings each cluste
 
 const NAMES = Array.from({ length: 50 }, (_, index) => `c${String(index + 1).padStart(2, "0")}`);
 
-/** Kills it before and after each write, and starts it again until it ends by itself. */
+/** Kills it before and after each write, and starts it again until one run ends without a kill. */
 async function applyKilled(all: readonly StandIn[], options: Readonly<Record<string, string>>) {
   for (let kills = 0; ; kills += 2) {
     const before = await apply({ standIns: all, killer: new Killer({ write: 1, when: "before" }), options }, 2);
     if (!before.isKilled) return { ...before, kills };
-    // What is killed before a write has to get over it once.
+    // A killed write is retried once.
     await apply({ standIns: all, killer: new Killer({ write: 1, when: "after" }), options }, 2);
   }
 }

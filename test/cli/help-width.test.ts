@@ -27,7 +27,7 @@ it.each(ALL)(
       [undefined, 80],
     ] as const) {
       const lines = await help(columns, ...words);
-      // Examples stand behind their heading, so that they can be copied.
+      // Examples stand below their heading, ready to copy.
       const examples = lines.indexOf("Examples:");
       const tooLong = lines.filter(
         (line, index) => line.length > width && (examples === -1 || index < examples) && !line.startsWith("Usage:"),

@@ -14,7 +14,7 @@ interface OnCluster {
   readonly cli: (...args: readonly string[]) => Promise<Outcome>;
 }
 
-/** To be called at the top of a test file. */
+/** Sets up a cluster; to be called at the top of a test file. */
 export function onCluster(): OnCluster {
   let test: HttpsCluster;
   let folder: string;

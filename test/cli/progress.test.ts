@@ -61,7 +61,7 @@ it("a watch behind a partition ends when the updated pods have failed", () => {
   expect(progressOf(held, { ...own, pods: [down("new", "ErrImagePull"), oldPod("a")] }).isStopped).toBeUndefined();
 });
 
-/** Says that each updated pod was ready so many seconds after its update. */
+/** The estimate if each updated pod was ready that many seconds after its update. */
 function etaAfter(seconds: readonly number[]): number | undefined {
   const ready = seconds.map((after, index) => {
     const pod = updatedPod(SET, { name: `ready-${index}` });

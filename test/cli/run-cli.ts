@@ -12,7 +12,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** In a process of its own. */
+/** Runs the command line in its own process. */
 export function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(
@@ -32,7 +32,7 @@ class Written {
   }
 }
 
-/** In this process, which is faster; `given` are all the arguments. */
+/** Runs it in this process, which is faster; `given` are all the arguments. */
 export async function runHere(given: readonly string[]): Promise<Outcome> {
   const [out, err] = [new Written(), new Written()];
   const code = await runProgram(COMMANDS, given, {

@@ -1,4 +1,4 @@
-/** Tests what the command line writes to a terminal and to a pipe. */
+/** Tests the output of the command line on a terminal and in a pipe. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";

@@ -51,7 +51,7 @@ beforeAll(async () => {
       });
       const rows = await rowsNow();
       if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) throw new Error("not at rest");
-      // Each look is a pass over 30 SidecarSets.
+      // A look is a pass over 30 SidecarSets.
     },
     { ...PATIENT, timeout: 10 * PATIENT.timeout },
   );

@@ -1,4 +1,4 @@
-/** `status NAME -w`, on the embedded cluster: it ends and says why when no pod can progress by itself. */
+/** `status NAME -w`, on the embedded cluster: it ends with a reason when no pod can progress without help. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -26,7 +26,7 @@ async function untilEnded(name: string) {
   return outcome;
 }
 
-/** Changes more than an image, so that pods have to be recreated. */
+/** Changes more than an image, so that pods must be recreated. */
 async function changeEnv(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
   const set = await readSet(cluster(), name);
   const containers = (set.spec.containers ?? []).map((one) => ({ ...one, env: [{ name: "LEVEL", value: "debug" }] }));

@@ -90,7 +90,7 @@ interface Question {
   readonly tool: string;
   readonly given?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly answer: (text: string) => unknown;
-  /** as the cluster has it */
+  /** the same from the cluster */
   readonly truth: () => Promise<unknown>;
 }
 
@@ -386,7 +386,7 @@ interface Plugin {
   readonly dangerous?: boolean;
 }
 
-/** As k9s does it: every variable has to be known. */
+/** Replaces variables as k9s does: every one has to be known. */
 function substituted(arg: string, env: Readonly<Record<string, string>>): string {
   return arg.replace(/\$(!?[\w|-]+)/g, (_, name: string) => {
     const value = env[name];

@@ -34,7 +34,7 @@ interface EventObject extends KubernetesObject {
 const isFailing = ({ status }: Pod) =>
   status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "ImagePullBackOff") === true;
 
-/** One pod has an image that cannot be pulled, and its kubelet says so. */
+/** Releases an image that cannot be pulled; one pod's kubelet reports it. */
 async function releaseBadImage(name: string, strategy: UpdateStrategy = {}): Promise<void> {
   await release(cluster(), name, 2, { image: "registry.example/proxy:does-not-exist", maxUnavailable: 1, ...strategy });
   await pass();

@@ -15,7 +15,7 @@ async function pass(): Promise<void> {
   await runPass(cluster(), { ...options, follow: false });
 }
 
-/** Tests what the webhook does with a change: the hash follows the spec. */
+/** The webhook's part of a change: the hash follows the spec. */
 const hashNow = (name: string, version: number) =>
   cluster().patch(
     SIDECARSETS,

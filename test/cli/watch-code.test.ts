@@ -1,4 +1,4 @@
-/** With which exit code `status -w` ends: well only where the counts say that all which is asked for is there. */
+/** The exit code at the end of `status -w`: success only if the counts say that everything is done. */
 import { expect, it } from "vitest";
 import { watchCode } from "../../functions/cli/input/watch.ts";
 import { NOTHING_COUNTED, type Summary } from "../../shared/core/rollout/summary.ts";

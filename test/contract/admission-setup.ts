@@ -15,7 +15,7 @@ interface Hook {
   readonly type: "mutating" | "validating";
   /** path on the server, and the first part of the webhook's name */
   readonly path: string;
-  /** Over the defaults: CREATE and UPDATE of ConfigMaps, v1 reviews, no side effects. */
+  /** Replaces the defaults: CREATE and UPDATE of ConfigMaps, v1 reviews, no side effects. */
   readonly webhook?: Readonly<Record<string, unknown>>;
 }
 
@@ -49,7 +49,7 @@ function webhookOf(context: Context, server: WebhookServer, { path, webhook }: H
   };
 }
 
-/** Sees only what carries its label, so that it tells when the configuration it is part of is in force. */
+/** A webhook for objects with its label only, whose calls show that its configuration is in force. */
 function markerOf(server: WebhookServer, name: string): object {
   return {
     name: `${name}.contract.example.com`,

@@ -1,4 +1,4 @@
-/** Cases of admission webhooks: what they are asked, what their answers do, what happens when they fail. */
+/** Cases of admission webhooks: requests to them, effects of their answers, and failures. */
 import { expect } from "vitest";
 import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { CONFIG_MAP_RULE, hookName, withWebhooks } from "./admission-setup.ts";

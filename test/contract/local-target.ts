@@ -13,7 +13,7 @@ export async function localTarget(): Promise<ContractTarget> {
   return {
     cluster,
     access: local,
-    // Its version says 1.32, but it behaves as the newest that the cases were written for.
+    // The version is 1.32, but it behaves like the newest that the cases were written for.
     minor: 36,
     compact: async () => local.compact(),
     runsPods: true,

@@ -1,4 +1,4 @@
-/** Cases of pods/resize: what it changes, what it does not, and what it refuses. */
+/** Cases of pods/resize: changed fields, unchanged fields, and refusals. */
 import { expect } from "vitest";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Context, type ContractCase, createPod, refused, type TestPod, versionOf } from "./contract.ts";

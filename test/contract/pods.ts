@@ -1,4 +1,4 @@
-/** Cases of pods: defaults, validation, what may change, the status subresource, and running. */
+/** Cases of pods: defaults, validation, allowed changes, the status subresource, and running. */
 import { expect } from "vitest";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Context, type ContractCase, createPod, refused, type TestPod } from "./contract.ts";

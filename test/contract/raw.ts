@@ -1,4 +1,4 @@
-/** One HTTPS request to an API server, as it is said, for what the Cluster port has no call for. */
+/** A bare HTTPS request to an API server, where the Cluster port has no call. */
 import { request } from "node:https";
 
 export interface RawTarget {
@@ -10,12 +10,12 @@ export interface RawTarget {
 
 export interface RawRequest {
   readonly method?: string;
-  /** with its query */
+  /** the path with its query */
   readonly path: string;
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Without: the target's; "": none. */
+  /** Absent: the target's; "": none. */
   readonly token?: string;
 }
 

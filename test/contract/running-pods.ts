@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { type Context, type ContractCase, createMap, refused, type TestPod } from "./contract.ts";
 
-/** Longer than a node takes to tell what has happened. */
+/** Longer than a node takes to report an event. */
 const A_WHILE_MS = 3_000;
 const MAIN = { name: "main", image: "nginx:1.25" };
 

@@ -1,4 +1,4 @@
-/** An admission or conversion webhook over HTTPS whose answers a case decides, and which keeps what it was asked. */
+/** An admission or conversion webhook over HTTPS whose answers a case decides, and which keeps the requests. */
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -20,10 +20,10 @@ export interface SentRequest extends AdmissionRequest {
   readonly objects?: readonly KubernetesObject[];
 }
 
-/** A response without its uid; "hang" answers nothing; `text` is sent as it is; a number is an HTTP code. */
+/** A response without its uid; "hang" answers nothing; `text` is sent unchanged; a number is an HTTP code. */
 export type Reaction = Readonly<Record<string, unknown>> | "hang" | number;
 
-/** How a request showed who it came from. */
+/** The proof of a request's sender. */
 interface Caller {
   /** common name of the client certificate */
   readonly certificate: string | undefined;
@@ -31,7 +31,7 @@ interface Caller {
 }
 
 export interface WebhookServer {
-  /** of one path */
+  /** the address of one path */
   url(path: string): string;
   /** base64 of the PEM that signs the server's certificate */
   readonly caBundle: string;

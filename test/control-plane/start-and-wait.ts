@@ -1,4 +1,4 @@
-/** Starts a process as the tests on a real control plane do, says its pid and its folder, and waits to be ended. */
+/** Starts a process like the tests on a real control plane, prints its pid and its folder, and waits for its end. */
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

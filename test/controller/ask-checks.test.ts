@@ -86,7 +86,7 @@ it("a round that may not query is not held by a check that was never evaluated",
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
 });
 
-/** One check before a batch, which the server answers with `value`, or not; a pass that ends at `endsAtMs`. */
+/** A check before a batch, which the server answers with `value`, or not; the pass ends at `endsAtMs`. */
 async function bareCheck(value: number | undefined, endsAtMs = Number.POSITIVE_INFINITY) {
   const on = bareRollout("set");
   on.deploy(1);
@@ -136,7 +136,7 @@ it("a check without an answer holds the batch and reports when it can be evaluat
   expect(result?.holdEndsAtMs).toBe(1_000 + 1_000 * (rules?.metrics?.seconds ?? Number.NaN));
 });
 
-/** Two pods that are to be upgraded, the first of which is reserved; the server answers `value`, of which 5 passes. */
+/** Two pods to upgrade, the first of which is reserved; the server answers `value`, and 5 passes. */
 async function besideReserved(value: number, maxUnavailable: number) {
   const { server, context, deploy, release, readSet, readPod } = bareRollout("set");
   deploy(2, { maxUnavailable });

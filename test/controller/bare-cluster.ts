@@ -1,4 +1,4 @@
-/** An API server and nothing beside it: objects stay as they are until a test writes, or what it tests. */
+/** An API server without controllers: objects change only by the test, or by the tested code. */
 
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -38,7 +38,7 @@ export type Refuse = (call: string, nth: number) => KubeError | undefined;
 
 export const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });
 
-/** With namespaces "shop" and "kruise-system". */
+/** A cluster with the namespaces "shop" and "kruise-system". */
 export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => undefined): BareCluster {
   const scheduler = { nowMs: clock.epochMs(), after: () => () => undefined };
   const server = new ApiServer({ scheduler, random: seededChance(1).next, onWrite: () => undefined, pageSize: 1_000 });

@@ -50,7 +50,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
     const next = { creationTimestamp, ...metadata, uid, generation: generation + 1 };
     server.put("test", SIDECARSETS, { ...set, metadata: next, ...(status ? { status } : {}) });
   };
-  /** At version 1, with pods that run it. */
+  /** Deploys version 1, with pods that run it. */
   const deploy = (count: number, updateStrategy: UpdateStrategy = {}) => {
     release(1, updateStrategy);
     for (let index = 0; index < count; index++) {

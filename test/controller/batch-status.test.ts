@@ -16,7 +16,7 @@ async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse;
   put(setOf({ maxUnavailable: 4, ...asked }), ...NAMES.map((name) => podOf(name)));
   const context = { ...rollout.context, ...more };
   const snapshot = await rollout.look();
-  /** As the batch has brought a pod to its new version, and knows. */
+  /** The pod after its write by the batch, which knows of it. */
   const upgrade = (name: string) => {
     put(podOf(name, 2));
     const pod = rollout.readPod(name);
@@ -72,7 +72,7 @@ it("when counting is slow the status is written less often, so that counting tak
       return 100;
     },
     set decisionMs(_) {
-      // As long each time.
+      // The same time each time.
     },
   };
   const batch = batchOf(slow);

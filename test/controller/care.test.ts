@@ -77,7 +77,7 @@ describe("undo-on-halt:", () => {
     expect(conditionOf(back, "Undone")).toMatchObject({ status: "True", reason: "Halted", message });
     expect(await eventsOf("undone", "Undone")).toEqual([message]);
 
-    // Whoever puts it back, a GitOps controller say, gets a halt and no fight.
+    // A GitOps controller that writes it again gets a halt and no fight.
     await release(cluster, "undone", 2, { maxUnavailable: 2, image: BAD });
     await pass("undone", { deadlineMs: 6_000 });
     const { generation } = (await readSet(cluster, "undone")).metadata ?? {};
@@ -203,7 +203,7 @@ describe("gates:", () => {
       message: "the gate at gate.example says no: freeze",
     });
     await pass("gated", { gates: closed.gates });
-    // It said no a moment ago.
+    // The gate said no a moment ago.
     expect(closed.asked).toHaveLength(1);
     expect(versionsOf(await readPods(cluster, "gated"))).toEqual(["1", "1", "1"]);
     const foreseen = await pass("gated", { gates: closed.gates, dryRun: true });

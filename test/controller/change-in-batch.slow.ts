@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-/** Calls `then` once as many pods are patched. */
+/** Calls `then` once that many pods are patched. */
 function slowCluster(cluster: Cluster, after: number, then: () => Promise<unknown>) {
   const seen = { patched: 0 };
   const slow: Cluster = {

@@ -75,7 +75,7 @@ describe("a clock that is set back:", () => {
       if (item === 1) await systemClock.sleep(50);
       if (item === 1 || refused.has(item)) return undefined;
       refused.add(item);
-      // Before the other one is through, who has this one's turn then.
+      // Before the other pass ends, whose turn is next.
       setTimeout(() => setClock(-HOUR_MS), 10);
       return 200;
     });

@@ -5,7 +5,7 @@ import { steppedClock } from "./stepped-clock.ts";
 
 const items = Array.from({ length: 1_000 }, (_, index) => index);
 const WAIT_MS = 50;
-// How busy the machine is has no say.
+// A clock without load: a busy machine must not change the result.
 const clock: Clock = { ...systemClock, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 const newLimit = () => new ConcurrencyLimit(32, clock);
 let turns = 0;
@@ -33,7 +33,7 @@ async function within(...args: Parameters<typeof mapWithin<number>>): Promise<vo
   await work;
 }
 
-/** An API server with so many seats. */
+/** An API server with that many seats. */
 function server(seats: number) {
   const seen = { done: [] as number[], refusedAt: new Map<number, number>(), early: 0, refusals: 0, most: 0 };
   let underWay = 0;
@@ -67,7 +67,7 @@ it("mapWithin keeps all seats of an API server busy and causes few refusals", as
   await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen.most).toBe(4);
-  // Each of the first four that are through brings another, and from then on one comes for each 32.
+  // The first four successes add a place each, and later every 32nd does.
   expect(seen.refusals).toBeGreaterThanOrEqual(1);
   expect(seen.refusals).toBeLessThanOrEqual(4 + Math.ceil(items.length / 32));
   expect(seen.early, "sent again before its time").toBe(0);
@@ -99,7 +99,7 @@ it("mapWithin does not raise the concurrency near the end of a list", async () =
   const limit = newLimit();
   await within(items, limit, work);
   const before = seen.refusals;
-  // As many as four of them do while 32 are through; only who begins may be one too many.
+  // Four run until 32 have succeeded; one more may have begun.
   await within(items.slice(0, 4 * 32), limit, work);
   expect(seen.refusals - before).toBeLessThanOrEqual(1);
   expect(seen.early).toBe(0);
@@ -130,7 +130,7 @@ it("mapWithin begins no further item, refused ones included, once its stop condi
   const few = () => seen.done.length >= 50;
   await within(items, newLimit(), work, { isOver: few });
   expect(seen.done.length).toBeGreaterThanOrEqual(50);
-  // Those under way are waited for.
+  // Running items are finished.
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
 });
 
@@ -207,7 +207,7 @@ it("mapWithin reserves only a few seconds before the deadline when all items are
   expect(done).toHaveLength(6);
 });
 
-/** One item after the other unless more are asked for, on a clock that goes on only where something sleeps. */
+/** Runs items one after the other, or `atMost` at once, on a clock that moves only when something sleeps. */
 function stepped(atMost = 1) {
   const { clock: still, slept } = steppedClock();
   return { clock: still, slept, limit: new ConcurrencyLimit(atMost, still) };

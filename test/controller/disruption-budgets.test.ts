@@ -1,4 +1,4 @@
-/** How disruption budgets are read: how long a result is reused, and which kind of budget a cluster may lack. */
+/** Reads of disruption budgets: how long a result is reused, and which kind of budget a cluster may lack. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readDisruptionBudgets } from "../../shared/controller/rollout/disruption-budgets.ts";
@@ -25,7 +25,7 @@ function stage(refuse?: Refuse) {
 
 it("readDisruptionBudgets reuses its result for half a second", async () => {
   const { clock, read, lists } = stage();
-  // Of a pass that began a while ago.
+  // The pass began a while ago.
   await clock.sleep(10_000);
   expect(await read()).toEqual(["web"]);
   expect(lists()).toEqual(LISTS);
@@ -37,7 +37,7 @@ it("readDisruptionBudgets reuses its result for half a second", async () => {
   expect(lists()).toEqual([...LISTS, ...LISTS]);
 });
 
-/** Why the budgets of a cluster could not be read where this list is refused. */
+/** The reason why budgets could not be read where this list is refused. */
 async function whyNot(list: string, error: KubeError): Promise<unknown> {
   const { read } = stage((call) => (call === list ? error : undefined));
   return read().catch((reason: unknown) => reason);

@@ -59,7 +59,7 @@ it("a pod whose record of an update in place cannot be read is named by the stat
   const detail = await readDetail({ ...context, clusterName: "" }, "web");
   expect(JSON.stringify(detail)).toContain(`its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`);
 
-  // What `explain` advises: the annotation goes.
+  // The advice of `explain`: remove the annotation.
   const before = on.versions();
   const { metadata: now, ...same } = on.readPod(index);
   const { [IN_PLACE_UPDATE_STATE_ANNOTATION]: _, ...left } = now?.annotations ?? {};

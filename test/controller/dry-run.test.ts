@@ -51,7 +51,7 @@ const plan = (name: string) =>
     name,
   );
 
-/** Beside what is written: revisions, counts, pods and their conditions. */
+/** Steps before the writes: revisions, counts, pods and their conditions. */
 async function stepsBefore(name: string): Promise<readonly string[] | undefined> {
   const written = /^(create ControllerRevision|write the status|upgrade pod|set condition) /;
   return (await plan(name)).planned?.filter((step) => !written.test(step));

@@ -97,13 +97,13 @@ it("a feed passes an unexpected error to its waiting caller instead of ending th
   expect(from).toHaveLength(2);
 });
 
-/** A feed of what a test says, on a clock that goes on only where something sleeps. */
+/** A feed of events from the test, on a clock that moves only when something sleeps. */
 function scripted() {
   const { clock: still, plan, slept } = steppedClock();
   const { watch, say, opened } = scriptedWatch<Pod>();
   const bare = { watch: (_: unknown, options: WatchOptions) => watch(options) } as unknown as Cluster;
   const feed = openFeed<Pod>({ cluster: bare, clock: still }, PODS, { resourceVersion: "1" });
-  /** Until it resolves, and with what. */
+  /** The result of the wait, and its time. */
   const wait = async (...args: Parameters<typeof feed.wait>) => [await feed.wait(...args), still.now()];
   return { feed, wait, plan, say, slept, opened };
 }

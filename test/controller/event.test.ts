@@ -6,7 +6,7 @@ import type { Cluster } from "../../shared/kube/port.ts";
 
 type Regarding = Parameters<typeof recordEvent>[1]["regarding"];
 
-/** An API server that keeps Events by name, as it is asked to. */
+/** An API server that keeps Events by name. */
 function recording() {
   const created: KubernetesObject[] = [];
   const patched: unknown[] = [];

@@ -101,7 +101,7 @@ const answer = (code: number, more: Partial<ConstructorParameters<typeof KubeErr
 const denied = (code: number) =>
   new KubeError('admission webhook "w.shop" denied the request: no', { code, reason: "Denied" });
 
-/** As kube-apiserver answers while status.observedGeneration of the budget is behind. */
+/** kube-apiserver's answer while status.observedGeneration of the budget is behind. */
 const UNPROCESSED = {
   retryAfterSeconds: 10,
   causes: [
@@ -109,7 +109,7 @@ const UNPROCESSED = {
   ],
 };
 
-/** As kube-apiserver answers for a pod that two budgets select. */
+/** kube-apiserver's answer for a pod that two budgets select. */
 const TWO_BUDGETS = new KubeError(
   "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
   { code: 500, reason: "InternalError" },

@@ -1,4 +1,4 @@
-/** How a round evicts pods that only a new pod can bring to the new version. */
+/** Evictions of pods that only a new pod can bring to the new version. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";

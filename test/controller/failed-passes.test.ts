@@ -1,4 +1,7 @@
-/** Passes that fail, one fault at a time: what the status, the Event, the report, the alarm and the tools say after one and two passes. */
+/**
+ * Passes that fail, one fault at a time: the status, the Event, the report, the alarm and the tools after one and two
+ * passes.
+ */
 import { describe, expect, it } from "vitest";
 import { logReport } from "../../functions/lambda/rollout.ts";
 import { createMetrics } from "../../functions/server/metrics.ts";
@@ -21,7 +24,7 @@ import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
-/** For whole passes, whose parts sleep side by side. */
+/** A clock for whole passes, whose parts sleep side by side. */
 const passClock = () => ({ ...steppedClock(), ...sharedClock() });
 const silence = () => new KubeError("no answer within 10 s", { code: 0, reason: "Timeout" });
 
@@ -70,7 +73,7 @@ function world(fault: Fault) {
 
 const onCall = (wanted: string, error: () => KubeError) => (call: string) => (call === wanted ? error() : undefined);
 
-/** How many lines of the pass's log move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
+/** The number of log lines that move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
 async function alarmLines(report: PassReport): Promise<number> {
   const lines: object[] = [];
   const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));

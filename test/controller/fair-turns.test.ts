@@ -1,4 +1,4 @@
-/** One namespace whose writes are all refused, beside another, in each part of a pass that serves objects of all namespaces. */
+/** A namespace whose writes are all refused, beside another, in each part of a pass that serves all namespaces. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { RECREATE_ACTIVE_LABEL, RECREATE_POD_UID_LABEL } from "../../shared/api/names.ts";
@@ -63,7 +63,7 @@ function job(namespace: string, name: string): Pod {
   return { ...newPod(metadata, spec), status: { phase: "Running", containerStatuses } } as Pod;
 }
 
-/** Has ended, and is active still by its label. */
+/** A request that has ended, with a label that says active. */
 function finishedRequest(namespace: string, name: string): KubernetesObject {
   const labels = { [RECREATE_POD_UID_LABEL]: "gone", [RECREATE_ACTIVE_LABEL]: "true" };
   const metadata = { namespace, name, uid: `${namespace}-${name}`, creationTimestamp: TIME, labels };

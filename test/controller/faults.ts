@@ -7,7 +7,7 @@ export type Fault =
   | "killAfter"
   /** the process ends, and the call, held up on the way, is carried out when `releaseLate` says so */
   | "killLate"
-  /** the process stands still, before the call is sent, until `thaw` */
+  /** the process stops before the call is sent, until `thaw` */
   | "freeze"
   /** the call is carried out, its answer is lost */
   | "lostAnswer"

@@ -46,7 +46,7 @@ function statusViolations({ object, previous }: RecordedWrite, ledger: Ledger): 
   return [`generation ${generation} was shown as observed too early`];
 }
 
-/** How many of a SidecarSet's pods were at once not ready, at most, since they were all ready first. */
+/** The most pods of a SidecarSet that were not ready at once, after all were ready first. */
 export function mostUnavailable(history: readonly RecordedWrite[], set: string, since: number): number {
   const down = new Set<string>();
   let most = 0;

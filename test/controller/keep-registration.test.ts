@@ -1,4 +1,4 @@
-/** The match condition of the pod webhook's registration: what a pass writes to it, and when it leaves it unchanged. */
+/** The match condition of the pod webhook's registration: the writes of passes, and when they leave it unchanged. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import {

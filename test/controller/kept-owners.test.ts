@@ -1,4 +1,4 @@
-/** How long a pass skips the pods of a controller after an eviction of one of them was refused. */
+/** The time for which a pass skips the pods of a controller after a refused eviction. */
 import { expect, it } from "vitest";
 import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { steppedClock } from "./stepped-clock.ts";

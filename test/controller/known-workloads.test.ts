@@ -1,4 +1,4 @@
-/** Tests what a snapshot knows about the workloads that a pass restarts, and which restarts it asks for. */
+/** Tests a snapshot's facts about the workloads that a pass restarts, and the restarts that it asks for. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";

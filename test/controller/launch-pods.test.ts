@@ -45,7 +45,7 @@ async function create(name: string, more: object = {}): Promise<void> {
 }
 
 it("a dry run prints one line for the new barrier, for each next key and for the end of the launch", async () => {
-  // Nobody schedules it, so that nobody else writes to it.
+  // No scheduler knows the pod, so that no other client writes to it.
   await create("ordered", { schedulerName: "nobody" });
   const waiting = { opened: 0, completed: 0, waiting: 1, waitingPods: ["shop/ordered"] };
   expect(await look(true)).toEqual({

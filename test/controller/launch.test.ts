@@ -35,7 +35,7 @@ const options = (more: Partial<PassOptions> = {}): PassOptions => ({
   ...more,
 });
 
-/** As the pod webhook leaves it. */
+/** A pod as the pod webhook leaves it. */
 function orderedPod(name: string, priorities: readonly number[]): Pod {
   const containers = priorities.map((priority, index) => ({
     name: `c${index}`,

@@ -74,7 +74,7 @@ it("a Lease without times and annotations has no holder and an empty cursor", as
   expect(await readLease(siteOf("absent"))).toEqual({ cursor: "" });
 });
 
-/** As a pass does its work. */
+/** Runs the work as a pass does. */
 async function underLease<T>(
   at: Parameters<typeof holdLease>[0],
   cursor: () => string,
@@ -88,7 +88,7 @@ async function underLease<T>(
 describe("the Lease of a pass:", () => {
   const EPOCH = Date.UTC(2026, 0, 10);
   const NAME = "sidecarset-rollout";
-  /** As the stepped clock's chance of 0.25 has it. */
+  /** The name that the stepped clock's chance of 0.25 gives. */
   const HOLDER = `pass-${(2 ** 46).toString(36)}`;
 
   interface Stored extends KubernetesObject {
@@ -128,13 +128,13 @@ describe("the Lease of a pass:", () => {
       );
       return result ?? "left to another pass";
     };
-    /** Until that moment; the renewals have the time go on. */
+    /** Work until that moment; the renewals move the clock. */
     const work = (untilMs: number, more: Partial<LeaseSite> = {}) =>
       underIt(async () => {
         if (untilMs > 0) await new Promise<void>((resolve) => stepped.plan(untilMs, () => resolve()));
         return "done";
       }, more);
-    /** For 15 seconds more once that call was refused. */
+    /** Work for 15 more seconds after that call was refused. */
     const workBeyond = (call: string) =>
       underIt(async () => {
         while (!bare.calls.some(([, made]) => made === `${call} refused`)) await setImmediate();

@@ -73,7 +73,7 @@ async function leaveReserved(name: string) {
   return { since, late, empty, reserved };
 }
 
-/** Another pod comes first now; a pass is killed when it has written to a pod, and right then the late patch lands. */
+/** Another pod comes first now. A pass is killed right after its write to a pod, and then the late patch arrives. */
 async function meet(name: string, { late, reserved }: Awaited<ReturnType<typeof leaveReserved>>): Promise<void> {
   const others = (await readPods(cluster, name)).filter(({ metadata }) => !reserved.includes(metadata?.name ?? ""));
   const { namespace = "", name: other = "" } = others[0]?.metadata ?? {};
@@ -121,7 +121,7 @@ it("a deleted ledger does not bring back an older spec: a pass that creates it a
   const canaries = { maxUnavailable: 1, selector: { matchLabels: GREEN } };
   await release(cluster, name, 2, canaries);
   await runPass(cluster, options(name));
-  // As OpenKruise's own definition keeps it: counts alone, and none changes because a pod may be written to.
+  // The status of OpenKruise's definition: only counts, and none changes because a pod may be written to.
   const pruned = { conditions: null, selection: null, ledgerNamespace: null, observedAnnotations: null };
   const body = { status: pruned };
   await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
@@ -320,7 +320,7 @@ describe("annotations that steer a rollout:", () => {
     await deploy(cluster, name, 3, { maxUnavailable: 3 });
     await runPass(cluster, options(name));
     await release(cluster, name, 2, { maxUnavailable: 3 });
-    // Between what it reads first and what it reads then.
+    // Frozen between its first read and the next.
     const reading = faultyCluster(cluster, "freeze", (index) => index === 1);
     const late = runPass(reading, options(name, { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     await reading.struck;

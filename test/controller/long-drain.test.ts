@@ -1,4 +1,4 @@
-/** Tests of what a pass waits for beside a drain that is longer than it waits for. */
+/** Tests the other work of a pass during a drain that is longer than the pass. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAIN_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";

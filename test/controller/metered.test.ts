@@ -5,7 +5,7 @@ import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type WatchOptions } from "../../shared/kube/port.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
-/** A clock that stands at `nowMs`, whose timers fire when `fire` is called, early or not. */
+/** A clock that stays at `nowMs`; `fire` fires its timers, early or not. */
 function stillClock(nowMs: number) {
   let wake = () => {};
   const sleep = (_: number, signal?: AbortSignal) =>
@@ -127,10 +127,10 @@ it("a call that the API server asked to delay is not sent after the deadline", a
   };
   const { cluster } = metered({ cluster: { get } as unknown as Cluster }, clock);
   await expect(cluster.get(PODS, KEY)).rejects.toBe(busy);
-  // Another one is not held back.
+  // Another pod is not held back.
   await expect(cluster.get(PODS, { ...KEY, name: "web-1" })).rejects.toBe(busy);
   await expect(cluster.get(PODS, { ...KEY, namespace: "bakery" })).rejects.toBe(busy);
-  // It might be sent at 1,000 ms, which is when the pass is over.
+  // It could be sent at 1,000 ms, when the pass ends.
   await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
   await clock.sleep(1_000);
   expect(sent).toEqual([0, 0, 0]);

@@ -28,7 +28,7 @@ import {
 
 let local: TestCluster;
 let server: http.Server;
-/** of the query; undefined: no series */
+/** the query's value; undefined: no series */
 let value: string | undefined;
 const queries: string[] = [];
 const authorizations: (string | undefined)[] = [];

@@ -42,7 +42,7 @@ async function stage({ pods, refuse, asked = {}, reservations = [], restarted }:
   });
   const missed = pods.flatMap(({ metadata }) => readPod(metadata?.name ?? "") ?? []);
   const snapshot = { ...(await rollout.look()), missed };
-  /** How many were evicted, and which ones it was asked for. */
+  /** Numbers of evicted pods and of requests. */
   const evict = async () => {
     const { evicted } = await evictMissed(context, snapshot, []);
     return [evicted, evictions.map(({ metadata }) => metadata?.name)];

@@ -41,7 +41,7 @@ let cluster: Cluster;
 let server: Server;
 let folder: string;
 let got: Got[] = [];
-/** how the receiver answers now */
+/** the receiver's present answer */
 let answer: RequestListener;
 const taken: RequestListener = (_request, response) => void response.writeHead(204).end();
 const lines: string[] = [];
@@ -95,7 +95,7 @@ const options = (name: string, more: Partial<PassOptions> = {}): PassOptions => 
   ...more,
 });
 
-/** As it will be so much later. */
+/** The cluster that many minutes later. */
 const later = (minutes: number): Cluster => ({ ...cluster, serverTimeMs: () => Date.now() + minutes * 60_000 });
 
 async function prepare(name: string): Promise<void> {
@@ -182,7 +182,7 @@ it("a definition that does not keep what waits is told in the report", async () 
 
 it("a SidecarSet whose pods no pass can read in its time is notified of, by a later pass at the latest", async () => {
   await prepare("unread");
-  // What was waiting before does not hide what is looked for.
+  // Empties the queue first, so that older notifications do not hide the new one.
   await runPass(cluster, options("unread"));
   got = [];
   const never = new Promise<never>(() => undefined);

@@ -1,4 +1,4 @@
-/** Tests what a look at a SidecarSet reads, whose clock decides, and when the look is outdated. */
+/** Tests the reads of a look at a SidecarSet, the clock that decides, and when the look is outdated. */
 import { describe, expect, it } from "vitest";
 import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -80,7 +80,7 @@ describe("readSame:", () => {
 
 describe("resize support:", () => {
   const RESOURCES = { requests: { memory: "64Mi" } };
-  /** How often it is asked, and what is known then. The pod runs the new image, and is to get `memory` after it. */
+  /** The number of calls, and the facts after them. The pod runs the new image, and is to get `memory` after it. */
   const asked = async (InPlaceResize: boolean, memory: string) => {
     const on = rolloutPart();
     const { spec, ...set } = setOf();

@@ -1,4 +1,4 @@
-/** Tests what a pass lists for a SidecarSet, and what it does not need to list. */
+/** Tests the lists of a pass for a SidecarSet, and the lists that it can leave out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";

@@ -1,4 +1,4 @@
-/** Tests what a snapshot knows about pods that are read by name, and about lists that a watch continues. */
+/** Tests a snapshot's facts about pods that are read by name, and about lists that a watch continues. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";

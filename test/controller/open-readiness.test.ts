@@ -42,7 +42,7 @@ async function gateOf(name: string): Promise<PodCondition | undefined> {
   return (await readPod(name)).status?.conditions?.find(({ type }) => type === "KruisePodReady");
 }
 
-/** As the pod webhook leaves it with gate KruisePodReadinessGate. */
+/** A pod as the pod webhook leaves it with gate KruisePodReadinessGate. */
 function gated(name: string): Pod {
   const spec = {
     containers: [{ name: "app", image: "registry.example/app:1" }],
@@ -53,7 +53,7 @@ function gated(name: string): Pod {
 
 const createGated = (name: string) => cluster.create<Pod>(PODS, gated(name));
 
-/** Once nothing but the gate keeps it from being ready. */
+/** Deploys a pod that only the gate keeps from being ready. */
 async function deployGated(name: string): Promise<void> {
   await createGated(name);
   await eventually(async () => {

@@ -1,4 +1,4 @@
-/** How a pass releases the reservations of a SidecarSet that was deleted. */
+/** The release of reservations for a deleted SidecarSet. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
@@ -24,7 +24,7 @@ function stage(refuse?: Refuse) {
     );
     return readPod(name)?.metadata?.resourceVersion ?? "";
   };
-  /** For pods of these names, as they were at these versions. */
+  /** Reserves pods of these names, in these versions. */
   const reserve = async (reserved: Readonly<Record<string, string>>) => {
     const reservations = Object.entries(reserved).map(
       ([name, resourceVersion]): Reservation => ({
@@ -69,7 +69,7 @@ it("a reservation is released without a fence when its pod is gone, replaced or 
   const pod = readPod("another") as Pod;
   server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid-other" } });
   const { resourceVersion = "" } = readPod("another")?.metadata ?? {};
-  // of the other one's version, too: uids alone tell them apart
+  // with the other object's version too: only uids tell them apart
   expect(Number(resourceVersion)).toBeGreaterThan(Number(another));
   await reserve({ later, another: resourceVersion, gone: "1" });
   expect(await release()).toEqual(["GET configmaps", "GET pods", "GET pods", "GET pods", "PATCH configmaps"]);

@@ -69,7 +69,7 @@ it("three passes at once keep within maxUnavailable together", async () => {
 });
 
 describe("a failing pass:", () => {
-  /** How many calls a whole rollout makes. */
+  /** The number of calls in a whole rollout. */
   async function countCalls(name: string): Promise<number> {
     await prepare(name);
     const counting = faultyCluster(cluster, "unavailable", () => false);

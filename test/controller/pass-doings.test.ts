@@ -1,4 +1,4 @@
-/** Tests what a pass publishes for tracing: the names of its steps, and how each step ended. */
+/** Tests a pass' events for tracing: the names of its steps, and the end of each step. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";

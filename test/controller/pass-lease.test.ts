@@ -1,4 +1,4 @@
-/** How a pass uses its Lease, and what it does in a cluster that forbids the Lease. */
+/** The use of a pass' Lease, and passes in a cluster that forbids the Lease. */
 import { expect, it } from "vitest";
 import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -10,7 +10,7 @@ import { steppedClock } from "./stepped-clock.ts";
 
 const KEY = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
 
-/** In a cluster without SidecarSets; the Lease is held by that pass. */
+/** A pass in a cluster without SidecarSets, where that pass holds the Lease. */
 async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?: string, faster?: string) {
   const hold = (holder: string) => {
     const spec = { holderIdentity: holder, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };

@@ -1,4 +1,4 @@
-/** Tests what a whole pass reports, publishes for tracing, and leaves behind. */
+/** Tests the report of a whole pass, its events for tracing, and its traces in the cluster. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
@@ -11,7 +11,7 @@ import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { oneLook } from "./service.ts";
 import { sharedClock } from "./stepped-clock.ts";
 
-/** One look at SidecarSet set, whose two pods are up to date. */
+/** A pass over SidecarSet set, whose two pods are up to date. */
 async function pass(more: Partial<PassOptions> = {}, refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(2);

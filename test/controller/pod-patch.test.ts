@@ -34,7 +34,7 @@ const patch: PatchPod = {
   usesBudget: true,
 };
 
-/** As the API server applies it. */
+/** Applies a patch as the API server does. */
 function apply(to: Pod, written: Patch): Pod {
   if (written.type === "merge") return applyMergePatch(structuredClone(to), written.body) as Pod;
   if (written.type !== "json") throw new Error(`neither a JSON patch nor a merge: ${written.type}`);

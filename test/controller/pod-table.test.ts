@@ -281,7 +281,7 @@ test("a table with more pods than one chunk holds returns each of them", () => {
   const names = Array.from({ length: 5_000 }, (_, index) => `p${index}`);
   const rows = names.map((name) => table.add({ ...same, metadata: { ...metadata, name, uid: `uid of ${name}` } }));
   expect(rows.map((row) => table.identityOf(row).name)).toEqual(names);
-  // The first and last of the first chunk, and of what is used of the second one.
+  // The first and last row of the first chunk, and of the used part of the second one.
   for (const row of [0, 4_095, 4_096, 4_999]) expect(table.at(row)).toStrictEqual(podOf(`p${row}`));
   expect(table.rowOf("uid of p4999")).toBe(4_999);
 });

@@ -1,4 +1,4 @@
-/** Tests what a refused write to a pod causes: the wait before a retry, when it is sent again, and what is reported. */
+/** Tests a refused write to a pod: the wait, the retry, and the report. */
 import { expect, it } from "vitest";
 import type { Outcome } from "../../shared/controller/rollout/act.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";

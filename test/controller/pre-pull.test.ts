@@ -63,7 +63,10 @@ const pullPods = async () =>
 
 const imagesIn = async (name: string) => (await readPods(cluster, name)).map(({ spec }) => spec.containers[1]?.image);
 
-/** From all writes in their order: how many pods pulled at once, at most, and how many updates came before their node had pulled. */
+/**
+ * Judges all writes in order: the most pods that pulled at once, and the number of updates before their node had
+ * pulled.
+ */
 function pullsIn(name: string) {
   const pods = test.history().filter(({ resource, subresource }) => resource === "pods" && subresource !== "eviction");
   const isPull = ({ object: { metadata } }: (typeof pods)[number]) =>

@@ -1,4 +1,7 @@
-/** Tests what is read to explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for pods. */
+/**
+ * Tests the reads that explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for
+ * pods.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-admission.ts";
@@ -69,7 +72,7 @@ async function register(name: string, webhooks?: readonly Webhook[]): Promise<()
   return () => cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
 }
 
-/** As an API server of another version might answer: what ours fills in, or insists on, is missing. */
+/** Answers of an API server of another version, without defaults and required fields of the present one. */
 function listing(webhooks: readonly Webhook[]): Cluster {
   const items = [configuration("listed", webhooks)];
   const list: Cluster["list"] = async (_resource, { keep } = {}) => {

@@ -1,4 +1,4 @@
-/** Tests what a report reads: all SidecarSets, one with its pods, or one of its pods, as far as the caller's rights allow. */
+/** Tests the reads of a report: all SidecarSets, one with its pods, or one of its pods, within the caller's rights. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECT_KEY } from "../../shared/api/names.ts";
@@ -37,7 +37,10 @@ const LEASE = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
 
 let local: TestCluster;
 let cluster: Cluster;
-/** At version 2, with an old pod, one that declines sidecars, one that never gets ready, and one that was made without them. */
+/**
+ * A SidecarSet at version 2, with an old pod, one that declines sidecars, one that never gets ready, and one that was
+ * made without them.
+ */
 beforeAll(async () => {
   local = await startTestCluster();
   cluster = local.cluster;

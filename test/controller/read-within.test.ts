@@ -1,4 +1,4 @@
-/** Tests what a user with rights in only one namespace sees of a rollout. */
+/** Tests the view of a rollout by a user with rights in only one namespace. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -17,7 +17,7 @@ function stage(refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
   const service = serviceOf(cluster, { clock: stepped.clock });
-  /** As the pod webhook leaves it with gate KruisePodReadinessGate. */
+  /** Creates a pod as the pod webhook leaves it with gate KruisePodReadinessGate. */
   const create = async (name: string) => {
     const containers = [{ name: "app", image: "registry.example/app:1" }];
     const readinessGates = [{ conditionType: "KruisePodReady" }];
@@ -36,7 +36,7 @@ function stage(refuse?: Refuse) {
     );
   const conditions = (name: string) => server.peek<Pod>(PODS, keyOf(name))?.status?.conditions;
   const rest = new AbortController();
-  /** Until the rest of the pass ends. */
+  /** Opens gates until the rest of the pass ends. */
   const openUntil = async (atMs: number, more: Partial<Service> = {}) => {
     if (atMs === 0) rest.abort();
     else stepped.plan(atMs, () => rest.abort());

@@ -11,7 +11,7 @@ import { bareRollout } from "./bare-rollout.ts";
 import { missedPod, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 import { serviceOf } from "./service.ts";
 
-/** One SidecarSet whose version 2 is asked for, and a pass over it. */
+/** A SidecarSet with a new version 2, and a pass over it. */
 function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(1);
@@ -98,7 +98,7 @@ it("the report counts evicted pods that had missed their sidecars", async () => 
   const reconcile = () => reconcileSidecarSets(serviceOf(cluster, { clock, isFollowing: false }), [SET]);
   beginAt(Date.UTC(2026, 0, 1));
   put(setOf({ annotations: { [EVICT_MISSED_ANNOTATION]: "true" } }));
-  // From here on it is known what it selects.
+  // From now on passes know the selected pods.
   await reconcile();
   const pod = missedPod("a", replicaSet("web"));
   put({ ...pod, metadata: { ...pod.metadata, creationTimestamp: "2026-01-01T03:00:00Z" } });

@@ -1,4 +1,4 @@
-/** Tests what a pass does about ContainerRecreateRequests, one look at a time, and what a dry run prints about them. */
+/** Tests a pass over ContainerRecreateRequests, one look at a time, and a dry run of it. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
@@ -40,7 +40,7 @@ const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const readPod = (name: string) => cluster.get<Pod>(PODS, keyOf(name));
 const readRequest = (name: string) => cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf(name));
 
-/** One look at all requests. */
+/** A look at all requests. */
 async function look(more: Partial<PassOptions> = {}, through = cluster) {
   const { recreations, problems } = await runPass(through, {
     deadlineMs: 20_000,
@@ -79,7 +79,7 @@ interface Asked {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** For all containers of the pod, as the webhook leaves it. */
+/** A request for all containers of the pod, as the webhook leaves it. */
 function ask(
   name: string,
   pod: Pod,

@@ -33,7 +33,7 @@ function runningPod(name: string): Pod {
 
 type Change = Pick<ContainerRecreateRequest, "status"> & { readonly metadata?: ContainerRecreateRequest["metadata"] };
 
-/** For the pod of that name, as the webhook leaves it ten seconds before. */
+/** A request for the pod of that name, as the webhook left it ten seconds before. */
 function requestFor(pod: string, name: string, epochMs: number, { metadata, status }: Change = {}) {
   const labels = { [RECREATE_POD_UID_LABEL]: `uid of ${pod}`, ...metadata?.labels };
   const creationTimestamp = new Date(epochMs - 10_000).toISOString().replace(/\.\d+/, "");
@@ -196,7 +196,7 @@ describe("waiting requests:", () => {
     const young = { labels: { [RECREATE_BATCH_LABEL]: "young" }, creationTimestamp: "2026-01-10T00:00:00Z" };
     ask("two", "young", { metadata: young });
     await recreate();
-    // At the third look it is taken, and ends, for its pod is gone.
+    // The third look takes it, and ends it because its pod is gone.
     expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
   });
 

@@ -72,7 +72,7 @@ const idOf = (pod: Pod, name: string) =>
 
 const lastWrite = () => stage.local.history().at(-1)?.sequence ?? 0;
 
-/** A pod as it was after each write to it. */
+/** The pod after each write to it. */
 function historyOf(pod: string, since = 0): readonly Pod[] {
   return stage.local
     .history()
@@ -94,7 +94,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
       expect.stringMatching(/^registry\.example\/app:1@sha256:[0-9a-f]{64}$/),
       LOG.image,
     ]);
-    // Its time to live is over soon after.
+    // Its time to live ends soon after.
     await vi.waitFor(async () => {
       const left = await readRequest("single").catch((error) => error.code);
       expect(left).toBe(404);
@@ -169,7 +169,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
       ["ended-2", {}],
     ] as const) {
       const made = await request(name, { podName: "ended", strategy });
-      // As it is while it is under way.
+      // The state of a request under way.
       const finalizers = ["crr.apps.kruise.io/unready-acquired"];
       listed.push({ ...made, metadata: { ...made.metadata, finalizers }, status: { phase: "Recreating" } });
       await completed(name);

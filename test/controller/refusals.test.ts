@@ -163,7 +163,7 @@ it("an old ControllerRevision that has just changed is kept without a problem, a
 it("a forbidden pod condition is tried only once per pod, however many rounds a pass has", async () => {
   const name = "rounds";
   await deploy(test.cluster, name, 6, {});
-  // Half of them can't be upgraded in place, which is to stand in their conditions, round after round.
+  // Half of the pods can't be upgraded in place, which their conditions have to say round after round.
   const record = JSON.stringify({ [name]: { hash: "other", sidecarSetName: name, sidecarList: ["proxy"] } });
   const body = { metadata: { annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: record } } };
   for (const index of [0, 1, 2])

@@ -1,4 +1,4 @@
-/** One pod to which the API server refuses writes: the others are updated, and the next pass knows of it. */
+/** A pod whose writes the API server refuses: the others are updated, and the next pass knows of it. */
 import { expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -18,10 +18,10 @@ const TOO_LONG = refusal(422, WORDS);
 interface Wanted {
   readonly pods: number;
   readonly maxUnavailable?: number | string;
-  /** how a write is answered instead; `call`: such as "pods" or "pods/status" */
+  /** an error in place of the answer to a write; `call`: such as "pods" or "pods/status" */
   readonly answer: (call: string, name: string) => KubeError | undefined;
   readonly partition?: number;
-  /** how long such an answer takes; absent: no time */
+  /** milliseconds until such an answer; absent: none */
   readonly waitMs?: number;
 }
 

@@ -21,7 +21,7 @@ import { sharedClock, steppedClock } from "./stepped-clock.ts";
 const WORDS = 'pods "web-0" is forbidden: not on a Friday';
 const DEADLINE_MS = 55_000;
 
-/** For whole passes, whose parts sleep side by side. */
+/** A clock for whole passes, whose parts sleep side by side. */
 const passClock = () => ({ ...steppedClock(), ...sharedClock() });
 
 function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<PassReport> {
@@ -36,7 +36,7 @@ function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<Pas
   });
 }
 
-/** How many lines of the pass's log move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
+/** The number of log lines that move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
 async function alarmLines(report: PassReport): Promise<number> {
   const lines: object[] = [];
   const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));

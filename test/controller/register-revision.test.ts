@@ -44,7 +44,7 @@ const decideNamed = (context: Context, snapshot: Snapshot) =>
 const keyOf = (name: string) => ({ namespace: KRUISE_NAMESPACE, name });
 const read = (name: string) => cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, keyOf(name));
 
-/** A SidecarSet without pods, and so many revisions of it, as they were looked at. */
+/** The snapshot of a SidecarSet without pods, and with that many revisions. */
 async function look(name: string, count = 1): Promise<Snapshot> {
   await deploy(cluster, name, 0, {});
   for (let revision = 1; revision <= count; revision++)

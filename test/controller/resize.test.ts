@@ -44,7 +44,7 @@ const options = (more: Partial<PassOptions> = {}): PassOptions => ({
 
 const proxy = (image: string, resources: ResourceRequirements) => ({ name: "proxy", image, resources });
 
-/** As users and webhooks leave it: pods of the first version are ready, and a pass has recorded that. */
+/** Deploys as users and webhooks do: pods of the first version are ready, and a pass has recorded that. */
 async function deploy(name: string, resources: ResourceRequirements): Promise<void> {
   const set = sidecarSet(name, 1, { maxUnavailable: 2 });
   const containers = [proxy("registry.example/proxy:1", resources)];

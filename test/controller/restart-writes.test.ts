@@ -1,4 +1,4 @@
-/** Tests what a round reads of workloads and writes to them for a restart, and how it treats refusals. */
+/** Tests a round's reads and writes of workloads for a restart, and refusals. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {

@@ -69,7 +69,7 @@ it("the last answer decides the wait when two requests with the same key were re
   const slept: number[] = [];
   const sleep = async (ms: number) => {
     slept.push(ms);
-    // The answer to what was sent before comes shortly before the end.
+    // The answer to an earlier call comes shortly before the end.
     now += ms - 100;
     answer.resolve();
     await late.catch(() => undefined);

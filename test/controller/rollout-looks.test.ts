@@ -20,7 +20,7 @@ function rollout(...of: Parameters<typeof bareRollout>) {
     if (typeof begun === "string") throw new Error(begun);
     return begun;
   };
-  /** Why it ended, and when. */
+  /** The reason and the time of the end. */
   const follow = async (begun: Progress, limits: Limits = FOREVER) => {
     const { stop } = await followRollout(on.context, begun, limits);
     return [stop, on.clock.now()];

@@ -1,4 +1,7 @@
-/** One SidecarSet on a bare cluster, for tests of one part of its rollout: pods stay as they are, and time passes only in sleep(). */
+/**
+ * A SidecarSet on a bare cluster, for tests of one part of its rollout: pods stay as they are, and time passes only in
+ * sleep().
+ */
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
@@ -18,7 +21,7 @@ const SET_MADE = "2026-01-01T00:00:00Z";
 const POD_MADE = "2026-01-01T01:00:00Z";
 const SET_WRITTEN = "2026-01-01T02:00:00Z";
 
-/** With sidecars of this version. */
+/** A pod with sidecars of this version. */
 export function podOf(name: string, version = 1): Pod {
   const { metadata, ...pod } = injectedPod(SET, name, version);
   return running({ ...pod, metadata: { ...metadata, uid: `uid-${name}`, creationTimestamp: POD_MADE } });
@@ -36,7 +39,7 @@ export function replicaSet(name: string): OwnerReference {
 }
 
 export interface Asked extends UpdateStrategy {
-  /** of the image */
+  /** version of the image */
   readonly version?: number;
   readonly annotations?: Readonly<Record<string, string>>;
 }

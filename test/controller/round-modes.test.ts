@@ -1,4 +1,4 @@
-/** Tests what a round does not write: in record mode, when nothing changed, and when it must read again first. */
+/** Tests rounds without writes: in record mode, without changes, and when it must read again first. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -86,7 +86,7 @@ describe("record mode:", () => {
     const containerStatuses = status?.containerStatuses?.map((one) =>
       one.name === "proxy" ? { ...one, restartCount: 9, state: { waiting: { reason: "CrashLoopBackOff" } } } : one,
     );
-    // it was ready until then
+    // the pod was ready until then
     const lastTransitionTime = timestamp({ ...clock, epochMs: () => clock.epochMs() + 60_000 });
     const conditions = status?.conditions?.map((one) => ({ ...one, lastTransitionTime }));
     server.put("kubelet", PODS, { ...pod, status: { ...status, conditions, containerStatuses } } as Pod);
@@ -103,7 +103,7 @@ describe("the ledger:", () => {
     await round(context, snapshot, "act");
     const [, calls] = await during(() => round(context, snapshot, "act"));
     expect(calls).not.toContain("CREATE configmaps");
-    // what was reserved is free again
+    // the reservation is free again
     expect(calls.filter((call) => call === "PATCH configmaps")).toHaveLength(1);
     const [, later] = await during(() => round(context, snapshot, "act"));
     expect(later.filter((call) => call.endsWith("configmaps"))).toEqual([]);
@@ -163,7 +163,10 @@ describe("the status:", () => {
 });
 
 describe("isMoreToWrite:", () => {
-  /** In one round over four pods all of which may be taken: the ledger has so many lines left, the others are awaited pods. */
+  /**
+   * True if more follows a round over four pods that may all be taken. The ledger has that many lines left, and the
+   * others are awaited pods.
+   */
   async function isMore(lines: number, refuse?: Refuse) {
     const strategy = { maxUnavailable: 2 * MAX_RESERVATIONS };
     const on = bareRollout("set", refuse);

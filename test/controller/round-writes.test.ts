@@ -1,4 +1,4 @@
-/** Tests what one round writes, in which order, and how it treats answers other than success. */
+/** Tests the writes of one round, their order, and answers other than success. */
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -345,7 +345,7 @@ it("only the status patch asks for the whole object in the answer", async () => 
   const { begin, settle, answeredWhole } = stage();
   await begin();
   settle(0);
-  // Frees what was reserved, and reserves the next.
+  // Frees the old reservations, and reserves the next.
   await begin();
   expect([...new Set(answeredWhole)]).toEqual(["PATCH sidecarsets/status"]);
 });

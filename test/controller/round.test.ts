@@ -19,7 +19,7 @@ interface Told extends KubernetesObject {
   readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
 }
 
-/** Pods "set-0" and "set-1", whose new container runs beside the old one, at version 2 of which all may be upgraded at once. */
+/** Pods "set-0" and "set-1", whose new container runs beside the old one, at version 2; all may be upgraded at once. */
 async function upgradedHot(refuse?: Refuse) {
   let isFlipping = false;
   const on = bareRollout("set", (call, nth) => (isFlipping ? refuse?.(call, nth) : undefined));

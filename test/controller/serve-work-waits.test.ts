@@ -1,4 +1,4 @@
-/** How long a queue message waits for the change that it is about, to the millisecond. The pass has no time left. */
+/** The wait of a queue message for its change, to the millisecond. The pass has no time left. */
 import { expect, it } from "vitest";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -27,7 +27,7 @@ function cluster(stored: Stored | undefined, refuse?: Refuse) {
     } as SidecarSet);
   };
   if (stored) store(stored);
-  /** at which milliseconds it was looked for */
+  /** the times of its reads, in milliseconds */
   const looks = () => on.calls.filter(([, call]) => call.startsWith("GET sidecarsets")).map(([atMs]) => atMs);
   return { ...on, store, looks };
 }

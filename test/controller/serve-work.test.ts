@@ -64,7 +64,7 @@ it("serveWork makes another pass when the last one was for another SidecarSet or
   expect(await serve(tickWork("proxy", before))).toBeDefined();
 });
 
-/** A clock that stands still at `ms` since 1970, and what was slept on it for two seconds or less. */
+/** A clock that stays at `ms` since 1970, and its sleeps of two seconds or less. */
 function still(ms: number) {
   const slept: number[] = [];
   const sleep = (forMs: number, signal?: AbortSignal) => {
@@ -193,7 +193,7 @@ it("news about a launch order is served although other resources are forbidden",
 });
 
 describe("waiting for a change:", () => {
-  /** Waiting takes no time, and is counted; what can be ended by a signal is no waiting but a bound on time. */
+  /** A clock without waiting that counts waits; a sleep that a signal can end only limits time, and does not count. */
   function impatient(onWait = async (_waits: number): Promise<void> => undefined) {
     let [slept, waits] = [0, 0];
     const sleep: Clock["sleep"] = async (ms, signal) => {

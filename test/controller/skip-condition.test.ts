@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** How often each pod of a first rollout has its status patched by us, and whether it has the condition afterwards. */
+/** The number of status patches for each pod of a first rollout, and whether it has the condition afterwards. */
 async function rollOut(name: string, isSkipped: boolean) {
   const { cluster } = test;
   await deploy(cluster, name, 3, { maxUnavailable: 3 });

@@ -1,4 +1,4 @@
-/** A namespace whose pods take long to write to, or are written to by others at the same time, beside another namespace. */
+/** A namespace with slow or conflicting writes to its pods, beside another namespace. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";

@@ -13,7 +13,7 @@ async function begin(refuse?: Refuse) {
   const snapshot = await observe(on.context, "set");
   if (!snapshot) throw new Error("there is no SidecarSet");
   const spec = new SpecCheck(on.context, snapshot);
-  /** As long as it takes that answers have come. */
+  /** Repeats the check until answers have come. */
   const check = async () => {
     const said = spec.check();
     for (let turn = 0; turn < 5; turn++) await setImmediate();

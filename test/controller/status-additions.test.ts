@@ -1,4 +1,4 @@
-/** Tests what a status has in addition to OpenKruise's fields, depending on the stored status, and its one-word verdict. */
+/** Tests the parts of a status beside OpenKruise's fields, by the stored status, and its one-word verdict. */
 import { describe, expect, it } from "vitest";
 import { HALT_ON_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";

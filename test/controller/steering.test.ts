@@ -1,4 +1,7 @@
-/** Tests what people write to a SidecarSet while a pass is at work: annotations that steer are obeyed, and others disturb nothing. */
+/**
+ * Tests people's writes to a SidecarSet while a pass works: passes obey annotations that steer, and others disturb
+ * nothing.
+ */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -85,7 +88,7 @@ describe("an annotation that steers:", () => {
 });
 
 describe("a write that does not steer:", () => {
-  /** Somebody writes whenever pods are listed. */
+  /** A cluster where another client writes whenever pods are listed. */
   function busy(name: string): Cluster {
     let writes = 0;
     return {

@@ -1,4 +1,4 @@
-/** Time that passes only where something sleeps, at once, and to the millisecond; and a watch that says what a test has it say. */
+/** Time that passes only in sleeps, at once, and to the millisecond; and a watch that sends the test's events. */
 import { setImmediate } from "node:timers/promises";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
@@ -13,7 +13,7 @@ export interface SteppedClock {
   readonly clock: Clock;
   /** Runs this at that moment, once something sleeps over it. */
   readonly plan: (atMs: number, run: Plan["run"]) => void;
-  /** how long was slept each time, as asked for */
+  /** the wanted length of each sleep */
   readonly slept: readonly number[];
   /** Sets the time of the beginning, in milliseconds since the epoch; otherwise the test's own start. */
   readonly beginAt: (epochMs: number) => void;
@@ -95,9 +95,9 @@ async function settled(): Promise<void> {
 
 export interface ScriptedWatch<T extends KubernetesObject> {
   readonly watch: (options: WatchOptions) => AsyncIterable<WatchEvent<T>>;
-  /** how each watch was opened, oldest first */
+  /** the options of each watch, oldest first */
   readonly opened: readonly WatchOptions[];
-  /** to the watch that is open: what it says, or breaks with */
+  /** sends the open watch an event, or ends it with an error */
   readonly say: (what: WatchEvent<T> | Error) => void;
 }
 

@@ -14,7 +14,7 @@ interface Told extends KubernetesObject {
   readonly involvedObject?: { readonly kind: string; readonly namespace: string; readonly name: string };
 }
 
-/** One round that updates `count` pods. */
+/** A round that updates `count` pods. */
 async function updated(count: number, refuse?: Parameters<typeof bareRollout>[1], endsInMs = 60_000) {
   const on = bareRollout("web", refuse);
   on.deploy(count, { maxUnavailable: "100%" });

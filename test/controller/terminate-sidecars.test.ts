@@ -1,4 +1,4 @@
-/** How a pass terminates the sidecars of finished jobs, which Events it records, and how long it looks for more jobs. */
+/** Ends the sidecars of finished jobs: the calls, the Events, and the time for which a pass looks for more jobs. */
 import { expect, it } from "vitest";
 import type { EnvVar, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";

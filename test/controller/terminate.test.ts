@@ -135,7 +135,7 @@ it("a sidecar whose exit code is ignored is terminated by the pod's phase when i
     return found;
   });
   expect(pod.status?.phase).toBe("Succeeded");
-  // Without a change of metadata in the same write a kubelet takes no notice for up to 90 s.
+  // A kubelet notices a write without a change of metadata only after up to 90 s.
   expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
   expect(pod.status?.conditions).toContainEqual(expect.objectContaining({ type: "SidecarTerminated", status: "True" }));
   expect(await toldOf("done")).toEqual([

@@ -27,7 +27,7 @@ interface Halted {
   readonly decision: Decision;
 }
 
-/** Released at version 2, and to be put back to version 1. */
+/** A SidecarSet at version 2 that must be put back to version 1. */
 async function halted(name: string): Promise<Halted> {
   await deploy(cluster, name, 0, {});
   await release(cluster, name, 2);

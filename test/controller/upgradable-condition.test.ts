@@ -37,7 +37,7 @@ const pass = (name: string, through: Cluster = cluster) =>
 const conditionOf = async (name: string) =>
   (await readPods(cluster, name))[0]?.status?.conditions?.find(({ type }) => type === "SidecarSetUpgradable");
 
-/** As a pass leaves it that looked when more than images differed. */
+/** Writes the condition of a pass that saw more than images differ. */
 async function sayNo(name: string, by = name): Promise<void> {
   const condition = {
     type: "SidecarSetUpgradable",

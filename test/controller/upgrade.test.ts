@@ -60,9 +60,9 @@ test("a rollout completes under the older definition, and with the newer definit
   for (const field of ADDED) expect(before).not.toHaveProperty(field);
   expect(before?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
 
-  // Of a version that is newer still: an older one does not know the field, and leaves it alone.
+  // A field of a newer version: older ones do not know it, and leave it alone.
   await define((status) => Object.assign(status, { fromTheFuture: { type: "string" } }));
-  // As a pass of 0.1.0 takes away what it does not know.
+  // A pass of 0.1.0 removes fields that it does not know.
   const body = { status: { fromTheFuture: "kept", ledgerNamespace: null, observedAnnotations: null } };
   await old.cluster.patch(SIDECARSETS, { name: "fleet" }, { type: "merge", body }, { subresource: "status" });
   await release(old.cluster, "fleet", 3);

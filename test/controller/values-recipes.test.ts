@@ -25,7 +25,7 @@ const COUNT = 20;
 const MOST = 2;
 const NEW_CONFIGURATION = "changed: true\n";
 
-/** As the webhook stores it; each has pods of its own. */
+/** A SidecarSet as the webhook stores it, with its own pods. */
 function stored(object: KubernetesObject): SidecarSet {
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
   const admission = mutateSidecarSet({ uid: "1", operation: "CREATE", resource, object });
@@ -51,7 +51,7 @@ function changed({ spec, ...others }: SidecarSet): SidecarSet {
 const restartsOf = (pods: readonly Pod[], container: string) =>
   pods.map(({ status }) => status?.containerStatuses?.find(({ name }) => name === container)?.restartCount);
 
-/** How many pods of the app were not ready at once. */
+/** The most pods of the app that were not ready at once. */
 function mostDown(writes: readonly { readonly object: unknown }[], app: string): number {
   const down = new Set<string>();
   const counts = writes.map(({ object }) => {

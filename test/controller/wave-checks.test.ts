@@ -1,4 +1,4 @@
-/** Waves with metric checks, pass by pass: what is queried before a wave is passed, whatever is killed in between. */
+/** Waves with metric checks, pass by pass: the queries before a wave is passed, with kills in between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -27,7 +27,7 @@ const clock = fastClock(20);
 
 let test: TestCluster;
 let cluster: Cluster;
-/** what each query gives, and how often it was asked */
+/** the value of each query, and the number of calls */
 let valueIs: (query: string) => string;
 let asked: string[] = [];
 beforeAll(async () => {
@@ -40,9 +40,9 @@ afterAll(() => test.close());
 interface PassFacts {
   readonly via?: Cluster;
   readonly deadlineMs?: number;
-  /** of the API server, ahead of now */
+  /** milliseconds by which the API server's clock is ahead */
   readonly aheadMs?: number;
-  /** that pass while a check is asked */
+  /** milliseconds that pass during a check */
   readonly askedForMs?: number;
 }
 
@@ -98,7 +98,7 @@ const updatedIn = async (name: string) =>
     .filter(({ spec }) => spec.containers[1]?.image === imageOf(2))
     .map(({ metadata }) => metadata?.namespace)
     .toSorted();
-/** At any time so far. */
+/** True if the pod was updated at any time so far. */
 const wasUpdated = (name: string, namespace: string) =>
   test.history().some(({ object }) => {
     const { kind, metadata, spec } = object as unknown as Pod;
@@ -111,7 +111,10 @@ const passedIn = ({ status }: SidecarSet) =>
   (status?.waves?.list ?? []).flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name]));
 const conditionOf = ({ status }: SidecarSet, type: string) => status?.conditions?.find((one) => one.type === type);
 
-/** From all writes in their order: no wave is passed without evaluations since it was complete. Returns how many were judged. */
+/**
+ * Judges all writes in order: no wave is passed without evaluations after it was complete. Returns the number of judged
+ * waves.
+ */
 function judge(name: string): number {
   let judged = 0;
   let records: readonly CheckRecord[] = [];
@@ -141,7 +144,7 @@ describe("waves with metric checks:", () => {
     await begin("plain", {});
     expect((await pass("plain"))?.why).toBe("2 of 2 pods updated, 2 of them ready");
     expect(await updatedIn("plain")).toEqual(STAGES);
-    // The next batch begins by what the wave before ended with, or by another evaluation where the interval is over.
+    // The next batch uses the last evaluation of the wave before, or another one after the interval.
     expect([3, 4]).toContain(asked.length);
     expect(judge("plain")).toBe(2);
     expect(conditionOf(await readSet(cluster, "plain"), "Progressing")?.reason).toBe("Finished");
@@ -232,7 +235,7 @@ it("a wave without pods is not passed in a round in which a check has just faile
   expect(passedIn(await readSet(cluster, name))).toEqual(["first"]);
   const move = (stage: string) =>
     cluster.patch(NAMESPACES, { name: "dev" }, { type: "merge", body: { metadata: { labels: { stage } } } });
-  // Its pod is in a wave that was passed, and asks for the checks in the round that would pass the next one.
+  // The pod moves into a passed wave, and needs its checks in the round that would pass the next one.
   await move("first");
   valueIs = () => "9";
   await pass(name, { aheadMs: 700_000, deadlineMs: 3_500 });

@@ -153,7 +153,7 @@ describe("waves:", () => {
     const [dev] = (await readSet(cluster, "soaks")).status?.waves?.list ?? [];
     expect([dev?.completeSince, dev?.passedAt]).toEqual([since, expect.stringMatching(/Z$/)]);
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
-    // By the server's clock as it is now the soak is not over; what was passed is.
+    // By the server's present clock the soak is not over; a passed wave stays passed.
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(DONE);
     expect(judge("soaks")).toBe(6);

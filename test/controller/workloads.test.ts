@@ -1,4 +1,4 @@
-/** Tests which workloads are read for a decision, and what the ledger keeps of restarts. */
+/** Tests which workloads a decision reads, and the ledger's records of restarts. */
 import { expect, it } from "vitest";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { decideUntilKnown } from "../../shared/controller/rollout/observe.ts";

@@ -75,7 +75,7 @@ it.each<[string, number, boolean, readonly string[]]>([
       conflicts: code === 404 ? 0 : 1,
       problems: problems.map((message) => ({ ...on.keyOf(0), message })),
     });
-    // Who was refused is passed over when the next round decides.
+    // The next round leaves out the refused pod.
     const { actions } = decideOn(on.context, snapshot, []);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(problems.length > 0 ? 0 : 1);
   },
@@ -277,7 +277,7 @@ it("a batch ends when a pass sees that the SidecarSet has changed", async () => 
   const snapshot = await look();
   plan(1_000, () => release(3));
   expect(await write(snapshot)).toEqual({ ...NOTHING, isOutdated: true });
-  // It is read after two seconds, while the patch is sent once more.
+  // The patch is read back after two seconds, while it is sent once more.
   expect(calls.filter(([, call]) => call === "PATCH pods refused").map(([atMs]) => atMs)).toEqual([0, 2_000]);
   expect([versions(), context.tally.upgraded]).toEqual(["1", 0]);
 });

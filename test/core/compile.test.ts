@@ -1,4 +1,7 @@
-/** The policy of a SidecarSet, and what it cannot express. Tests against a real API server show that it injects the same. */
+/**
+ * The policy of a SidecarSet, and the parts that it cannot express. Tests against a real API server show that it
+ * injects the same.
+ */
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";

@@ -308,7 +308,7 @@ interface Rollout {
   readonly maxUnavailable: number | string;
   readonly partition: number | string;
   readonly isHot: boolean;
-  /** which pod the kubelet finishes after each pass; after the last entry, all of them */
+  /** the pod that the kubelet finishes after each pass; after the last entry, all of them */
   readonly order: readonly number[];
 }
 

@@ -1,4 +1,6 @@
-/** Pods that have finished, or that their kubelet evicted, stay in lists for long. Whoever decides has to decide as if they were gone. */
+/**
+ * Pods that have finished, or that their kubelet evicted, stay in lists for long. Every decision treats them as gone.
+ */
 import { describe, expect, test } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import {

@@ -26,7 +26,7 @@ function setOf(atOnce: number | undefined, updateStrategy: UpdateStrategy = { ma
   return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...asked } } };
 }
 
-/** On a node of its own name, such as `n1`. */
+/** A pod on its own node, such as `n1`. */
 function podOn(node: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
   const pod = podOf({ name: `on-${node}`, ...facts });
   return { ...pod, spec: { ...pod.spec, nodeName: node } };

@@ -1,4 +1,4 @@
-/** Tests which pods are passed over after refusals, for how long, and what is said of them. */
+/** Tests which pods passes skip after refusals, for how long, and the texts about them. */
 import { expect, it } from "vitest";
 import {
   DRAINED_AGAIN,

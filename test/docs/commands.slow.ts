@@ -44,7 +44,7 @@ describe("commands of the documents:", () => {
       expect(comparable(printed), command).toBe(comparable(await runInTerminal(command, scene)));
   });
 
-  // One after the other: the commands of a page build on each other.
+  // In order, because the commands of a page build on each other.
   it.each(all.map(({ page, shown }) => [`${page}:${shown.line} ${shown.command}`, shown] as const))(
     "the command at %s prints the documented output",
     async (_title, shown) => {

@@ -30,7 +30,7 @@ function linksOf(page: string): readonly Link[] {
     });
 }
 
-/** As GitHub makes them of headings. */
+/** Anchors that GitHub makes of headings. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const text = readFileSync(page, "utf8").replace(/^```[\s\S]*?^```/gm, "");
   const headings = [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>

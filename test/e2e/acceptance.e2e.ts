@@ -20,7 +20,7 @@ import { until } from "./support/until.ts";
 
 const PODS_A_GROUP = 10;
 const GROUPS = size({ ci: 1_000, soak: 5_000 }) / PODS_A_GROUP;
-/** In a soak run another one each time; to run one again, put it here. */
+/** A new seed in each soak run; to repeat one, put it here. */
 const SEED = IS_SOAK ? Date.now() % 2 ** 31 : 20_260_101;
 const AT_ONCE = 8;
 

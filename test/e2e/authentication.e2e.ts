@@ -1,4 +1,4 @@
-/** How a real API server shows webhooks who it is, and that `serve` answers it and nobody else. */
+/** The API server's proof to webhooks of who it is, and that `serve` answers it and nobody else. */
 
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ beforeAll(async () => {
   cluster = clusterOf(controlPlane());
 });
 
-/** `serve` as it is started by hand, with what it needs to know the API server by this credential. */
+/** Starts `serve` as by hand, with the settings for this credential of the API server. */
 async function serveBy(credential: Credential): Promise<void> {
   const { webhookCredentials: known } = controlPlane();
   folder = await mkdtemp(join(tmpdir(), "sidecarset-authentication-"));

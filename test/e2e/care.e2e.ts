@@ -101,7 +101,7 @@ it("the commands of docs/rollout-status.md wait until a change is obeyed", async
   expect(status).toMatchObject({ observedGeneration: metadata?.generation });
 });
 
-// On its own: while a pass follows others, it comes back to one that waits in a minute.
+// Alone: a pass that follows other SidecarSets returns to a waiting one after a minute.
 it("a gate's no holds a batch, and its yes lets one after the other go", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(2);
@@ -114,7 +114,7 @@ it("a gate's no holds a batch, and its yes lets one after the other go", async (
   expect(await explained(scene)).toMatch(/the gate at 127\.0\.0\.1:\d+ says no: freeze, blocked since/);
   const refused = asked.length;
   isOpen = true;
-  // As a process knows it that has just begun: it asks at once.
+  // Clears the memory, like a process that has just begun: it asks at once.
   batchGates.refusals.clear();
   await scene.untilUpdated(2);
   const allowed = asked.slice(refused);
@@ -142,7 +142,7 @@ describe.concurrent("where an annotation asks for it", () => {
     expect(new Set(pods.map((pod) => imageOf(pod, "agent")))).toEqual(new Set(["agent:v1"]));
     expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
     expect(await explained(scene)).toContain("a release was taken back: it was put back to revision 1");
-    // Whoever writes it again gets a halt, and no fight.
+    // A second write of the release makes a halt, and no fight.
     const { metadata } = await scene.patchSet(setImage("agent:does-not-exist"));
     await untilCondition(scene, "Blocked", {
       status: "True",

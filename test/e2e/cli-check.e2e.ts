@@ -1,4 +1,4 @@
-/** `check` and `migrate` on a real control plane: what a real authorizer, real admission and real definitions make of them. */
+/** `check` and `migrate` on a real control plane, with its own authorizer, admission and definitions. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -78,14 +78,14 @@ async function check(file = kubeconfig, said = ""): Promise<CheckReport & { read
 
 const idsOf = ({ findings }: CheckReport): readonly string[] => findings.map(({ id }) => id);
 
-/** There as long as the test runs. */
+/** Creates an object for the time of the test. */
 async function put(object: KubernetesObject): Promise<void> {
   const key = { ...object.metadata, name: object.metadata?.name ?? "" };
   await cluster.create(resourceOf(object), object);
   onTestFinished(() => cluster.delete(resourceOf(object), key));
 }
 
-/** Back by what this returns, or else when the test is over. */
+/** Deletes the object. The returned function restores it, or else the end of the test does. */
 async function takeAway(resource: Resource, name: string): Promise<() => Promise<void>> {
   const stored = await cluster.get<KubernetesObject>(resource, { name });
   await cluster.delete(resource, { name });
@@ -119,7 +119,7 @@ const bind = (name: string, subject: string): KubernetesObject & { readonly [key
 
 describe("check", () => {
   it("finds an installation in order, asks for every right, and says how much it looked at", async () => {
-    // Passes run with KruisePodReadinessGate here, for which every pod has to be asked about.
+    // Passes run with KruisePodReadinessGate here, so the webhook is asked about every pod.
     const inOrder = ["FailsClosedForAll", "MatchesNoPods"];
     await until("passes have recorded the SidecarSet", async () => {
       const ids = idsOf(await check());
@@ -202,7 +202,7 @@ function kruise(): readonly KubernetesObject[] {
           name: "mpod.kb.io",
           clientConfig: { service },
           rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }],
-          // Nobody answers: it must not be asked.
+          // Nothing answers, so it must not be called.
           namespaceSelector: { matchLabels: { nowhere: "yes" } },
           sideEffects: "None",
           admissionReviewVersions: ["v1"],

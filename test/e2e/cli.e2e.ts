@@ -77,7 +77,7 @@ async function settled(replicas: number, updateStrategy: object = STRATEGY): Pro
   return scene;
 }
 
-/** Moves with what users write, not with the status. */
+/** The number of users' changes: the status does not move it. */
 const generationOf = async (scene: Scene) => (await scene.set()).metadata?.generation;
 const DONE_IN_TIME = ["-w", "--timeout", "120s"] as const;
 
@@ -219,7 +219,7 @@ it("set partition lets so many go, set max-unavailable so many at once, and set 
   await scene.untilUpdated(3);
   await scene.untilSettled();
   expect(await scene.updated()).toHaveLength(3);
-  // With the images that it has, the partition alone is written.
+  // The images are unchanged, so only the partition is written.
   expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "0")).toBe(
     `${scene.name}: partition 0\n`,
   );
@@ -335,7 +335,7 @@ it("completion: bash runs what is printed, and gets the names in the cluster", a
   expect(await out("complete-words", "--", "status", "scene-")).toContain(scene.name);
 });
 
-/** Commands with a file of their own → that file, and what it calls there. */
+/** Commands with their own test file → that file, and its call there. */
 const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],

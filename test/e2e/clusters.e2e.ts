@@ -1,4 +1,7 @@
-/** Three clusters from one deployment, of which one is a real API server, one is down and one never answers: what is deployed, as Lambda runs it. */
+/**
+ * Three clusters from one deployment, as Lambda runs it: a real API server, one that is down, and one that never
+ * answers.
+ */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";

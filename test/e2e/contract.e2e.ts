@@ -1,4 +1,4 @@
-/** The same cases on both clusters: what the embedded one does wrong ends differently here. */
+/** The same cases as on the embedded cluster: its mistakes show as differences here. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { describeContract } from "../contract/contract.ts";

@@ -1,4 +1,7 @@
-/** `npm run deploy:all` against a stand-in for AWS and the real API server: what it asks, what it changes, and what it never shows. */
+/**
+ * `npm run deploy:all` against a stand-in for AWS and the real API server: its calls, its changes, and the secrets that
+ * it never shows.
+ */
 import { readFile, watch, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -339,7 +342,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await writeFile(npm, `#!/usr/bin/env bash\nsleep 600 &\necho "$$ $!" > ${scene.folder}/pids\nwait\n`);
     const started = async () => (await readFile(join(scene.folder, "pids"), "utf8")).match(/\d+/g)?.map(Number) ?? [];
     const watching = (async () => {
-      // The file is there before its text is.
+      // The file exists before its text.
       for await (const { filename } of watch(scene.folder))
         if (filename === "pids" && (await started()).length === 2) return scene.kill("SIGTERM");
     })();

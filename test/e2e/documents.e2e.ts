@@ -45,7 +45,7 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
   [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
 ];
 
-/** Stands for the command that registers the webhooks of docs/first-steps.md. */
+/** The word for the command that registers the webhooks of docs/first-steps.md. */
 const REGISTER = "register";
 const HINTS = "sidecarset-status-hints-webhook-configuration";
 

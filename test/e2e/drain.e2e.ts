@@ -56,7 +56,7 @@ it("every pod is out of endpoints while its sidecar gets its new image, two at a
   const early: string[] = [];
   const watching = (async () => {
     for (; !isOver; await sleep(100), looks++) {
-      // The pods first: what is drained by then has left the endpoints a second later at the latest.
+      // Pods first: a drained pod leaves the endpoints within a second.
       const drained = (await scene.pods()).filter(
         (pod) => imageOf(pod, SIDECAR.name) === "agent:v2" && trafficOf(pod) === "drained",
       );

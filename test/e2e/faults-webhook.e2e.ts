@@ -1,4 +1,4 @@
-/** Pods that are created while our webhooks cannot read a real API server, and what their creators are told. */
+/** Pods that are created while the webhooks cannot read a real API server, and the warnings for their creators. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
 import { newPod } from "../support/objects.ts";

@@ -9,17 +9,17 @@ import { expectHeld, type Fleet, openFleet, type Rolled } from "./support/fleet.
 import { type ProxiedReconciler, startProxiedReconciler } from "./support/proxied-reconciler.ts";
 import { size } from "./support/size.ts";
 
-/** of each kind of fault */
+/** Rollouts for each kind of fault. */
 const ROLLOUTS = size({ ci: 3, soak: 50 });
 const AT_ONCE = Math.min(ROLLOUTS, 5);
 const TIMEOUT_MS = (ROLLOUTS / AT_ONCE) * 180_000;
 
-/** Without faults there are about 30; whoever asks again at once makes thousands. */
+/** Without faults there are about 30; retries without a pause make thousands. */
 const MAX_CALLS_PER_SECOND = 200;
 
 let reconciler: ProxiedReconciler;
 let fleet: Fleet;
-/** by namespace: what etcd says that our reconciler wrote to pods */
+/** namespace → the reconciler's writes to pods, from etcd */
 const podWrites = new Map<string, number>();
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ interface Course {
   readonly disturb: () => (exchange: Exchange) => boolean;
 }
 
-/** As often as it has to be; the figures are printed. */
+/** Repeats a course until every fault has happened; the figures are printed. */
 async function runCourse({ name, hits, disturb }: Course): Promise<void> {
   const { proxy } = reconciler;
   const [callsBefore, began] = [proxy.calls(), performance.now()];

@@ -1,4 +1,6 @@
-/** The webhook's view of more SidecarSets than fit on a page, kept up to date by what is announced, on a real API server. */
+/**
+ * The webhook's view of more SidecarSets than fit on a page, kept up to date by announcements, on a real API server.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -52,7 +54,7 @@ it("after one list changes are read one by one: what is created, changed and del
       return cluster.get(...args);
     },
   };
-  // What is registered here is registered for long.
+  // The clock of a registration that is old already.
   const now = () => Date.now() + 600_000;
   const options = { kruiseNamespace: "kruise-system", freshnessMs: 0, isAnnounced: true, now };
   const view = clusterView({ ...options, connect: async () => counted });

@@ -15,7 +15,7 @@ import {
   VERSION_VARIABLE,
 } from "./support/versions.ts";
 
-/** Install and build what it takes, and no more. */
+/** Installs and builds the needed programs, and no more. */
 const PREPARE = "--prepare";
 /** Exit code where this machine can't be a node. */
 const NO_NODE = 77;
@@ -33,7 +33,7 @@ function runOnAll(others: readonly string[]): void {
   process.exitCode = outcomes.every(({ status }) => status === 0) ? 0 : 1;
 }
 
-/** For the programs to build, and for all that tests know of it. @throws UsageError */
+/** Sets the version for building programs, and for the tests' knowledge of it. @throws UsageError */
 function setVersion(option: string, version: string | undefined, variable: string): void {
   if (version === undefined) return;
   const known = allVersions();

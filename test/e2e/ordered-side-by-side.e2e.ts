@@ -92,7 +92,7 @@ type Act = (sets: SideBySide) => Promise<void>;
 interface Scenario {
   readonly title: string;
   readonly spec: Spec;
-  /** in this order, after the first pods are there */
+  /** the acts in order, after the first pods exist */
   readonly acts: readonly Act[];
   /** pods of the first spec; absent: 3 */
   readonly first?: (view: SideView) => void;

@@ -25,7 +25,7 @@ function createStatefulSet({ cluster, name: namespace, labels }: Scene, name: st
   return cluster.create(STATEFUL_SETS, { metadata: { namespace, name }, spec } as KubernetesObject);
 }
 
-/** The pods in the order in which they came to run that image. */
+/** Pods in the order of their first run of that image. */
 async function updatesTo(image: string, history: PodHistory): Promise<readonly (string | undefined)[]> {
   const updated = (await history.versions()).filter(
     ({ object }) => imageOf(object as unknown as Pod, "agent") === image,

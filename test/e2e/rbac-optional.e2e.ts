@@ -130,7 +130,7 @@ async function codeOf({ account, verb, path, body }: Request): Promise<number> {
 }
 
 const saying = async (request: Request) => `${request.verb} ${request.path} ${await codeOf(request)}`;
-/** Roles and bindings come into force one by one; what is forbidden meanwhile has no effect. */
+/** Roles and bindings come into force one by one; refused calls have no effect meanwhile. */
 async function sayingInForce(request: Request): Promise<string> {
   const lines: string[] = [];
   await until(`${request.verb} ${request.path} is permitted`, async () => {
@@ -156,8 +156,8 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
 
   it("has a request here for each verb and name that it permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
-      // Nobody asks for these: an admission plugin looks whether finalizers may be changed when owners are set, and
-      // the fence whether a feature may be used.
+      // Other components call these: an admission plugin checks the right to finalizers when owners are set, and the
+      // fence checks the right to features.
       rules.flatMap(({ resources, verbs: all, resourceNames = ["any"] }) =>
         ["statefulsets/finalizers", "features"].some((one) => resources.includes(one))
           ? []

@@ -31,7 +31,7 @@ function refusals(): readonly string[] {
 async function tour(scene: Scene): Promise<void> {
   await scene.open({
     customVersion: "1",
-    // Of the name alone nobody has to be asked.
+    // A selector of the name alone asks no namespace.
     namespaceSelector: {
       matchLabels: { "kubernetes.io/metadata.name": scene.name },
       matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }],
@@ -67,7 +67,7 @@ it("a SidecarSet that is recreated takes over the ledger that its predecessor le
   await scene.deploy(1);
   await scene.untilSettled();
   expect(await ledger()).toEqual([(await scene.set()).metadata?.uid]);
-  // As a deletion that orphans leaves it.
+  // The state after a deletion that orphans.
   await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { ownerReferences: null } } });
   await scene.deleteSet(scene.name);
   const made = await scene.createSet(scene.name, {});

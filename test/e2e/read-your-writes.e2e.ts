@@ -77,7 +77,7 @@ interface Tally {
   pods: number;
 }
 
-/** The four writes, each with what a pod that is created right after it gets. */
+/** The four writes, each with a pod that is created right after it. */
 async function round(name: string, namespace: string, tally: Tally): Promise<void> {
   const labels = { round: name };
   const expectAgent = async (what: string, image: string | undefined) => {
@@ -109,7 +109,7 @@ async function round(name: string, namespace: string, tally: Tally): Promise<voi
   );
 }
 
-/** Pods that nobody looks at, until told to stop; resolves with how many, and how long each took in milliseconds. */
+/** Creates pods until the end; resolves with their number, and the milliseconds of each. */
 function createOthers(namespace: string) {
   const milliseconds: number[] = [];
   let isOver = false;
@@ -180,7 +180,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
     await untilInForce(cluster);
     await createAll(cluster, [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
     await until("its service account", async () => Boolean(await createPod(namespace, { app: "first" })));
-    // Until then SidecarSets are listed for each pod, as where nothing is announced.
+    // Until then SidecarSets are listed for each pod, as without announcements.
     if (isAnnounced) await untilNobodyAsks(namespace);
   }, 3 * IN_FORCE_MS);
   afterAll(async () => {
@@ -210,7 +210,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
   it.runIf(isAnnounced)(
     "while nobody writes SidecarSets nobody asks for them",
     async () => {
-      // What was not stored in the end is looked for no longer.
+      // Views stop waiting for a SidecarSet that was never stored.
       await untilNobodyAsks(namespace);
       const before = await asked();
       const milliseconds = await createOthersFor(namespace, 4_000);

@@ -126,10 +126,10 @@ it("resources alone restart nothing", async () => {
   addFigure("pods resized in place", pods.length);
 });
 
-/** Cores that a node has, but not free: of the stand-in's 64, or of this machine's. */
+/** Cores that the node has but that are not free: of the stand-in's 64, or of this machine's. */
 const TAKEN = isOnNode() ? `${availableParallelism() * 950}m` : "40";
 
-/** Kubernetes 1.36 refuses what is more than the whole node; older API servers let kubelets say so. */
+/** Kubernetes 1.36 refuses more than the whole node has; with older API servers the kubelet reports it. */
 const untilTooSmall = (scene: Scene): Promise<unknown> =>
   runsFrom("1.36")
     ? untilRefused(scene, /allocatable|capacity/i)

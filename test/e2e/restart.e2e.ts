@@ -42,7 +42,7 @@ const CHANGE: JsonPatchOperation = {
 const conditionOf = async (scene: Scene, type: string) =>
   (await scene.set()).status?.conditions?.find((condition) => condition.type === type);
 
-/** Beside the Deployment `app`; both have rolling updates of their own. */
+/** Deploys a second Deployment beside `app`; both have their own rolling updates. */
 async function deployBoth(scene: Scene): Promise<readonly Pod[]> {
   const labels = { ...scene.labels, own: "db" };
   const template = { metadata: { labels }, spec: { containers: [APP] } };
@@ -61,7 +61,7 @@ async function deployBoth(scene: Scene): Promise<readonly Pod[]> {
   return await scene.untilReady(6);
 }
 
-/** How often a pass patched templates there. */
+/** The number of a pass' patches of templates there. */
 function restartsIn(namespace: string): number {
   return readAudit(controlPlane().auditLog).filter(
     ({ verb, objectRef, responseStatus, user }) =>
@@ -136,7 +136,7 @@ it("workloads are restarted whose pods missed their sidecars, where no pod has a
       { name: scene.name },
       { type: "merge", body: { metadata: { labels: { [CONTROL_PLANE_LABEL]: label } } } },
     );
-  // What was created in the SidecarSet's own second may have been there before it.
+  // A pod of the SidecarSet's own second may be older than it.
   await sleep(1_100);
   // The webhook is not asked there.
   await isExcluded("other");

@@ -1,4 +1,4 @@
-/** How a new version of a SidecarSet reaches the pods that run, on a real control plane. */
+/** The way of a new version of a SidecarSet to running pods, on a real control plane. */
 import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
@@ -79,7 +79,7 @@ it("where more than the image changed no pod is updated, each says so, and the r
   }
   expect(await images(scene)).toEqual(Array(4).fill("agent:v1"));
   const { items } = await scene.cluster.list(EVENTS, { fieldSelector: `involvedObject.name=${scene.name}` });
-  // A pass that saw its pods turn ready one by one has told of that as well.
+  // A pass that saw its pods turn ready one by one has reported that too.
   const others = (items as readonly { readonly reason?: string }[]).filter(
     ({ reason }) => reason !== "RolloutStarted" && reason !== "RolloutFinished",
   );

@@ -27,7 +27,7 @@ const PODS_AT_START = size({ ci: 200, soak: 1_000 });
 const AT_ONCE = 16;
 const RETRY_MS = 5;
 const MUTATING_POLICIES = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "mutatingadmissionpolicies" };
-/** Nobody listens there. */
+/** An address without a server. */
 const NOWHERE = "https://127.0.0.1:9";
 
 let functions: StartedFunctions;
@@ -54,13 +54,15 @@ const install = (policy: "Ignore" | "Fail", part: "file" | "cluster", url = func
     ...["--failure-policy", policy, "--static", part],
   );
 
-/** As docs/install-static.md says: under another name first, so that no API server reads half of it. */
+/**
+ * Puts the file there as docs/install-static.md says: first under another name, so that no API server reads half of it.
+ */
 async function putFile(place: string, text: string, name = "sidecarset.yaml"): Promise<void> {
   await writeFile(join(place, `${name}.new`), text, { mode: 0o600 });
   await rename(join(place, `${name}.new`), join(place, name));
 }
 
-/** How often the API server has logged this so far. */
+/** The number of such lines in the API server's log so far. */
 async function logged(words: string): Promise<number> {
   const log = await readFile(join(controlPlane().folder, "kube-apiserver.log"), "utf8");
   return log.split(words).length - 1;
@@ -100,7 +102,7 @@ async function idsFound(): Promise<readonly string[]> {
   return (JSON.parse(stdout) as CheckReport).findings.map(({ id }) => id);
 }
 
-/** Restarts the API server, and creates pods from its first moment on; all of them have to be injected. */
+/** Restarts the API server, and creates pods from its first moment on; all of them must be injected. */
 async function expectEarlyPodsInjected(how: string): Promise<void> {
   let isOver = false;
   let count = 0;
@@ -150,7 +152,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const place of Object.values(manifests())) await rm(join(place, "sidecarset.yaml"), { force: true });
   await restartApiServer();
-  // For the one who takes them away.
+  // Returned for removal.
   const kind = { apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration" };
   for (const name of deleted) await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...kind, metadata: { name } });
   await scene.close();

@@ -35,7 +35,7 @@ let cluster: Cluster;
 let server: WebhookServer;
 let registration: KubernetesObject;
 let folder = "";
-/** what a worker does that gets the news of a launch */
+/** the worker's act at the news of a launch */
 let onLaunch = async (): Promise<unknown> => undefined;
 
 beforeAll(async () => {

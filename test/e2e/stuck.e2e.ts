@@ -1,4 +1,4 @@
-/** Rollouts that cannot go on: how far they go, what is said about them, and what goes on serving. */
+/** Rollouts that cannot continue: how far they get, the texts about them, and the pods that keep serving. */
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
@@ -43,7 +43,7 @@ describe.concurrent("a rollout", () => {
     expect(why).toMatch(/; not ready: scene-\w+\/app-\S+ \(agent: (ErrImagePull|ImagePullBackOff)\), scene/);
     expect((await scene.pods()).filter(isReady)).toHaveLength(4);
     expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, podPatches: 2 });
-    // Pods that are down already use none of the budget, as in OpenKruise: they are fixed beside two others.
+    // Pods that are down already use none of the budget, as in OpenKruise: they are updated together with two others.
     await scene.patchSet(setImage("agent:v2"));
     await scene.untilUpdated(6);
     expect(await scene.record(since)).toMatchObject({

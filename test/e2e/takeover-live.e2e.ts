@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));
 afterAll(() => functions?.close());
 
-/** One change of images each, from pods that are up to date to pods that are again. */
+/** A change of images in each, from up-to-date pods to up-to-date pods. */
 const NAMES: ReadonlySet<string> = new Set([
   "reconcile: rolling-3-pods-max1",
   "reconcile: max2-percent-with-readiness",
@@ -37,7 +37,7 @@ const NAMES: ReadonlySet<string> = new Set([
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** In CI at two points of each: with the first change, and later on. */
+/** CI takes two points of each: with the first change, and later on. */
 const CASES = ["reconcile", "hot-upgrade"]
   .flatMap(readSequences)
   .filter(({ name }) => NAMES.has(name))
@@ -78,7 +78,7 @@ async function untilSettled(): Promise<void> {
   await expect.poll(async () => (await pods()).every(isSettled), PATIENCE).toBe(true);
 }
 
-/** One turn of OpenKruise's, on pods that run: the SidecarSet, the revisions, and of pods what it writes. */
+/** OpenKruise's turn on running pods: it writes the SidecarSet, the revisions, and its part of pods. */
 async function theirTurn(sequence: ReferenceSequence, index: number): Promise<void> {
   const model = afterReference(sequence, index + 1);
   const stored = new ReconcileCluster();
@@ -91,7 +91,7 @@ async function theirTurn(sequence: ReferenceSequence, index: number): Promise<vo
   }
 }
 
-/** Container → restarts, and how many there have to be: one where it runs another image than in the beginning. */
+/** Container → restarts, and their right number: one if it runs another image than in the beginning. */
 function restartsOf(pod: Pod, first: Pod | undefined) {
   const before = new Map(first?.spec.containers.map(({ name, image }) => [name, image]));
   const wanted = pod.spec.containers.map(({ name, image }) => [name, before.get(name) === image ? 0 : 1] as const);

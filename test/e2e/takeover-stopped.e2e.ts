@@ -21,7 +21,7 @@ import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
 let functions: Functions;
 let cluster: TakenOver;
 beforeAll(async () => {
-  // What the reference's SidecarSets patch into pods.
+  // Annotations that the reference's SidecarSets patch into pods.
   functions = await startFunctions(controlPlane(), { hasTicks: false, fenceAnnotations: ["k", "keep", "oom", "over"] });
   cluster = await TakenOver.connect(controlPlane());
   // Revisions that other tests have left go only when the garbage collector comes.
@@ -71,7 +71,7 @@ function differencesOf(seen: ReconcileCluster, key: string, turn: Turn, expected
 
 const ofCondition = (path: string) => path.includes(".sidecarSetUpgradableCondition");
 
-/** Why the state in between is none that the reference passes through; its pod is written before its condition. */
+/** Reasons why the state is none that the reference passes through; the reference writes a pod before its condition. */
 function objections(before: ReconcileCluster, seen: ReconcileCluster, turn: Turn): readonly string[] {
   const asBefore: Reconciled = { ...turn.expected, pods: viewsOf(before, turn) };
   const torn = [...seen.pods.keys()].filter((key) => {
@@ -87,7 +87,7 @@ function objections(before: ReconcileCluster, seen: ReconcileCluster, turn: Turn
   return [...torn.map((key) => `${key} is half written`), ...missing.map((name) => `revision ${name} is missing`)];
 }
 
-/** As the reference's expectations show pods. */
+/** Pods in the form of the reference's expectations. */
 function viewsOf(model: ReconcileCluster, turn: Turn): Reconciled["pods"] {
   const empty = { ...turn.expected, pods: {} };
   const found = compareRound(model, turn.sidecarSet, empty, "$").filter(({ path }) => path.startsWith("$.pods["));
@@ -143,8 +143,8 @@ async function stopAt(
   const found = objections(before, run.inTheirVersions(), turn);
   const { differences } = await run.ourTurn(turn, `stopped after call ${call}`);
   await cluster.clear(SEQUENCE_NAMESPACES);
-  // The status counts what the stopped pass did, and events may come again. The condition of a pod that was written to
-  // before the stop is left as it was: OpenKruise does not come back to it either.
+  // The status counts the stopped pass' writes, and events may come again. The condition of a pod that was written to
+  // before the stop stays: OpenKruise does not return to it either.
   const after = differences.filter((text) => /\.pods\b/.test(text) && !ofCondition(text));
   const history = historyObjections(run.seen, turn);
   return isWhole ? undefined : [...[...found, ...history].map((text) => `call ${call}: ${text}`), ...after];

@@ -1,4 +1,4 @@
-/** A cluster that OpenKruise has managed is taken over, at rest and at every point of its rollouts. */
+/** A takeover of a cluster that OpenKruise has managed, at rest and at every point of its rollouts. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { controlPlane } from "./support/access.ts";
 import { addFigure } from "./support/figures.ts";
@@ -11,7 +11,7 @@ import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
 let functions: Functions;
 let cluster: TakenOver;
 beforeAll(async () => {
-  // What the reference's SidecarSets patch into pods.
+  // Annotations that the reference's SidecarSets patch into pods.
   functions = await startFunctions(controlPlane(), { hasTicks: false, fenceAnnotations: ["k", "keep", "oom", "over"] });
   cluster = await TakenOver.connect(controlPlane());
   // Revisions that other tests have left go only when the garbage collector comes.

@@ -50,7 +50,7 @@ it("a StatefulSet's pods are updated in place and stay the same pods", async () 
 
 it.each(["OnFailure", "Never"])("a Job's pods with restart policy %s are updated in place", async (restartPolicy) => {
   const scene = await openScene(BY_TWO);
-  // Where containers restart on failure, every restart counts against it, that of an update too.
+  // With restarts on failure every restart counts against it, also the update's.
   const backoffLimit = restartPolicy === "OnFailure" ? 5 : 0;
   await createOwner(scene, JOBS, { parallelism: 4, completions: 4, backoffLimit }, { restartPolicy });
   await rollOut(scene, 4);

@@ -1,4 +1,4 @@
-/** Stacks from real entry points: how many of our own functions stand between an event and what it is for. */
+/** Stacks from real entry points: the number of the product's own functions between an event and its work. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import https from "node:https";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { newPod } from "../support/objects.ts";
 
 /** The number of frames today: a change may only lower it. */
 const MOST = { injection: 12, patch: 20 };
-/** Frames of traces do not count: they are there only where another file of this thread listens to them. */
+/** Frames of traces do not count: they appear only if another file of this thread listens to them. */
 const OWN = /(?<!test\/)(?:functions|shared)\/(?!doings)[^):]+[.]ts/;
 const SECRET = "s".repeat(43);
 
@@ -29,12 +29,12 @@ beforeAll(async () => {
 });
 beforeEach(async ({ task }) => {
   stacks = [];
-  // Another file may have loaded a function with settings of its own.
+  // Another file may have loaded a function with its own settings.
   vi.resetModules();
   vi.stubEnv("AUTHENTICATION", "secret-path");
   vi.stubEnv("PATH_DIGESTS", printPathDigests(pathDigestsOf([SECRET], [MUTATE_POD_PATH])));
   vi.stubEnv("LOG_LEVEL", "error");
-  // A connection of its own, which begins once the test watches what it calls.
+  // A new connection, which begins once the test watches its calls.
   const kubeconfig = join(folder, task.id);
   vi.stubEnv("KUBECONFIG", kubeconfig);
   await writeFile(kubeconfig, cluster.kubeconfig);
@@ -58,7 +58,7 @@ function takeStack() {
   stacks.push(own.map((line) => line.replace(/ *at (.*?)\(?\S*?((?:functions|shared)\/[^)]+)\)?/, "$1$2")));
 }
 
-/** The longest one, from the function of this name to the one that `isEntry` tells. */
+/** The longest way, from the function of this name to the first frame where `isEntry` is true. */
 function way(from: string, isEntry: (frame: string) => boolean): readonly string[] {
   const ways = stacks.flatMap((stack) => {
     const [first, last] = [stack.findIndex((frame) => frame.startsWith(`${from} `)), stack.findIndex(isEntry)];
@@ -73,7 +73,7 @@ function expectFrames(frames: readonly string[], most: number) {
   expect(frames.length, "no stack was taken").toBeGreaterThan(most / 2);
 }
 
-/** Has each container that is read from the cluster tell who asks for its image. */
+/** Makes each container that is read report the code that reads its image. */
 function watchImages() {
   const { parse } = JSON;
   vi.spyOn(JSON, "parse").mockImplementation((text, reviver) => {

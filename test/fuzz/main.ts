@@ -27,7 +27,7 @@ for (let index = from; index < from + bodies; index++) {
   const [beganMs, used] = [performance.now(), process.cpuUsage()];
   const answered = await answer(fuzzed.path, fuzzed.body).catch((error: unknown) => ({ status: 0, body: `${error}` }));
   const { user, system } = process.cpuUsage(used);
-  // On a busy machine much of the time is that of others.
+  // On a busy machine other processes take much of the time.
   const ms = Math.min(performance.now() - beganMs, (user + system) / 1000);
   const problem = problemOf(fuzzed, { ...answered, ms });
   looked++;

@@ -1,4 +1,4 @@
-/** Notifications over real connections: who gets them, what they say, and that nothing tells an address. */
+/** Notifications over real connections: receivers, contents, and that no text shows an address. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** From calls of functions to the metrics at AWS, and from those, minute by minute, to the alarms of the template. */
+/** The way from calls of functions to AWS' metrics, and minute by minute to the alarms of the template. */
 import { alarms } from "../../infra/aws/alarms.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { logGroupId } from "../../infra/aws/names.ts";
@@ -10,9 +10,9 @@ export type Moved = Readonly<Record<string, readonly number[]>>;
 
 interface Called {
   readonly name: string;
-  /** what it failed with, or its answer */
+  /** its error, or its answer */
   readonly answer: unknown;
-  /** of its log */
+  /** lines of its log */
   readonly lines: readonly object[];
 }
 
@@ -68,7 +68,7 @@ type Series = readonly (number | undefined)[];
 
 /** Minutes until a minute's values arrive, from AWS and from a log. */
 const LATE_MINUTES = 1;
-/** Healthy minutes before, so that an alarm has what it looks back on. */
+/** Healthy minutes before, for alarms that look back. */
 const BEFORE = 60;
 
 export interface Rung {

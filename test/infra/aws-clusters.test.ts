@@ -63,7 +63,7 @@ async function packaged(table: object | string, parameters: Parameters = {}) {
 const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
   JSON.parse(environment?.["CLUSTERS"] ?? "");
 
-/** As many clusters of EKS, each with a secret of its own. */
+/** That many clusters of EKS, each with its own secret. */
 function manyClusters(count: number) {
   const names = Array.from({ length: count }, (_, index) => `c${index}`);
   const eks = (name: string) => `arn:aws:eks:eu-central-1:123456789012:cluster/${name}`;
@@ -134,7 +134,7 @@ test("a role may read only the secrets and EKS clusters that its function's tabl
   ]);
   const roles = Object.entries(Resources).filter(([id]) => id.endsWith("Role"));
   expect(roles).toHaveLength(DEPLOYED.length + 1);
-  // Its own log streams are all that is open at the end.
+  // The only wildcard is the one at the end of its own log streams.
   for (const [, role] of roles) expect(JSON.stringify(role).replaceAll(/log-group:[^"]*:\*/g, "")).not.toContain("*");
 });
 

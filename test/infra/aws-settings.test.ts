@@ -267,7 +267,7 @@ test("only the rollout and validate-sidecarset functions may use the queue of --
   const given = await settings({ "rollout-workers": "2" });
   const { Resources } = template(given) as { Resources: Record<string, object> };
   const mayUse = (role: string) => JSON.stringify(Resources[role]).match(/sqs:\w+/g) ?? [];
-  // It also sends ticks that failed to a queue of their own.
+  // It also sends failed ticks to their own queue.
   expect([...new Set(mayUse("RolloutRole"))].toSorted()).toEqual([
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",

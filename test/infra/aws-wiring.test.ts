@@ -26,7 +26,7 @@ const TOKENS = {
 };
 const EKS = { EKS_CLUSTER: "shop" };
 
-/** One cluster, or several, by tokens, by roles of EKS, and by both. */
+/** A cluster, or several, by tokens, by roles of EKS, and by both. */
 const CLUSTERS: Readonly<Record<string, Parameters | { readonly table: object }>> = {
   "one cluster by a role of EKS": { "eks-cluster": "shop" },
   "one cluster by tokens": {
@@ -93,7 +93,7 @@ interface Alarm extends Metric {
 const nameOf = ({ Namespace, MetricName, Dimensions = [] }: Metric) =>
   [Namespace, MetricName, ...Dimensions.map(({ Name, Key }) => Name ?? Key)].join(" ");
 
-/** Returns the metrics that alarms read from our logs; AWS sends its own metrics by itself. */
+/** The metrics that alarms read from the logs; AWS sends its own metrics without the template. */
 function watchedIn(all: Resources): ReadonlySet<string> {
   const metrics = ofType(all, "AWS::CloudWatch::Alarm").flatMap((one) => {
     const { Metrics = [], ...alone } = one as Alarm;

@@ -1,4 +1,4 @@
-/** Programs begin to work at their top level, where a constant that stands further down is not there yet. */
+/** Programs run their top level in order, so a constant further down does not exist yet. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";

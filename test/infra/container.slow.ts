@@ -88,7 +88,7 @@ describe.each(pods)("%s:", (_, { serviceAccountName, containers, volumes = [] })
   test("the command line accepts the pod's arguments and fails only because the mounted files do not exist", async () => {
     const [{ args }] = containers as [Container];
     for (const path of args.flatMap((arg) => /=(\/.*)$/.exec(arg)?.[1] ?? [])) expect(existsSync(path)).toBe(false);
-    // As Knative says it.
+    // The variables that Knative sets.
     const environment = { KUBECONFIG: "", HOME: "/none", KUBERNETES_SERVICE_HOST: "127.0.0.1", PORT: "8080" };
     const { code, stderr } = await runCli(args, environment);
     expect(code).toBe(1);

@@ -28,7 +28,7 @@ function rowOf({ text, other = "0", compare }: Row): Row {
 
 test("the local cluster parses, prints, adds and compares quantities like Go", () => {
   const rows: readonly Row[] = JSON.parse(readFileSync("test/core/lib/golden/quantity.json", "utf8"));
-  // Without digits a text is 0 or refused, by its suffix.
+  // A text without digits is 0 or refused, by its suffix.
   const golden = rows.filter(({ text }) => /\d/.test(text));
   expect(golden.length).toBeGreaterThan(400);
   const columns = ({ text, shown, other, sum, compare }: Row) =>

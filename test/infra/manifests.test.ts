@@ -264,7 +264,7 @@ test("an installation has the admission policies of the fence by default, and a 
     if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Fail" });
     if (kind.endsWith("Binding")) expect(spec).toMatchObject({ validationActions: ["Deny"] });
   }
-  // Another reason than Forbidden is how a conflict is answered: a pass would look again and again.
+  // Conflicts have a reason other than Forbidden: with it a pass would look again and again.
   const text = JSON.stringify(fenceObjects());
   expect(text.match(/"message":/g)).toHaveLength(text.match(/"reason":"Forbidden"/g)?.length ?? 0);
 });

@@ -1,7 +1,7 @@
 /**
- * The table of outages in infra/aws/outages.md: what goes wrong, to the bundles that are deployed, each in a process of its own as
- * Lambda runs it; the metrics that its answers and its log make, minute after minute; and the alarms of the template that go
- * off by them as CloudWatch decides, after how many minutes.
+ * The table of outages in infra/aws/outages.md: faults of the deployed bundles, each in its own process as Lambda runs
+ * it; the metrics of its answers and its log, minute after minute; and the alarms of the template that go off, as
+ * CloudWatch decides, with the number of minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -113,7 +113,7 @@ const byAws = (metric: string, value = 1): Moved => ({ [metric]: [value] });
 const ofFunction = (metric: string, name: string, value = 1) =>
   byAws(`AWS/Lambda ${metric} FunctionName=sidecarset-test-${name}`, value);
 const ago = (minutes: number) => new Date(NOW - 60_000 * minutes).toISOString();
-/** One after the other, each with the time of minute 0. */
+/** The minutes in order, each with the time of minute 0. */
 const everyMinute = (made: (since: string) => Promise<Moved>) =>
   Promise.all(Array.from({ length: LONG + 1 }, (_, minute) => made(ago(minute))));
 const answered = (code: number, reason: string) => async () => ({
@@ -154,7 +154,7 @@ const removePod = (name: string) =>
     token: async () => cluster.token,
   }).delete({ group: "", version: "v1", plural: "pods", namespaced: true }, { namespace: "default", name });
 
-/** Minute → what is not as in a healthy minute; from 0 on. */
+/** Minute → differences from a healthy minute; from 0 on. */
 type Minutes = (minute: number) => Moved;
 const always =
   (moved: Moved, minutes = Number.POSITIVE_INFINITY): Minutes =>
@@ -164,11 +164,11 @@ const always =
 interface Outage {
   /** the row of the table in infra/aws/outages.md, its first cell */
   readonly outage: string;
-  /** its last cell */
+  /** the row's last cell */
   readonly rings: string;
   readonly minutes: () => Promise<Minutes>;
   readonly parameters?: Parameters_;
-  /** what else there is before minute 0 */
+  /** events before minute 0 */
   readonly before?: Moved;
   /** a metric of a healthy minute that has no data from minute 0 on */
   readonly without?: string;

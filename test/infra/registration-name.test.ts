@@ -82,7 +82,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
     { name: named(ours) },
   );
   const { webhooks } = stored;
-  // As a former version installed it.
+  // The registration of a former version.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks } });
   await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: named(ours) });
   const before = await admitted("before");
@@ -92,7 +92,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
   expect(await admitted("both")).toEqual(before);
   expect(whichSaw("both", "mpod.kb.io")).toHaveLength(2);
 
-  // What `kubectl apply` makes of an object whose last one had them.
+  // The result of `kubectl apply` for an object whose last manifest had them.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks: null } });
   expect(await admitted("after")).toEqual(before);
   expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);

@@ -36,7 +36,7 @@ test("package.json has at most 8 dependencies besides 4 of OpenTelemetry, each a
   );
   expect(others?.length).toBeGreaterThan(0);
   expect(others?.length).toBeLessThanOrEqual(8);
-  // Their four bring six more of the same project, all under its licence; only those who want traces load them.
+  // The four packages bring six more of their project under its licence. Only users of traces load them.
   const { packages } = (await readJson("package-lock.json")) as Lock;
   const brought = Object.entries(packages).filter(([path]) => path.startsWith("node_modules/@opentelemetry/"));
   expect([ofTraces?.length, brought.length]).toEqual([4, 10]);

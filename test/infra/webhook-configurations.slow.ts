@@ -8,7 +8,7 @@ import {
   webhookConfigurations,
 } from "../../shared/install/webhooks/webhook-configurations.ts";
 
-/** OpenKruise's registrations, written out with what the API server fills in. */
+/** OpenKruise's registrations, with the API server's defaults. */
 const FILLED_IN = { matchPolicy: "Equivalent", timeoutSeconds: 10 };
 const OPENKRUISE = { failurePolicy: "Fail", sideEffects: "None", admissionReviewVersions: ["v1", "v1beta1"] };
 const SIDECARSETS = {

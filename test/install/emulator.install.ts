@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const child of running.splice(0)) {
-    // It ends the function too.
+    // This ends the function too.
     child.kill("SIGTERM");
     await once(child, "exit");
   }

@@ -91,7 +91,7 @@ const CASES: readonly (readonly [string, object, health: string, kstatus: string
 ];
 
 interface Seen {
-  /** what each script returns: `discovery`, and the actions by their names */
+  /** each script's result: `discovery`, and the actions by their names */
   readonly actions: Readonly<Record<string, unknown>>;
   readonly argocd: { readonly status: string; readonly message: string };
   readonly kstatus: string;

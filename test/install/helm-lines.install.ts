@@ -1,4 +1,6 @@
-/** OpenKruise's chart cannot be had here, so what the migration's lines ask of Helm is looked up in Helm's own source. */
+/**
+ * OpenKruise's chart is not available here, so the flags in the migration's lines are looked up in Helm's own source.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -56,12 +56,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** From the one source, in code. */
+/** The objects from their one source in code. */
 function expected({ failurePolicy, ...address }: Values): readonly KubernetesObject[] {
   return installation(address, failurePolicy ? { podFailurePolicy: failurePolicy } : {});
 }
 
-/** Kind and name → the object, as an API server would store what is applied: null is nothing. */
+/** Kind and name → the applied object as an API server would store it, without nulls. */
 function byName(objects: readonly KubernetesObject[]): Readonly<Record<string, KubernetesObject>> {
   const stored: readonly KubernetesObject[] = JSON.parse(JSON.stringify(objects), (_, value) => value ?? undefined);
   const named = stored.map(
@@ -279,7 +279,7 @@ describe("a chart that serves in the cluster", () => {
       expect(spec.template.spec).toMatchObject({ nodeSelector, tolerations, affinity, imagePullSecrets });
       expect(spec.template.spec).not.toHaveProperty("priorityClassName");
     }
-    // Helm merges what is given with its defaults.
+    // Helm merges given values with its defaults.
     const resourcesOf = (name: string) => {
       const one = deployments.find(({ metadata }) => metadata?.name === name)?.spec.template.spec;
       return (one as { containers: readonly { resources: object }[] } | undefined)?.containers[0]?.resources;

@@ -1,4 +1,4 @@
-/** Runs what users run, with a folder of its own for whatever it leaves behind. */
+/** Runs users' commands, in a separate folder for their files. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";

@@ -45,7 +45,10 @@ describe("connectCluster:", () => {
     ]);
   });
 
-  /** After answers with dates so many hours from now: how many hours the server's time was from ours, as the client takes it. */
+  /**
+   * After answers with dates that many hours from now: hours between the server's time and this one, as the client
+   * computes it.
+   */
   async function hoursAfter(...dates: readonly (number | "none" | "invalid")[]) {
     const left = [...dates];
     const server = await serve((_, response) => {
@@ -132,7 +135,7 @@ describe("connectCluster:", () => {
     await watching;
     await many(() => cluster.list(PODS, {}));
     await many(() => cluster.create(PODS, { metadata: { ...OBJECT.metadata, namespace: "shop" } }));
-    // Warnings are told a turn of the event loop later.
+    // Warnings arrive a turn of the event loop later.
     await new Promise((resolve) => setImmediate(resolve));
     process.off("warning", note);
     expect(warnings).toEqual([]);

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** AWS' side of a conversation: checks every signature by its own arithmetic, answers what is put into `answers`. */
+/** AWS' side of a call: checks every signature with its own arithmetic, and answers with `answers`. */
 const answers: (readonly [status: number, body: object | string])[] = [];
 const services: (string | undefined)[] = [];
 const asked: { readonly path: string; readonly target: string; readonly body: string }[] = [];

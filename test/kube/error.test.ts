@@ -1,4 +1,4 @@
-/** Tests what a KubeError says, and which KubeErrors are temporary. */
+/** Tests the texts of KubeErrors, and which KubeErrors are temporary. */
 import { describe, expect, it } from "vitest";
 import { about, isKubeError, isPassing, KubeError } from "../../shared/kube/error.ts";
 import { errorOfStatus } from "../../shared/kube/failure.ts";

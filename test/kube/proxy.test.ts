@@ -38,7 +38,7 @@ function openApiServer(isCut = false): Promise<number> {
   );
 }
 
-/** A proxy that resolves every name to this machine. `code`: what it answers instead of opening a tunnel. */
+/** A proxy that resolves every name to this machine. `code`: its answer in place of a tunnel. */
 async function openProxy(code = 200) {
   const asked: string[] = [];
   const server = http.createServer();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { limiter } from "../../shared/kube/rate-limit.ts";
 
-/** As a client sends its calls. */
+/** Runs calls as a client does. */
 function within(...given: Parameters<typeof limiter>) {
   const { enter, leave } = limiter(...given);
   return (work: () => Promise<void>) => enter().then(work).finally(leave);

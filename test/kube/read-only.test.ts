@@ -1,4 +1,4 @@
-/** Tests what a read-only port of a cluster lets through. */
+/** Tests which calls a read-only port of a cluster lets through. */
 import { expect, it } from "vitest";
 import { NAMESPACES, readOnlyCluster } from "../../shared/kube/port.ts";
 import { bareCluster } from "../controller/bare-cluster.ts";

@@ -1,4 +1,4 @@
-/** Tests what a call sends, which part of the answer it returns, and what onRequest receives. */
+/** Tests the request of a call, the returned part of the answer, and the events of onRequest. */
 import type http from "node:http";
 import https from "node:https";
 import net from "node:net";

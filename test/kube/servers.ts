@@ -1,4 +1,4 @@
-/** Servers of one test, in the place of an API server, and what a call to one has come to. */
+/** Servers of one test in place of an API server, and the results of calls to them. */
 import http from "node:http";
 import https from "node:https";
 import type net from "node:net";

@@ -44,7 +44,7 @@ const statuses: unknown[] = [];
 let refusals = 0;
 let run: typeof check;
 
-/** As a deployment with digests has them. */
+/** Loads the functions of a deployment with digests. */
 async function load(secret: string): Promise<ReadonlyMap<string, Handler>> {
   vi.resetModules();
   delete process.env["PATH_SECRETS"];

@@ -1,4 +1,4 @@
-/** One deployment for several clusters: one is healthy, and four fail in different ways. */
+/** A deployment for several clusters: one is healthy, and four fail in different ways. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -128,7 +128,7 @@ function later(): void {
   vi.setSystemTime(Date.now() + 100_000);
 }
 
-/** How many lines that name the cluster a filter of the template counts. */
+/** The number of lines for the cluster that a filter of the template counts. */
 async function countedFor(cluster: string, id: string, lines: readonly Readonly<Record<string, unknown>>[]) {
   const file = join(folder, "deployed");
   await writeFile(file, '{"well": {"EKS_CLUSTER": "well"}}');

@@ -18,7 +18,7 @@ import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { freshFunction } from "./fresh-function.ts";
 
 const COUNT = 1_000;
-/** One machine plays a thousand: the number of calls counts, not their time. */
+/** The cold starts at once. One machine plays a thousand, so the number of calls counts, and not their time. */
 const AT_ONCE = 10;
 /** Enough starts to count the calls of each. */
 const FEW = 100;

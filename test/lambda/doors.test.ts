@@ -234,7 +234,7 @@ describe("client certificates:", () => {
     ])("a certificate header %s is refused", async (_, join) => {
       for (const door of [single, multi]) {
         const [ours, theirs] = [leafOf(door(request())), leafOf(door(request(wrong)))];
-        // Also without the newline at the end of the first block.
+        // The newline at the end of the first block may be absent.
         for (const first of [ours, ours.replace(/%0A$/, "")])
           expect(await code(withLeaf(door(request()), join(first, theirs)))).toBe(401);
       }
@@ -302,7 +302,7 @@ describe("size limits of each front door:", () => {
     ["functionUrl", 6 * MB],
     ["loadBalancer", MB],
   ] as const)("an answer that is too large for %s becomes a failure with a clear message", async (name, bytes) => {
-    // Each quote is escaped once more in the JSON that carries the answer.
+    // JSON escapes each quote of the answer once more.
     const objects = Array.from({ length: 10 }, () => sidecarSet('"'.repeat(bytes / 24)));
     const request = { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects };
     const body = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request });

@@ -1,4 +1,4 @@
-/** One webhook request as each front door of Lambda hands it over. */
+/** A webhook's request in the form of each front door of Lambda. */
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 
 export interface DoorRequest {
@@ -47,7 +47,7 @@ export function functionUrl(request: DoorRequest): APIGatewayProxyEventV2 {
   return version2(request, "x.lambda-url.eu-central-1.on.aws", {});
 }
 
-/** An HTTP API with a custom domain; clientCert is there with mutual TLS alone. */
+/** An HTTP API with a custom domain; clientCert exists only with mutual TLS. */
 export function httpApi(request: DoorRequest): APIGatewayProxyEventV2 {
   const { certificate } = request;
   const clientCert = {
@@ -109,7 +109,7 @@ export function restApi(request: DoorRequest): APIGatewayProxyEvent {
   } as unknown as APIGatewayProxyEvent;
 }
 
-/** As load balancers do: all but what a PEM and a URL have in common. */
+/** Encodes as load balancers do: all characters but the ones that a PEM and a URL share. */
 function percentEncoded(pem: string): string {
   return encodeURIComponent(pem).replaceAll("%2B", "+").replaceAll("%2F", "/").replaceAll("%3D", "=");
 }

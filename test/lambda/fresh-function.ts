@@ -1,4 +1,4 @@
-/** A bundled function as it is after a cold start, many times in one process: nothing of it is shared with another. */
+/** A bundled function as after a cold start, many times in one process, with nothing shared. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";

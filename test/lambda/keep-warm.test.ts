@@ -36,7 +36,7 @@ test("a ping ends within the function's timeout though the API server hangs, so 
     CLUSTER_CA: Buffer.from(authority).toString("base64"),
   };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  // Another file of this thread may have loaded it, for another cluster.
+  // Another file of this thread may have loaded it for another cluster.
   vi.resetModules();
   const { handler } = await import("../../functions/lambda/mutate-pod.ts");
   const connected = once(server, "connection");

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 export interface RuntimeApi {
   /** host:port */
   readonly address: string;
-  /** Resolves with the function's answer; rejects with what it failed with, at its start or later, or when time is up. */
+  /** Resolves with the function's answer; rejects with its error, at its start or later, or when time is up. */
   invoke(event: unknown, timeoutMs: number): Promise<unknown>;
   close(): Promise<void>;
 }

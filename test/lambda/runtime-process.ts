@@ -24,7 +24,7 @@ export function clientArguments(handler: string): readonly string[] {
   return RUNTIME_CLIENT === "aws-lambda-ric" ? [AWS_CLIENT, handler] : [OWN_CLIENT];
 }
 
-/** As on Lambda. */
+/** Options of Node on Lambda. */
 const NODE_OPTIONS = "--no-experimental-require-module --no-experimental-detect-module";
 
 export interface FunctionOptions {
@@ -42,9 +42,9 @@ export interface FunctionProcess {
   readonly invoke: RuntimeApi["invoke"];
   /** Milliseconds that its threads have computed so far, which other processes hardly change; NaN where there is no /proc. */
   readonly cpuMs: () => Promise<number>;
-  /** of what it has logged so far */
+  /** bytes of its log so far */
   readonly logBytes: () => number;
-  /** what it has logged so far that is JSON */
+  /** lines of its log so far that are JSON */
   readonly logLines: () => readonly object[];
   /** Kills it as Lambda does at the deadline: without a warning. */
   kill(): Promise<void>;

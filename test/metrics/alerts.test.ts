@@ -43,7 +43,7 @@ const STATES: Readonly<Record<string, Tell>> = {
 const SELECTOR = /(sidecarset_\w+)(?:\{([^}]*)\})?/g;
 const MATCHER = /(\w+)(=~|!=|=)"([^"]*)"/g;
 
-/** The sum of what a selector finds; undefined: there is no such series. */
+/** The sum of a selector's series; undefined: there are none. */
 function found(text: string, [, name = "", matchers = ""]: RegExpMatchArray): number | undefined {
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   const isWanted = (line: string) =>

@@ -1,10 +1,12 @@
-/** How long each test of the part takes, in milliseconds, by its file and its full name; measured before Stryker begins. */
+/**
+ * The time of each test of the part, in milliseconds, by its file and its full name; measured before Stryker begins.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 export type Durations = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** In the environment: the path of the file that has them. */
+/** A variable with the path of the file that has them. */
 export const DURATIONS = "MUTATION_DURATIONS";
 
 /** Stryker runs a copy of the tests, whose paths end like the measured ones. */
@@ -28,5 +30,5 @@ export function writeDurations(durations: Durations): void {
 /** Time of a test that fails without a mutant, alone or because it depends on a test that is left out. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
-/** In the environment: the tests run to be measured, not to find a mutant. */
+/** A variable: the tests run to be measured, and not to find a mutant. */
 export const MEASURING = "MUTATION_MEASURING";

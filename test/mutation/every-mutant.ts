@@ -16,13 +16,16 @@ interface Switches {
 
 const { setTimeout, clearTimeout } = globalThis;
 const switches: Switches = {};
-/** A mutant in a loop may be hit so many times more often than without it. */
+/** A mutant in a loop may be hit this many times more often than without it. */
 const MOST_HITS = 100;
 /** A promise may take ten times as long as without a mutant, and so much more. */
 const PATIENCE_MS = 2_000;
-/** A mutant that so many vectors of one kind leave alive is left to the other kinds. */
+/** A mutant that survives this many vectors of one kind is left to the other kinds. */
 const MOST_TRIES = 8;
-/** With so many killers known a mutant is not tried again, and slower tests stay: with every mutant they would run for hours. */
+/**
+ * A mutant with that many known killers is not tried again, and slower tests are left out: with every mutant they would
+ * run for hours.
+ */
 const [ENOUGH, MOST_MS] = process.env[SURVIVORS] ? [1, 1_500] : [3, 60];
 
 const memories: (() => void)[] = [];
@@ -138,7 +141,7 @@ function suitesOf(test: RunnerTestCase): readonly RunnerTestSuite[] {
   return [test.file, ...suites];
 }
 
-/** In turn; what they return undoes them. */
+/** Runs hooks in turn; the functions that they return undo them. */
 async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given: A) => unknown)[], ...given: A) {
   const undo: (() => unknown)[] = [];
   for (const hook of hooks) {
@@ -167,7 +170,7 @@ function whole(test: RunnerTestCase): () => Promise<void> {
   };
 }
 
-/** Other tests of its file need what is done before all. */
+/** Runs the hooks before all again, which other tests of its file need. */
 async function beginAgain(test: RunnerTestCase): Promise<void> {
   const hooks = suitesOf(test).flatMap((suite) => TestRunner.getSuiteHooks(suite).beforeAll);
   await runHooks(hooks, test.file);

@@ -9,7 +9,7 @@ export interface Outcome {
   /** rows of a table have the same line */
   readonly line: number;
   readonly title: string;
-  /** false: it is slow, or fails when it runs again, so nothing is known of what it kills */
+  /** false: it is slow, or fails when it runs again, so the mutants that it kills are unknown */
   readonly isMeasured: boolean;
   readonly killed: readonly string[];
 }
@@ -17,10 +17,10 @@ export interface Outcome {
 /** Tests that stay, because they are the answers of the reference. */
 export const VECTORS = "test/mutation/vectors.test.ts";
 
-/** In the environment: the folders and files of which the mutants are, with a space between them. */
+/** A variable with the folders and files of the mutants, separated by spaces. */
 export const SOURCES = "MUTATED_SOURCES";
 
-/** In the environment: one killer is enough, and slower tests are worth their time. */
+/** A variable: one killer is enough, and slower tests are worth their time. */
 export const SURVIVORS = "MUTATED_SURVIVORS";
 
 /** A change of the code. `line` counts from 1. */

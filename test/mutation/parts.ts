@@ -39,7 +39,7 @@ export function isPart(name: string | undefined): name is PartName {
   return name !== undefined && name in PARTS;
 }
 
-/** In the environment, since Stryker's own processes read it too. */
+/** A variable, because Stryker's own processes read it too. */
 export const VARIABLE = "MUTATED";
 
 const named = process.env[VARIABLE];

@@ -59,7 +59,7 @@ export function findRedundant(candidates: readonly Candidate[]): readonly Candid
   });
 }
 
-/** Code that a test file imports and that has no mutants: what the test is about may be there. */
+/** True for code that a test file imports and that has no mutants: it may be the test's real subject. */
 function importsOthers(file: string, text: string, sources: readonly string[]): boolean {
   const imported = [...text.matchAll(/^(?:import (?!type)|\} )[^;]*from "(\.[^"]+)";/gm)];
   const paths = imported.map(([, path = ""]) => join(dirname(file), path));

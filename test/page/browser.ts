@@ -20,7 +20,7 @@ export interface OpenPage {
   readonly page: Page;
   /** addresses that it asked for, its own first */
   readonly requests: readonly string[];
-  /** what it wrote to the console, violations of its policy among it, and dialogs */
+  /** its lines on the console, with violations of its policy, and dialogs */
   readonly said: readonly string[];
 }
 

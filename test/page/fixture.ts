@@ -22,7 +22,7 @@ const RELEASED = Date.parse("2026-03-02T10:00:00Z");
 export interface Story {
   readonly name?: string;
   readonly pods: number;
-  /** of them have the new version, in batches of `batch` */
+  /** number of updated pods, in batches of `batch` */
   readonly updated: number;
   readonly batch: number;
   /** the last of the updated that are not ready, and why */
@@ -33,7 +33,7 @@ export interface Story {
   readonly namespaces?: readonly string[];
   readonly nodes?: number;
   readonly strategy?: UpdateStrategy;
-  /** each of the namespace of its name, the first complete since a minute ago; absent: there are none */
+  /** waves of the namespace with their name, the first complete since a minute; absent: none */
   readonly waves?: readonly { readonly name: string; readonly soakSeconds?: number; readonly paused?: boolean }[];
   /** goes into every text that a cluster's objects can hold */
   readonly hostile?: string;

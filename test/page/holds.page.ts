@@ -1,4 +1,4 @@
-/** On a phone the page says what holds a rollout in the word and the colour that the book of holds has. */
+/** The page on a phone: it names a hold with the word and the colour of the book. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";

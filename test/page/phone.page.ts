@@ -41,7 +41,7 @@ const BROKEN_TIMES = `[...document.querySelectorAll("time")].flatMap((time) => {
   }).map(({ data }) => data);
 })`;
 
-/** Runs in the page: what can be tapped, with its height. */
+/** Runs in the page: everything to tap, with its height. */
 const SMALL_TARGETS = `[...document.querySelectorAll("a,summary,button,input,select")]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.matches(".skip"))
   .map((one) => [one.tagName, one.textContent.trim().slice(0, 20), one.getBoundingClientRect().height])
@@ -197,7 +197,7 @@ interface Clickable {
   click(): void;
 }
 
-/** Over plain http on loopback, as behind `kubectl port-forward`. */
+/** Opens the page over plain http on loopback, as behind `kubectl port-forward`. */
 async function openServed(html: string, hash = "") {
   const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(html));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -153,7 +153,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
   async function show(content: ReportContent) {
     const html = renderPage(content);
     expect(html).toMatch(POLICY);
-    // Without its policy, so that it is the escaping alone that is tested.
+    // Without its policy, so that only the escaping is tested.
     const { page, requests, said } = await openFile(browser, html.replace(POLICY, ""));
     await page.evaluate("globalThis.pwned = () => { globalThis.wasPwned = true; }");
     await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true;');

@@ -1,4 +1,4 @@
-/** Pages about rollouts of several kinds, with what they are made from. */
+/** Pages about rollouts of several kinds, with their subjects. */
 
 import type { ReportContent } from "../../shared/core/inspect/report/content.ts";
 import { renderPage, renderPodPage } from "../../shared/core/inspect/report/page.ts";
@@ -18,7 +18,7 @@ export function contentOf(...stories: readonly Story[]): ReportContent {
   };
 }
 
-/** One in trouble: it has something in every part of the page. */
+/** A rollout in trouble: it has something in every part of the page. */
 export const TROUBLED: Story = {
   pods: 48,
   updated: 21,

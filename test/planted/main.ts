@@ -32,7 +32,7 @@ const COPIED = [
 /** The tests that a bug in `shared` can reach, without tests that start processes. */
 const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
 const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.slow.ts`);
-/** For each path the tests that run first, and the simulations that run this code. Without simulations no others run. */
+/** The first tests for each path, and the simulations that run this code. Without simulations no others run. */
 const AREAS: readonly Area[] = [
   {
     path: /approval/,
@@ -59,7 +59,7 @@ const AREAS: readonly Area[] = [
   { path: /loop\/pages/, tests: ["controller"], simulations: ["client", "rollout", "queue"] },
   { path: /./, tests: ["controller"], simulations: ["rollout", "queue"] },
 ];
-/** CI runs ten times as many. */
+/** Numbers of seeds. CI runs ten times as many. */
 const SEEDS: Readonly<Record<string, number>> = {
   rollout: 10_000,
   views: 300,

@@ -199,7 +199,7 @@ describe("with a cluster that never answers:", () => {
     for (const running of all.values()) await running.stop();
   });
 
-  // One after the other, since a Lambda environment takes one event at a time.
+  // In order, since a Lambda environment takes one event at a time.
   test.concurrent.each(Object.keys(PLATFORMS))(
     `without its cluster %s answers ${WITHOUT_CLUSTER.map(({ title, status }) => `${title} with ${status}`).join(", ")}`,
     async (name) => {

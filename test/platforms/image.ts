@@ -17,7 +17,7 @@ import { join, resolve } from "node:path";
 const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 
 export interface Image {
-  /** on this machine; `image` below it holds the files */
+  /** folder on this machine; `image` below it holds the files */
   readonly folder: string;
   /** the entry point's arguments for Node: flags and the file */
   readonly argv: readonly string[];

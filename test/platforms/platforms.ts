@@ -19,7 +19,7 @@ export interface Asked {
   readonly path: string;
   readonly contentType?: string;
   readonly body?: string;
-  /** how long the caller waits, as API servers say it; absent: 10 s */
+  /** the caller's timeout in seconds, in the form of API servers; absent: 10 s */
   readonly timeoutSeconds?: number;
 }
 
@@ -37,7 +37,7 @@ export interface Running {
 
 export interface Settings {
   readonly kubeconfig: string;
-  /** of paths, one a line */
+  /** secrets of paths, one a line */
   readonly secrets: string;
 }
 
@@ -52,7 +52,7 @@ export type Platform = (settings: Settings, parts: Parts) => Promise<Running>;
 const WAIT_MS = 300_000;
 const LOOK_MS = 5;
 
-/** One function, behind each of the doors that Lambda has. */
+/** A function behind each of Lambda's doors. */
 const lambda =
   (door: (request: DoorRequest) => object): Platform =>
   async ({ kubeconfig, secrets }, { folder }) => {
@@ -93,7 +93,7 @@ const serve: Platform = async ({ kubeconfig, secrets }) => {
   return served(spawn(process.execPath, [CLI, ...args], { env }));
 };
 
-/** As Knative and Cloud Run start it: the port by PORT, and nothing else of the machine's environment. */
+/** The image as Knative and Cloud Run start it: the port by PORT, and nothing else of the machine's environment. */
 const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   const place = async (path: string, name: string) => {
     await writeFile(join(built.folder, name), await readFile(path), { mode: 0o644 });
@@ -105,7 +105,7 @@ const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   return served(runInImage(built, [...built.argv, "serve", "--no-tls", "--tick=never", given], env));
 };
 
-/** As a platform with `fetch` handlers calls it, behind an HTTP server of Node's. */
+/** A platform with `fetch` handlers, behind an HTTP server of Node's. */
 const fetching: Platform = async ({ kubeconfig, secrets }) => {
   const env = { KUBECONFIG: kubeconfig, AUTHENTICATION: "secret-path", PATH_SECRETS: secrets, LOG_LEVEL: "error" };
   const handle = fetchHandler(env);

@@ -86,7 +86,7 @@ test("the patch, applied to the request's own bytes, gives the decided pod", () 
     }
     seen("patched");
     seen("named", raw.metadata?.name === undefined && wanted.object.metadata?.name !== undefined);
-    // As text, so that every digit counts.
+    // Compared as text, so that every digit counts.
     expect(sorted(applied(text, patch ?? []))).toBe(sorted(wanted.object));
   });
 });

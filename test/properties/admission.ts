@@ -7,7 +7,7 @@ import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-i
 import { KRUISE_NAMESPACE, NAMESPACE, type Scene } from "./arbitraries.ts";
 
 interface Circumstances {
-  /** what every draw gives */
+  /** the result of every draw */
   readonly draw?: number;
   readonly sortByName?: boolean;
   /** RFC 3339 */

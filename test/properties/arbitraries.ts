@@ -11,10 +11,10 @@ export const NAMESPACE: Namespace = {
   metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop", team: "a" } },
 };
 
-/** One admission: a pod, and the cluster it is created in. */
+/** An admission: a pod, and the cluster it is created in. */
 export interface Scene {
   readonly pod: Pod;
-  /** in no particular order */
+  /** all SidecarSets, in any order */
   readonly sidecarSets: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
 }
@@ -123,7 +123,7 @@ const VOLUMES = [
   { name: "conf", configMap: { name: "conf" } },
 ];
 
-/** A SidecarSet as written now, and as it was at version v1. */
+/** A SidecarSet now, and at version v1. */
 const writtenSidecarSet = (name: string) =>
   fc
     .record({

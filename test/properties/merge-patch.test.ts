@@ -44,8 +44,8 @@ function printed(members: ObjectText, print: (member: Json, key: string) => stri
 }
 
 /**
- * The oracle: the rules of the reference as they are written down. Objects on the way of the patch are sorted, all else
- * stays as it is written; an array that takes the place of an object keeps its nulls.
+ * The oracle: the documented rules of the reference. Objects on the way of the patch are sorted, all else stays as
+ * written; an array in place of an object keeps its nulls.
  */
 function merged(document: ObjectText, patch: ObjectText): string {
   const kept = [...document].filter(([key]) => patch.get(key) !== null);

@@ -36,7 +36,7 @@ const written: fc.Arbitrary<Written> = fc.record({
   suffix: fc.constantFrom("", "", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E6", "e-3"),
 });
 
-/** In nano units, exactly. */
+/** The exact value in nano units. */
 function nanoOf({ sign, whole, fraction, suffix }: Written): bigint {
   const digits = BigInt(whole + fraction.slice(1)) * (sign === "-" ? -1n : 1n);
   const places = BigInt(Math.max(0, fraction.length - 1));

@@ -15,12 +15,12 @@ export interface Facts {
   readonly version: "old" | "new" | "other";
   /** false: its last upgrade has not reached the kubelet yet */
   readonly isSettled: boolean;
-  /** a hot upgrade is through, but for the slot that is to be emptied */
+  /** a hot upgrade is done, except for the slot that must be emptied */
   readonly isFlipDue: boolean;
   readonly isReady: boolean;
   /** the update selector selects it */
   readonly isSelected: boolean;
-  /** its annotation cannot be merged with what the SidecarSet patches */
+  /** its annotation cannot be merged with the SidecarSet's patch */
   readonly isBroken: boolean;
   readonly isReserved: boolean;
   readonly zone: string;
@@ -30,7 +30,7 @@ export interface Facts {
 export interface Rollout {
   readonly sidecarSet: SidecarSet;
   readonly facts: readonly Facts[];
-  /** of `facts`, in their order; each created at another time */
+  /** the pods of `facts`, in their order; each created at another time */
   readonly pods: readonly Pod[];
   readonly reserved: ReadonlySet<string>;
 }
@@ -181,7 +181,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   restarts: fc.nat(1),
 });
 
-/** One pod of a few hot upgrades is about to be flipped. */
+/** The pods of hot upgrades, one of them ready to be flipped. */
 function withFlip(all: readonly Facts[], upgrade: Upgrade, isFlipping: boolean): readonly Facts[] {
   const [first, ...others] = all;
   if (first === undefined || upgrade === "ColdUpgrade" || !isFlipping) return all;

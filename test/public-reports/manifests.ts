@@ -7,7 +7,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { readYaml } from "../../shared/kube/yaml.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
 
-/** The command line on one file; `FILE` stands for its path. */
+/** Runs the command line on one file; `FILE` is replaced by its path. */
 async function on(text: string, ...args: readonly string[]): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), "report-"));
   try {

@@ -5,9 +5,9 @@
 export interface PublicReport {
   readonly source: string;
   readonly tried: string;
-  /** what the first try of 29 November 2026 showed */
+  /** the result of the first try, of 29 November 2026 */
   readonly first: "right" | "wrong";
-  /** what the test holds */
+  /** the result that the test holds */
   readonly now: string;
 }
 

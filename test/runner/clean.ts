@@ -17,7 +17,7 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** Without nulls, and without the empty `{}` of the fields that Go always prints. */
+/** The value without nulls, and without the empty `{}` of fields that Go always prints. */
 export function withoutNoise(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNoise);
   if (typeof value !== "object" || value === null) return value;

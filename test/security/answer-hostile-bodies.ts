@@ -1,4 +1,4 @@
-/** A process of its own with little memory: answers every hostile body and prints what it took. `node … COUNT` */
+/** A process with little memory: answers every hostile body and prints the times. `node … COUNT` */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
@@ -84,7 +84,9 @@ function megabyteMs(): number {
 
 /** A body that seems to take much work is tried again, because only hard work is hard each time. */
 const ATTEMPTS = 8;
-/** In megabytes of JSON that are read and written right before and after: a busy or slow machine is as slow with both. */
+/**
+ * The limit in megabytes of JSON that are read and written right before and after: a slow machine is slow with both.
+ */
 const LIMIT_MEGABYTES = 25;
 
 interface Work {

@@ -12,7 +12,7 @@ const HOSTILE = 3;
 const SLOWEST = 8;
 /** The number of rounds for a pod that seems slow, in turn with a body that is only parsed. */
 const ROUNDS = 5;
-/** The allowed ratio to the wait beside bodies of the same size that are parsed and then refused. */
+/** The allowed ratio to the wait during bodies of the same size that are parsed and then refused. */
 const LIMIT = 2;
 /** Small bodies count as a megabyte and a half. */
 const LEAST_BYTES = 1_500_000;

@@ -19,7 +19,7 @@ import { addAttacks } from "../support/attacks.ts";
 
 const LONG = "x".repeat(250_000);
 
-/** The ways in which an author fills what passes keep of a pod. */
+/** The ways in which an author fills the parts of a pod that passes keep. */
 const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
   ["in the record of its release", (pod) => annotated(pod, "kruise.io/sidecarset-hash")],
   ["in the list of its SidecarSets", (pod) => annotated(pod, "kruise.io/sidecarset-injected-list")],

@@ -50,7 +50,7 @@ async function learn({ way, secret, file, authority }: Learned): Promise<void> {
   }
 }
 
-/** To a webhook that fails and says what it was sent. */
+/** Sends a secret to a webhook that fails and prints what it got. */
 async function present(settings: ReturnType<typeof parseAuthentication>, secret: string): Promise<void> {
   const { isKnown } = authenticator(settings, { aws: () => Promise.reject() as never, log, now: Date.now });
   const admit = () => {
@@ -60,7 +60,7 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
   const resource = { group: "", version: "v1", resource: secret };
   const request = { uid: secret, operation: "CREATE", resource, name: secret };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  // What is kept may be no secret of a path.
+  // A kept text may be no secret of a path.
   const registered = registeredPath(secret, "/mutate-pod");
   for (const path of [
     registered,
@@ -73,7 +73,7 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
       const headers = { "content-type": "application/json", authorization: `Bearer ${secret}` };
       const readBody = async () => text;
       const { body: sent } = await answer({ method: "POST", path, query: `timeout=1s&${secret}`, headers, readBody });
-      // A uid is the caller's own, to be answered to the letter.
+      // A uid is the caller's own, and the answer repeats it exactly.
       process.stdout.write(`${sent.replaceAll(`"uid":"${secret}"`, '"uid":""')}\n`);
     }
   }

@@ -107,7 +107,7 @@ async function aMoment(): Promise<void> {
   await isAnswered();
 }
 
-/** The codes of answers that tell a stranger more than that a server is running. */
+/** The codes of answers that show a stranger more than a running server. */
 function wrongOf(answer: string, isMetrics: boolean): readonly string[] {
   const codes = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, code = ""]) => code);
   const isRight = (code: string) => code.startsWith("4") || code === "100" || (code === "200" && !isMetrics);

@@ -105,7 +105,7 @@ test("the batched log writes lines within 20 milliseconds together, and the last
   }
 });
 
-/** One line of visible characters. */
+/** A line of visible characters. */
 const SEEN = /^(?:(?!\p{Default_Ignorable_Code_Point})[^\p{C}\p{Zl}\p{Zp}])+\n$/u;
 
 /** Control characters, direction marks, invisible characters, lone surrogates and line ends, some of them repeated. */

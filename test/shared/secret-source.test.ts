@@ -1,4 +1,4 @@
-/** How often a store of secrets is asked, and which secrets are valid while it fails. */
+/** Calls to a store of secrets, and the valid secrets while it fails. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

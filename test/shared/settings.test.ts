@@ -1,4 +1,4 @@
-/** Settings of which a slip in the parser would go unnoticed until a deployment: units, precedence, what is whose. */
+/** Settings whose parser could be wrong unnoticed until a deployment: units, precedence, owners. */
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { parseCluster } from "../../shared/settings/cluster-settings.ts";

@@ -41,7 +41,7 @@ test.each([
   await expect(answered(status, text)).rejects.toThrow(message);
 });
 
-/** As AWS' own SDKs have them, of the services that we ask. */
+/** Answers that AWS' own SDKs call busy, for the services in use. */
 const BUSY = [
   "KMS.ThrottlingException",
   "KmsThrottled",

@@ -1,4 +1,4 @@
-/** Carries out the commands that the product prints, by the functions of the command line, and judges what they promised. */
+/** Carries out the product's printed commands, by the functions of the command line, and judges their promises. */
 
 import { type Command, Input } from "../../functions/cli/command.ts";
 import { CANARY } from "../../functions/cli/commands/canary.ts";
@@ -51,7 +51,7 @@ const JUDGES: readonly Readonly<Record<string, Judge>>[] = [
   {},
 ];
 
-/** After everything is settled: a situation, the advice, and as many passes as a rollout takes. */
+/** After the world has settled: a situation, the advice, and as many passes as a rollout takes. */
 export async function judgeAdvice(world: World): Promise<void> {
   const { scenario, users, server } = world;
   const set = scenario.sets[0]?.name ?? "";
@@ -187,7 +187,7 @@ function hashNow({ users }: World, set: string): string | undefined {
 
 type Follows = (pod: Pod) => boolean;
 
-/** `follows`: whether a pod has to be updated; default: whether it can be updated in place. */
+/** `follows`: says whether a pod must be updated; default: whether it can be updated in place. */
 async function judgePromise(world: World, what: string, most: number, follows?: Follows): Promise<void> {
   let left: readonly string[] = [""];
   for (let pass = 0; pass < most && left.length > 0; pass++) {

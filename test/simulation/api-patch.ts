@@ -1,6 +1,6 @@
 /**
- * PATCH by a short way: what the embedded cluster's `patchObject` does, without decoding, defaulting and validating
- * again what was decoded, defaulted and validated when it was stored. Several times as fast; held to the same contract.
+ * PATCH by a short way: `patchObject` of the embedded cluster, without decoding, defaulting and validating a stored
+ * object again. Several times as fast; held to the same contract.
  */
 
 import { type FieldError, forbiddenField, invalid } from "../../infra/local/kinds/field-error.ts";
@@ -17,7 +17,7 @@ import type { Patch } from "../../shared/kube/port.ts";
 /** Errors of fields of an object that may not change. */
 export type Refuse = (next: ApiObject, current: ApiObject) => readonly FieldError[];
 
-/** Answers the object as it is stored then. Throws StatusError. */
+/** Returns the stored object. Throws StatusError. */
 export function patchStored(api: Api, call: Call, patch: Patch, refuse: Refuse = () => []): ApiObject {
   const current = api.store.get(call.kind.collection, storageKey(call));
   if (!current) throw notFound(call.kind, call.name);

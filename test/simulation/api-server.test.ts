@@ -25,7 +25,7 @@ const notHere = () => {
   throw new NotHere("the world speaks no HTTP");
 };
 
-/** Time as it is. */
+/** The real time. */
 const realTime: Timeline = {
   get nowMs() {
     return Date.now();

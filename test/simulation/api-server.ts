@@ -39,19 +39,19 @@ export type Write = Omit<RecordedWrite, "sequence" | "time">;
 
 export interface ApiServerOptions {
   readonly scheduler: Timeline;
-  /** in [0, 1) */
+  /** a number in [0, 1) */
   readonly random: () => number;
   /** Called within each write; the writer is its `userAgent`. */
   readonly onWrite: (write: Write) => void;
-  /** A page holds as many objects at most, whatever was asked for. */
+  /** The most objects of a page, whatever the client wants. */
   readonly pageSize: number;
   /** resourceVersions go on from there */
   readonly firstVersion?: number;
-  /** a PodDisruptionBudget keeps the pod now; absent: there is none */
+  /** a PodDisruptionBudget keeps the pod now; absent: no budget */
   readonly isKept?: (pod: Pod) => boolean;
-  /** pods that only those see who ask for every object; absent: there are none */
+  /** pods that only full lists show; absent: none */
   readonly isAside?: ((pod: Pod) => boolean) | undefined;
-  /** what of a pod may not change beside what never may; absent: nothing */
+  /** further fields of a pod that may not change; absent: none */
   readonly refuse?: Refuse;
 }
 
@@ -82,7 +82,7 @@ const KEPT = {
 const BOOKMARK_MS = 60_000;
 const HISTORY = 20_000;
 
-/** All calls answer as of the moment they are made; what they reject with is a KubeError. */
+/** Calls answer with the state at their start, and reject with a KubeError. */
 export class ApiServer {
   readonly #api: Api;
   readonly #pageSize: number;
@@ -125,13 +125,13 @@ export class ApiServer {
     return String(this.#api.store.resourceVersion);
   }
 
-  /** The newest one at that time, as far as it is remembered. */
+  /** The newest version at that time, among the remembered ones. */
   versionAt(ms: number): string {
     const at = this.#versions.findLast(({ atMs }) => atMs <= ms)?.version ?? 0;
     return String(Math.max(at, this.#api.store.oldestKnown + 1));
   }
 
-  /** As stored; undefined: there is none. */
+  /** The stored object; undefined: there is none. */
   peek<T extends KubernetesObject>(resource: Resource, key: ObjectKey): T | undefined {
     return this.#api.store.get(kindOf(resource).collection, storedKey(key)) as T | undefined;
   }
@@ -146,7 +146,7 @@ export class ApiServer {
     return this.#api.store.list(kindOf(resource).collection) as readonly unknown[] as readonly T[];
   }
 
-  /** Stores an object as it is: for those who are part of the world and never too late. */
+  /** Stores an object unchanged, for parts of the world that never come too late. */
   put(writer: string, resource: Resource, object: KubernetesObject): void {
     commit(this.#api, callOf(writer, resource, object.metadata), "update", object as ApiObject);
   }
@@ -236,7 +236,7 @@ function callerOf(writer: string): Caller {
   return caller;
 }
 
-/** The writer as it stands in a Write. */
+/** The writer's name in a Write. */
 async function answered<T>(work: () => unknown): Promise<T> {
   try {
     return (await work()) as T;

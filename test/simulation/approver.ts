@@ -25,7 +25,7 @@ const AGAIN_MS = 30_000;
 export interface ApproverPlan {
   readonly noRate: number;
   readonly slowRate: number;
-  /** of being asked in vain */
+  /** share of questions without an answer */
   readonly deafRate: number;
 }
 
@@ -43,11 +43,11 @@ export interface ApproverOptions {
 /** An answer that a process got. */
 interface Told {
   readonly process: string;
-  /** what the processes of one place share, one after the other */
+  /** memory that processes of one place share, one after the other */
   readonly memory: PassMemory;
   readonly request: GateRequest;
   readonly answer: GateAnswer;
-  /** by the clock of the process */
+  /** time by the process' clock */
   readonly atMs: number;
 }
 
@@ -56,7 +56,7 @@ export class Approver {
   #told: Told[] = [];
   /** A no is remembered by the place, as `serve` and a warm function do. */
   readonly #refusals = new WeakMap<PassMemory, Gates["refusals"]>();
-  /** by SidecarSet: whose write is the newest */
+  /** SidecarSet → writer of its newest write */
   readonly #writers = new Map<string, string>();
   #isCalm = false;
 
@@ -122,7 +122,7 @@ export class Approver {
       violated(`${name} asks again ${sinceMs} ms after a no`);
   }
 
-  /** A yes is for one batch, of whoever has it. */
+  /** A yes is for one batch, whoever asked for it. */
   see({ resource, object, previous, userAgent, isRemoved, name }: Write): void {
     if (resource === SIDECARSETS.plural) this.#writers.set(name, userAgent);
     if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;
@@ -164,7 +164,7 @@ export class Approver {
   }
 }
 
-/** Not an eviction, nor the end of a hot upgrade. */
+/** True for an update, and not for an eviction or the end of a hot upgrade. */
 export function isUpgrade(
   { server, sets }: Pick<ApproverOptions, "server" | "sets">,
   { namespace, name, revision }: Reservation,

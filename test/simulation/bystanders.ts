@@ -8,16 +8,16 @@ import type { Scheduler } from "./scheduler.ts";
 import type { Users } from "./users.ts";
 
 /**
- * `task`: it finishes. `evicted`: its kubelet evicts it, and it stays as Failed beside the pod that comes in its place;
- * `missed`: so too, and it missed its sidecars. The others: it has a gate of this kind.
+ * `task`: it finishes. `evicted`: its kubelet evicts it, and it stays as Failed beside the pod in its place; `missed`:
+ * the same, and it missed its sidecars. The others have a gate of this kind.
  */
 export type BystanderKind = "task" | "evicted" | "missed" | "unscheduled" | "unproven";
 
 export interface BystanderPlan {
   readonly kind: BystanderKind;
-  /** when it finishes, or its gate opens; absent: only once a judge has looked at what was left beside it */
+  /** when it finishes, or its gate opens; absent: only after a judge has looked at the other pods */
   readonly atMs?: number;
-  /** of a task */
+  /** for the pod of a task */
   readonly isFailed?: boolean;
 }
 
@@ -89,7 +89,7 @@ export class Bystanders {
     countFault(this.#options.counts, FAULT_OF[kind]);
   }
 
-  /** As kubelets do where a node runs short: the controller's next pod has another name, and this one stays. */
+  /** Evicts as kubelets do where a node runs short: the controller's next pod has another name, and this one stays. */
   #evict(pod: Pod): void {
     const { namespace = "", name = "", labels = {}, ownerReferences = [] } = pod.metadata ?? {};
     const reason = { reason: "Evicted", message: "The node was low on resource: memory. " };

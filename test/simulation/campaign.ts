@@ -25,9 +25,9 @@ export interface Campaign {
   readonly runs: number;
   readonly findings: readonly Finding[];
   readonly faults: Readonly<Record<Fault, number>>;
-  /** how many were of each kind */
+  /** number of worlds of each kind */
   readonly worlds: Readonly<Record<WorldKind, number>>;
-  /** what judges have looked at, and how often */
+  /** looks of judges by kind, with their number */
   readonly looks: Readonly<Record<string, number>>;
   readonly calls: number;
   readonly writes: number;
@@ -57,7 +57,7 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
-/** The least number of looks by judges in a run of so many seeds, by how a look's name begins. */
+/** The least number of looks by judges in a run of that many seeds, by the beginning of a look's name. */
 const LOOKS: Readonly<Record<string, number>> = {
   "holds: ": 400,
   "advice: resume": 400,
@@ -68,7 +68,7 @@ const LOOKS: Readonly<Record<string, number>> = {
   "advice: restart": 1_200,
 };
 
-/** Every pair of features meets in so many worlds. */
+/** The number of worlds in which every pair of features meets. */
 const ENOUGH_FOR_PAIRS = 5_000;
 
 /** A sentence for each kind of look that no judge of a long run has taken. */
@@ -80,7 +80,7 @@ export function unseen({ runs, looks }: Campaign): readonly string[] {
   );
 }
 
-/** How many different ones there were, and how often. */
+/** The number of different looks, and their sum. */
 export function countLooks(looks: Campaign["looks"], kind: string): { readonly kinds: number; readonly times: number } {
   const counts = Object.entries(looks).flatMap(([what, count]) => (what.startsWith(kind) ? [count] : []));
   return { kinds: counts.length, times: counts.reduce((sum, count) => sum + count, 0) };

@@ -1,7 +1,7 @@
 /** Chance that repeats itself: the same seed gives the same numbers. */
 
 export interface Chance {
-  /** in [0, 1) */
+  /** a number in [0, 1) */
   readonly next: () => number;
   /** a whole number, 0 … limit - 1 */
   readonly below: (limit: number) => number;

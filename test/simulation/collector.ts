@@ -1,4 +1,4 @@
-/** The garbage collector: what is owned by SidecarSets that are gone goes too, some time later. */
+/** The garbage collector: deletes objects of deleted SidecarSets, some time later. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -18,7 +18,7 @@ export interface CollectorOptions {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** it decides first and deletes later, whoever owns the object then */
+  /** it decides first and deletes later, whoever owns the object by then */
   readonly isCollectedLate?: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Collector {
     this.#options = options;
   }
 
-  /** A SidecarSet that goes, and what is written in the name of one that is gone. */
+  /** Takes in deleted SidecarSets, and writes for deleted ones. */
   see({ resource, isRemoved, object }: Write): void {
     if (isRemoved ? resource !== SIDECARSETS.plural : !this.#isOrphan(object as unknown as KubernetesObject)) return;
     const { chance, scheduler } = this.#options;
@@ -47,7 +47,7 @@ export class Collector {
       }
   }
 
-  /** On condition that it is the same object; what stands in it by then does not matter. */
+  /** Deletes the object only if it is still the same one, with any contents. */
   #deleteLater(resource: Resource, { metadata }: KubernetesObject): void {
     const { server, chance, scheduler, counts } = this.#options;
     const { namespace = "", name = "", uid = "" } = metadata ?? {};

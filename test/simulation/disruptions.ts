@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets of the world, and the controller that counts for them: some time after what it counts. */
+/** PodDisruptionBudgets of the world, and their controller, which counts some time later. */
 import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import { selectorMatches } from "../../shared/go/label-selector.ts";
 import { DISRUPTION_BUDGETS, PODS } from "../../shared/kube/port.ts";
@@ -8,7 +8,7 @@ import { countFault, type FaultCounts } from "./faults.ts";
 import { isPodReady } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** How many pods may be down, at first. */
+/** A budget with its first number of pods that may be down. */
 export interface BudgetPlan {
   readonly namespace: string;
   readonly name: string;
@@ -50,7 +50,7 @@ export class Disruptions {
     this.#options = options;
   }
 
-  /** Once the pods are there. */
+  /** Creates the budgets after the pods. */
   createAll(): void {
     const { plans, server } = this.#options;
     for (const { namespace, name, selector, maxUnavailable } of plans) {
@@ -71,7 +71,7 @@ export class Disruptions {
     scheduler.after(chance.between(1, chance.pick(SLOW_MS)), () => this.#sync());
   }
 
-  /** One of them says something else. */
+  /** Changes one budget; false: there is none. */
   change(): boolean {
     const { server, chance } = this.#options;
     const budgets = server.all<Budget>(DISRUPTION_BUDGETS);
@@ -93,7 +93,7 @@ export class Disruptions {
     this.#options.server.put("user", DISRUPTION_BUDGETS, next);
   }
 
-  /** When what is counted now may be forgotten. */
+  /** Plans the time when counted pods may be forgotten. */
   #recheck(): void {
     if (this.#isRechecked) return;
     this.#isRechecked = true;
@@ -124,7 +124,7 @@ export function coversPod({ metadata, spec }: Budget, pod: Pod): boolean {
   );
 }
 
-/** As Kubernetes' own does it. */
+/** The status as Kubernetes' own controller computes it. */
 function statusOf(budget: Budget, all: readonly Pod[], nowMs: number): Budget["status"] {
   const pods = all.filter((pod) => coversPod(budget, pod));
   const { disruptedPods: marks = {} } = budget.status ?? {};

@@ -1,4 +1,7 @@
-/** Remembers which pods were evicted, which are not ready, and since when, whoever is to blame. Time is counted in writes. */
+/**
+ * Remembers evicted pods, and pods that are not ready with the time since then, for any reason. Time is counted in
+ * writes.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { hashOfPod, isPodReady } from "./objects.ts";
 
@@ -11,7 +14,7 @@ export class DownWitness {
   readonly #evicted = new Set<string>();
   /** uid → since when a pod is not ready */
   readonly #downSince = new Map<string, number>();
-  /** uid → since when it carries what it carries of the SidecarSet */
+  /** uid → time since which it has its hash of the SidecarSet */
   readonly #hashSince = new Map<string, number>();
 
   constructor(set: string, clock: () => number) {
@@ -37,13 +40,13 @@ export class DownWitness {
     return pods().filter(({ metadata }) => this.#evicted.has(metadata?.uid ?? "")).length;
   }
 
-  /** On its way out, or not ready since before then. */
+  /** True if the pod is being deleted, or was not ready since before then. */
   isDown({ metadata }: Pod, time: number): boolean {
     const uid = metadata?.uid ?? "";
     return this.#evicted.has(uid) || (this.#downSince.get(uid) ?? NEVER) < time;
   }
 
-  /** Not ready since before then, and upgraded to this before then. */
+  /** True if the pod was not ready since before then, and was upgraded to this hash before then. */
   isDownWith(pod: Pod, hash: string, time: number): boolean {
     const isOld = (this.#hashSince.get(pod.metadata?.uid ?? "") ?? NEVER) < time;
     return isOld && hashOfPod(pod, this.#set) === hash && this.isDown(pod, time);

@@ -9,7 +9,7 @@ import { drainOf, trafficOf } from "./pod-change.ts";
 interface DrainWitnessOptions {
   readonly server: ApiServer;
   readonly sets: readonly SetPlan[];
-  /** as SidecarSets ask for it; absent: they do not */
+  /** the SidecarSets' annotation; absent: no drains */
   readonly drain: string | undefined;
   readonly nowMs: () => number;
   readonly violated: (what: string) => void;
@@ -21,7 +21,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: 60 * SECOND
 /** The last pods of a world's owners have no label, or somebody else's value. */
 const OF_OTHERS: Readonly<Record<number, string | undefined>> = { 5: undefined, 6: "maintenance" };
 
-/** As its people label it; `count`: the so manieth pod. */
+/** The pod with its owners' label for traffic; `count`: the pod's number. */
 export function withTraffic(pod: Pod, drain: string | undefined, count: number): Pod {
   const traffic = count % 7 in OF_OTHERS ? OF_OTHERS[count % 7] : SERVING;
   if (drain === undefined || traffic === undefined) return pod;
@@ -92,7 +92,7 @@ export class DrainWitness {
     this.#options.violated(`pod ${metadata?.namespace}/${metadata?.name} ${what}`);
   }
 
-  /** Once there is nothing left to do, every pod is where its people put it. */
+  /** At the end every pod takes traffic as its owners want. */
   problems(): readonly string[] {
     const left = this.#options.server.all<Pod>(PODS).filter((pod) => trafficOf(pod) === DRAINED);
     return left.map(({ metadata }) => `pod ${metadata?.namespace}/${metadata?.name} stays drained`);

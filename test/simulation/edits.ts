@@ -23,7 +23,7 @@ const EDITS: readonly Fault[] = [
   "pod recreated under its name",
 ];
 const MOST_EDITS = 6;
-/** Long enough for a deleted pod to be gone. */
+/** Milliseconds in which a deleted pod is gone. */
 const BETWEEN_MS = 20_000;
 
 /** Sequences `from` … `to` - 1. */
@@ -55,7 +55,7 @@ function calmScenario(seed: number): Scenario {
     isForbidden: false,
     behaviours: [],
     reshapeRate: 0,
-    // Which of the pods a partition keeps depends on who was ready when, and how many work on which that is.
+    // A partition keeps pods by readiness, which depends on the schedule. So does the number of working pods.
     tenantPods: 0,
   };
   return { ...ordinaryScenarioOf(seed), ...none, passes: [], strikes: [] };
@@ -74,7 +74,7 @@ async function edit(world: World, chance: Chance): Promise<void> {
   }
   await world.scheduler.runFor(2 * BETWEEN_MS);
   for (const { name } of world.scenario.sets) {
-    // A pause keeps half of a hot upgrade as it is, which a fresh start has none of.
+    // A pause keeps half of a hot upgrade, which a fresh start does not have.
     world.users.releases.apply(name, { strategy: { paused: false, type: "RollingUpdate" } });
     world.users.releases.releaseNext(name);
   }

@@ -18,13 +18,13 @@ import { conditionProblems, podConditionProblems, podsWithout } from "./set-cond
 interface EndFacts {
   readonly ledger: Ledger;
   readonly isIn: IsInNamespace;
-  /** what restarts of workloads leave of these pods; absent: there are none */
+  /** pods that restarts of workloads leave behind; absent: no restarts */
   readonly leftBy?:
     | ((sidecarSet: SidecarSet, matched: readonly Pod[]) => ReturnType<typeof leftByRestarts>)
     | undefined;
 }
 
-/** One sentence each; none: the wanted state is there. */
+/** One sentence for each missing part; empty: the wanted state is reached. */
 export function finalViolations(
   server: ApiServer,
   name: string,
@@ -36,7 +36,7 @@ export function finalViolations(
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   const left = leftBy(set, pods);
-  // Where workloads are restarted, `left` knows.
+  // For restarts of workloads, `left` has the rule.
   const isStopped = restartsAskedFor(set) > 0 ? () => false : isStoppedIn(set, pods, alive);
   const isLeft = (pod: Pod) => left.pods.has(pod) || (isReshaped(pod, set) && isStopped(pod));
   const isLate = (pod: Pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn) && !isLeft(pod);
@@ -60,7 +60,7 @@ export function finalViolations(
   return problems.map((problem) => `${name}: ${problem}`);
 }
 
-/** As the reference counts: while a hot upgrade is under way the pod is not ready. */
+/** Readiness as the reference counts it: a pod in a hot upgrade is not ready. */
 function isReady(pod: Pod, set: string): boolean {
   return isWorking(pod) && !isHalfUpgraded(pod, set);
 }

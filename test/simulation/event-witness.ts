@@ -1,12 +1,12 @@
-/** Looks at events about SidecarSets: what they tell must be what the same pass has written into the status. */
+/** Judges events about SidecarSets: their texts must agree with the same pass' status. */
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 
-/** Reasons of events that tell of a condition. */
+/** Reasons of events about a condition. */
 const TELLING: ReadonlySet<string> = new Set(["RolloutFinished", "Blocked", "Degraded", "MissedInjection"]);
 
-/** Sum up what others say, which have events. */
+/** Conditions that sum up others, which have events. */
 const SUMS: ReadonlySet<string> = new Set(["Ready", "Reconciling", "Stalled"]);
 
 interface Event extends KubernetesObject {

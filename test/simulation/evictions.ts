@@ -12,7 +12,7 @@ import { comesBack, isAskedFor, isRestartingMissed, replacementProblem } from ".
 /** A PodDisruptionBudget keeps it for good. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
 
-/** As SidecarSets select pods, whether or not they were injected. */
+/** True if the SidecarSet selects the pod, injected or not. */
 export function isMeant({ spec }: SidecarSet, pod: Pod): boolean {
   return !isFinished(pod) && hasLabels(pod.metadata?.labels, spec.selector ?? {});
 }
@@ -39,7 +39,7 @@ function missedProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
     : undefined;
 }
 
-/** Nobody recreates it, or somebody said that it is to be without. */
+/** True for a pod that nobody recreates, or that its author wants without sidecars. */
 function isLetBe({ metadata }: Pod): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
   return !isOwned || metadata?.annotations?.[INJECT_KEY] === "false";

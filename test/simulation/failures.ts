@@ -7,9 +7,9 @@ import type { NetworkFault } from "./faults.ts";
 const TIMEOUT_MS = 30_000;
 
 export interface Failure {
-  /** whether the API server carried the call out */
+  /** says whether the API server carried the call out */
   readonly isApplied: boolean | "perhaps";
-  /** until the client knows */
+  /** milliseconds until the client knows */
   readonly afterMs?: number;
   readonly error: (method: string) => KubeError;
 }

@@ -1,6 +1,6 @@
 /** The faults of the world by name, and how often each happened. */
 
-/** On the way to the API server and back. */
+/** Faults on the way to the API server and back. */
 export const NETWORK_FAULTS = [
   "429 with Retry-After",
   "429 without Retry-After",

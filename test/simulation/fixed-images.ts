@@ -1,4 +1,7 @@
-/** An API server that lets no image of a running pod change: to whom it has said so, and who may be replaced because of that. */
+/**
+ * An API server that allows no change of a running pod's image: the passes that it has told, and the pods that may be
+ * replaced for it.
+ */
 import { type FieldError, forbiddenField } from "../../infra/local/kinds/field-error.ts";
 import type { ApiObject } from "../../infra/local/storage/object.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -36,7 +36,7 @@ function furnishPod({ server, users, scenario, startMs }: Site, index: number): 
   server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, startMs) } as Pod);
 }
 
-/** With several workloads, all namespaces have the same names. */
+/** Names of workloads, which are the same in all namespaces. */
 function nameOf({ workloads }: Scenario, index: number, namespaces: number): string {
   if (!workloads) return `web-${index}`;
   const ordinal = Math.floor(index / namespaces);

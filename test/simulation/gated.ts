@@ -1,4 +1,4 @@
-/** Pods whose gates nobody opens: what becomes of everybody else's pods, and what is said of it. */
+/** Pods whose gates nobody opens: the fate of all other pods, and the texts about them. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -55,7 +55,7 @@ function isGated(pod: Pod): boolean {
   return pod.spec.schedulingGates !== undefined || isUnproven(pod);
 }
 
-/** A sentence where `explain` says of none of these what it waits for. */
+/** A sentence where `explain` gives no reason for any of these. */
 async function namelessText(world: World, name: string, gated: readonly Pod[]): Promise<readonly string[]> {
   const read = await readNow(world.reader, name);
   if (!read) return [];

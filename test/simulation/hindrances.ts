@@ -13,21 +13,21 @@ export type HindrancePlan =
       readonly code: 403 | 404 | 409 | 413 | 422 | 500;
       readonly namespace?: string;
       readonly name?: string;
-      /** who refuses; absent: a policy */
+      /** the kind of refusal; absent: a policy */
       readonly by?: "webhook" | "size";
-      /** how long the answer takes; absent: no time */
+      /** milliseconds until the answer; absent: none */
       readonly waitMs?: number;
     }
   /** 429, and how long to wait */
   | { readonly kind: "busy"; readonly rate: number; readonly seconds: number }
-  /** a page of whoever stands before the API server */
+  /** an error page of a proxy before the API server */
   | { readonly kind: "proxy"; readonly rate: number; readonly code: 404 | 502 };
 
 export interface Hindrance {
   readonly fault: KindFault;
   /** only what would be carried out otherwise is refused */
   readonly isAdmission: boolean;
-  /** until the answer is sent; absent: no time */
+  /** milliseconds until the answer is sent; absent: none */
   readonly waitMs?: number | undefined;
   readonly error: (method: string) => KubeError;
 }
@@ -40,7 +40,7 @@ interface Hindered {
   readonly target: string;
 }
 
-/** undefined: nobody stands in its way. */
+/** undefined: nothing hinders the call. */
 export type Hinder = (hindered: Hindered) => Hindrance | undefined;
 
 export function hinderBy(plans: readonly HindrancePlan[], chance: Chance): Hinder {
@@ -70,7 +70,7 @@ export function refusesPod(plans: readonly HindrancePlan[], { metadata }: Pod): 
 function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
   switch (plan.kind) {
     case "policy": {
-      // A policy about pods may be about their status too; one refusal of the two is told.
+      // A policy about pods may be about their status too; only one of the two refusals is reported.
       const rule = call
         .replace("pods/status", "pods")
         .toLowerCase()
@@ -86,7 +86,7 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
       return { fault: "429 for many seconds", isAdmission: false, error };
     }
     case "proxy": {
-      // One in Go says what an API server says of a group that it does not know.
+      // One server, written in Go, answers like an API server without the group.
       const isGo = plan.code === 404 && plan.rate === 0.1;
       const page = isGo
         ? "404 page not found\n"

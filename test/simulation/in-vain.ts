@@ -1,4 +1,7 @@
-/** In which namespaces no pod is replaced any more, since one came there without what it should have. Told apart from the core. */
+/**
+ * The namespaces where no more pods are replaced, because a new pod came without its sidecars. The rules are written
+ * again here, apart from the core.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECT_KEY, RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -37,7 +40,7 @@ function restartedInVain(set: SidecarSet, pods: readonly Pod[]): readonly Pod[] 
   return pods.filter((pod) => isRestartedInVain(set, pod, gave));
 }
 
-/** A restart since the SidecarSet was written has brought it, and it has no sidecars all the same. `gave`: restarts that have brought some. */
+/** A pod of a restart after the SidecarSet's write that still has no sidecars. `gave`: restarts whose pods got some. */
 export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: ReadonlySet<string>): boolean {
   const writtenMs = writtenMsOf(sidecarSet);
   const restartedMs = Date.parse(pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "");
@@ -45,7 +48,7 @@ export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: Readon
   return isBrought && isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS);
 }
 
-/** The controller, and the restart of it: tells one restart from others. */
+/** The controller and its restart, which tell one restart from another. */
 export function broughtBy(pod: Pod): string {
   return `${ownerOf(pod)} ${pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION]}`;
 }

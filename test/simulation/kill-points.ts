@@ -1,6 +1,6 @@
 /**
- * Every API call of a scenario's passes as the place where the pass dies: before the call, and after it where it writes.
- * Whoever dies after a read leaves the world as it was before it.
+ * Every API call of a scenario's passes as a kill point: before the call, and after a write. A pass that dies after a
+ * read leaves the same world as before it.
  */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import { ordinaryScenarioOf } from "./scenario.ts";
@@ -14,7 +14,7 @@ interface Call {
   readonly call: string;
 }
 
-/** Scenarios `from` … `to` - 1. What is counted as `runs` are worlds in which a pass was killed. */
+/** Scenarios `from` … `to` - 1. `runs` counts the worlds in which a pass was killed. */
 export async function runKillPoints(from: number, to: number): Promise<Campaign> {
   let campaign = emptyCampaign();
   for (let seed = from; seed < to; seed++) {

@@ -1,4 +1,4 @@
-/** Kinds of worlds out of the ordinary: each has a few of fifty seeds, so that all others stay what they are. */
+/** Kinds of special worlds: each has a few of fifty seeds, so that all other worlds stay the same. */
 
 export const WORLD_KINDS = [
   "crowd",

@@ -27,24 +27,24 @@ export interface KubeletOptions {
   readonly server: ApiServer;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** until a change is noticed, at most */
+  /** most milliseconds until a change is noticed */
   readonly noticeMs: number;
-  /** until a restarted container is ready, at most */
+  /** most milliseconds until a restarted container is ready */
   readonly readyMs: number;
-  /** of an image on a pod to be no good one */
+  /** share of images that fail on a pod */
   readonly badRate: number;
   readonly behaviours: readonly Behaviour[];
-  /** told a moment before another status of the pod is stored; absent: nobody is */
+  /** called a moment before another status of the pod is stored; absent: nothing is */
   readonly tell?: ((pod: Pod) => void) | undefined;
-  /** told what a container starts from that reads values; absent: nobody is */
+  /** called with the values that a container starts from; absent: nothing is */
   readonly started?: ((pod: Pod, containerID: string) => void) | undefined;
 }
 
 const WRITER = "kubelet";
 const FIRST_START_MS = 1_000;
-/** From when admissions learn of a status to when it is stored. */
+/** Milliseconds between a status' admission and its storage. */
 const ADMISSION_MS = 150;
-/** Times have whole seconds: nobody can tell a crash in the second of a write from the restart that the write asks for. */
+/** Times have whole seconds: a crash in the second of a write looks like the restart of the write. */
 const SECOND_MS = 1_000;
 
 export class Kubelet {
@@ -73,7 +73,7 @@ export class Kubelet {
     this.#plan(object as unknown as Pod);
   }
 
-  /** Nobody runs it any more, whatever its status says. */
+  /** Stops running the pod; its status stays. */
   lose({ metadata }: Pod): void {
     this.#lost.add(metadata?.uid ?? "");
   }
@@ -85,7 +85,7 @@ export class Kubelet {
     if (now) this.#plan(now);
   }
 
-  /** From now on everything works, and what did not is fixed. */
+  /** Everything works from now on, and broken containers are repaired. */
   heal(): void {
     this.#isHealed = true;
     for (const pod of this.#options.server.all<Pod>(PODS)) this.#plan(pod);
@@ -110,7 +110,7 @@ export class Kubelet {
       return;
     }
     this.#write(pod, (status, image) => this.#stopped(pod, status, image));
-    // What never ran takes a second to start, as everywhere.
+    // A first start takes a second, as everywhere.
     const firstMs = pod.status?.startTime === undefined ? FIRST_START_MS : 0;
     const ms = firstMs + chance.between(1, readyMs);
     if (tell) scheduler.after(ms - ADMISSION_MS, () => tell(pod));
@@ -130,7 +130,7 @@ export class Kubelet {
       const next = { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true };
       return { ...next, restartCount: restartCount + 1, ...this.#started(pod, name, restartCount + 1) };
     });
-    // It may have got another image meanwhile, or be fixed.
+    // The pod may have another image meanwhile, or be repaired.
     const after = this.#current(metadata);
     if (after && !this.#isHopeless(after)) this.#plan(after);
   }
@@ -240,7 +240,7 @@ export class Kubelet {
   }
 }
 
-/** Nothing is to be done about it: it works, has finished, or waits for somebody who opens its gate. */
+/** True for a pod that works, has finished, or waits for somebody who opens its gate. */
 function isAtRest(pod: Pod): boolean {
   const isWaiting = pod.spec.schedulingGates !== undefined || (isUnproven(pod) && isRunning(pod));
   return isWaiting || isWorking(pod) || isFinished(pod);

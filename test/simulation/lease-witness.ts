@@ -1,8 +1,8 @@
-/** Looks at the Lease: no pass takes it from one that keeps it, and whoever works under it keeps it. */
+/** Judges the Lease: no pass takes it from one that keeps it, and a pass that works under it keeps it. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Write } from "./api-server.ts";
 
-/** For so long a Lease is believed. */
+/** Milliseconds for which a Lease counts. */
 const HOLDS_MS = 30_000;
 /** A pass that nothing hinders renews it this often. */
 const RENEWED_MS = 12_000;
@@ -13,9 +13,9 @@ interface Held {
   readonly holder: string;
   readonly writer: string;
   readonly atMs: number;
-  /** as it says; a write may be long on its way */
+  /** the Lease's own time; the write may have taken long */
   readonly renewedMs: number;
-  /** by a clock that was right */
+  /** says whether the writer's clock was right */
   readonly isTimely: boolean;
 }
 
@@ -33,7 +33,7 @@ export class LeaseWitness {
     const now = isRemoved ? undefined : this.#held(object as unknown as KubernetesObject, userAgent);
     this.#last = now;
     if (!last || !now || last.holder === "" || now.holder === "" || last.holder === now.holder) return undefined;
-    // By the clock of whoever takes it, of which its own word is a little later than when it looked.
+    // By the clock of the pass that takes it. The time in the Lease is a little later than the pass' look.
     const ageMs = Math.abs(now.renewedMs - last.renewedMs);
     const isKept = last.isTimely && now.isTimely && ageMs < HOLDS_MS - 1_000;
     return isKept ? `takes the Lease that ${last.writer} renewed ${Math.round(ageMs)} ms ago` : undefined;

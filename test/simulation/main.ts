@@ -1,7 +1,9 @@
 /**
  * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores; `--seed N` runs one and prints its
- * trace; `--pairs` prints which features meet in the worlds of the seeds, without running them; `--within S [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
- * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
+ * trace; `--pairs` prints the pairs of features in the worlds of the seeds, without running them; `--within S
+ * [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` runs
+ * a part without chance. `--json FILE` keeps the figures. Exits 1 when a promise was broken, a kind of fault was rare,
+ * or nothing was run.
  */
 
 import { availableParallelism } from "node:os";

@@ -3,7 +3,7 @@ import type { Changes } from "./pod-changes.ts";
 
 export class MatchedWitness {
   readonly #now: () => number;
-  /** since when there are so many, oldest first */
+  /** numbers with the time of their beginning, oldest first */
   #spells: { readonly at: number; readonly count: number }[] = [];
 
   constructor(now: () => number) {
@@ -15,8 +15,8 @@ export class MatchedWitness {
   }
 
   /**
-   * A sentence when no pass that began then can have seen so many: of the pods that came, went or got other labels since
-   * it may have seen some and not others.
+   * A sentence when no pass that began then can have counted this number: it may have seen any part of the pods that
+   * came, went or got other labels since.
    */
   problemOf(told: number, since: number, { came, gone, relabelled }: Changes): string | undefined {
     const counts = this.#spells

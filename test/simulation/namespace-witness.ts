@@ -6,7 +6,7 @@ import { hasLabels } from "./label-match.ts";
 export type IsInNamespace = (pod: Pod, selector: LabelSelector) => boolean;
 
 interface Spell {
-  /** from then on */
+  /** the time since which it is so */
   readonly at: number;
   readonly labels: Labels;
 }
@@ -28,12 +28,12 @@ export class NamespaceWitness {
     return last !== undefined && hasLabels(last.labels, selector);
   };
 
-  /** Was so at some time since then: a pass that had looked may go by it. */
+  /** True for states at any time since then: a pass that looked earlier may use them. */
   since(time: number): IsInNamespace {
     return (pod, selector) => this.#spellsSince(pod, time).some(({ labels }) => hasLabels(labels, selector));
   }
 
-  /** Has been so all the time since then: no pass may overlook it. */
+  /** True for states at all times since then: every pass has to see them. */
   ever(time: number): IsInNamespace {
     return (pod, selector) => this.#spellsSince(pod, time).every(({ labels }) => hasLabels(labels, selector));
   }

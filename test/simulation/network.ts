@@ -23,31 +23,31 @@ import type { Timeline } from "./scheduler.ts";
 import { openWatch } from "./watch-stream.ts";
 import { forSidecarSetOfNow } from "./work-of.ts";
 
-/** How the network is now; the world changes it. */
+/** The network's present faults; the world changes them. */
 export interface Weather {
-  /** of a call to go wrong, in [0, 1] */
+  /** share of calls that fail, in [0, 1] */
   faultRate: number;
   readonly faults: readonly Exclude<NetworkFault, "403 in one namespace">[];
-  /** of a call to be held up for seconds, on the way there or back */
+  /** share of calls that take seconds, on the way there or back */
   slowRate: number;
-  /** where every call gets 403 */
+  /** the namespace where every call gets 403 */
   forbiddenNamespace: string | undefined;
-  /** of a page of a list to come after its token has expired */
+  /** share of list pages whose token has expired */
   expireRate: number;
-  /** of an event of a watch to be sent twice, of being late, and of being the last before the watch breaks */
+  /** shares of watch events that are sent twice, that are late, and that are the last before a break */
   eventRate: number;
-  /** of a list of pods to show what was so long ago; absent: none does */
+  /** share of lists of pods that show an older state; absent: none */
   lag?: Scenario["lag"] | undefined;
-  /** absent: nobody stands in the way */
+  /** absent: nothing hinders calls */
   hinder?: Hinder | undefined;
 }
 
-/** One call, before it is sent. */
+/** A call before it is sent. */
 export interface Sending {
   readonly process: Process;
-  /** of all calls of the process, from 0 */
+  /** its number among all calls of the process, from 0 */
   readonly index: number;
-  /** of those with the same `call`, from 0 */
+  /** its number among calls with the same `call`, from 0 */
   readonly nth: number;
   /** such as "PATCH pods" */
   readonly call: string;
@@ -68,7 +68,7 @@ export interface NetworkSite {
   readonly trace: (line: string) => void;
   readonly violated: (what: string) => void;
   readonly blowAt: (sending: Sending) => Blow | undefined;
-  /** looks at what the process sends and hears; absent: nobody does */
+  /** judges the calls of the process and their answers; absent: nothing does */
   readonly judge?: Pick<PassJudge, "sends" | "hears" | "hearsYes">;
   /** Lets a call go on its way; absent: at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
@@ -90,7 +90,7 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
   const { server } = site;
   const { name } = process;
   const network = new Network(site, process);
-  // They have a chance of their own: what befalls the other calls of a seed is the same without them.
+  // Announcements draw from their own stream, so the other calls of a seed meet the same faults.
   const aside = { ...site, chance: seededChance(0, TELLING_STREAM), blowAt: () => undefined };
   const telling = new Network(aside, process);
   const told = new Set<string>();
@@ -147,7 +147,7 @@ function isTelling(object: object): boolean {
 
 const NAMED_BY_UID: ReadonlySet<string> = new Set([PODS.plural, "deployments", "statefulsets", "daemonsets"]);
 
-/** Without it a pod that took the name meanwhile would be written to. */
+/** True if the patch tests the uid: otherwise it could reach a new pod of the same name. */
 function namesUid(patch: Patch): boolean {
   if (patch.type === "json") return patch.operations.some(({ op, path }) => op === "test" && path === "/metadata/uid");
   return Boolean((patch.body as { readonly metadata?: { readonly uid?: string } }).metadata?.uid);
@@ -218,7 +218,7 @@ class Network {
     return list;
   }
 
-  /** As of when the replica has it that is asked. */
+  /** The resourceVersion that the asked replica has. */
   #lagging(): Pick<ListOptions, "resourceVersion" | "resourceVersionMatch"> {
     const { server, chance, weather, counts, scheduler } = this.#site;
     if (!weather.lag || !chance.isLucky(weather.lag.rate)) return {};
@@ -262,7 +262,7 @@ class Network {
     countFault(counts, fault);
     trace(`${this.#process.name} ${outgoing.call} ${outgoing.target} ${fault}`);
     if (isApplied === true || (isApplied === "perhaps" && chance.isLucky(0.5))) {
-      // May arrive long after the client has given up.
+      // The call may arrive long after the client has given up.
       const lateMs = chance.isLucky(0.2) ? chance.between(1, 90_000) : chance.between(1, Math.max(1, afterMs - 1));
       scheduler.after(lateMs, () => void this.#applied(outgoing, apply));
     }

@@ -45,9 +45,9 @@ export const SET_NAMES = ["mesh", "agent", "vault"] as const;
 export interface SetPlan {
   readonly name: string;
   readonly isHot: boolean;
-  /** it follows the ordinals of StatefulSets */
+  /** updates follow the ordinals of StatefulSets */
   readonly isOrdinal: boolean;
-  /** how many pods of one owner may be down; absent: as many as of all */
+  /** budget for each owner; absent: only the SidecarSet's own */
   readonly perOwner?: string;
   /** pods that were never ready are ignored, and no failing pod is let pass; absent: neither */
   readonly isAmongTenants?: boolean;
@@ -60,7 +60,7 @@ export const isTenantPod = ({ metadata }: Pod) => metadata?.name?.startsWith("te
 /** The part of a SidecarSet that users write. */
 export interface Release {
   readonly version: number;
-  /** another shape: more than the image differs, and pods of the old shape cannot be upgraded in place */
+  /** the part beside the image: pods of an older shape cannot be upgraded in place */
   readonly shape: number;
   readonly strategy: UpdateStrategy;
   /** pods of this tier only; absent: all */
@@ -71,27 +71,27 @@ export interface Release {
   readonly namespaceSelector?: LabelSelector;
   /** pods that missed their sidecars are evicted; absent: they stay */
   readonly isEvicting?: boolean;
-  /** which pods are replaced, as the annotation says; absent: none is */
+  /** the annotation about replaced pods; absent: none are replaced */
   readonly replaced?: string | undefined;
-  /** what new pods are given: nothing, or the first version; absent: the newest */
+  /** sidecars of new pods: none, or the first version's; absent: the newest */
   readonly injection?: "paused" | "pinned" | undefined;
-  /** who has to allow each batch; absent: nobody */
+  /** the approver of each batch; absent: nobody */
   readonly gate?: string;
   /** absent: the default */
   readonly historyLimit?: number;
-  /** in which order namespaces get it; absent: in none */
+  /** the order of namespaces; absent: none */
   readonly waves?: readonly WavePlan[];
-  /** what metrics have to be before each batch; absent: nothing */
+  /** checks of metrics before each batch; absent: none */
   readonly checks?: readonly CheckPlan[];
-  /** how long pods are drained; absent: they are not */
+  /** duration of drains; absent: no drains */
   readonly drain?: string;
-  /** on how many nodes images are pulled at once before pods are updated; absent: they are not */
+  /** number of nodes that pull images at once before updates; absent: no pulls */
   readonly prePull?: number;
   /** Kubernetes lets no image of a running pod change now; absent: it does all along */
   readonly areImagesFixed?: boolean;
 }
 
-/** Pods of such names say that they are to be without sidecars. */
+/** Pods with these names ask for no sidecars. */
 export const isSpared = (name: string) => name.startsWith("spared-");
 
 /** A SidecarSet says so to those who judge, and to nobody else. */
@@ -121,7 +121,7 @@ export function valuesIn({ metadata }: Pod): readonly (string | undefined)[] {
 
 export const FORGED = "forged";
 
-/** However it is spelled: a digest goes before a tag. */
+/** The image in any spelling: a digest goes before a tag. */
 export function plainImage(image: string): string {
   const [, digest] = /@sha256:0*(\d+)$/.exec(image) ?? [];
   return digest === undefined ? image : `registry.example/${VALUES_SET}:${digest}`;
@@ -209,7 +209,7 @@ export type Injection = SetPlan & Build;
 export interface Owned {
   readonly owner: OwnerReference;
   readonly labels: Labels;
-  /** of the template that it is made by; absent: none */
+  /** annotations of its template; absent: none */
   readonly annotations?: Labels | undefined;
 }
 
@@ -314,7 +314,7 @@ export function imageIDOf(image: string): string {
   return `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;
 }
 
-/** Everything runs what the spec says. */
+/** A status in which everything runs the spec. */
 export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"]> {
   const startTime = timeOf(nowMs - 3_600_000);
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
@@ -345,7 +345,7 @@ export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly P
 export function hashOfPod(pod: Pod, set: string): string {
   const text = pod.metadata?.annotations?.[HASH_ANNOTATION];
   const hash = text ? (recordsIn(text)[set]?.hash ?? "") : "";
-  // With values of somebody else it is at no release.
+  // A pod with forged values is at no release.
   return set === VALUES_SET && valuesIn(pod).includes(FORGED) ? `${hash}-${FORGED}` : hash;
 }
 
@@ -374,12 +374,12 @@ export function isFinished({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
-/** Every container is ready and runs the image that it should: what a user would call working. */
+/** True if every container is ready and runs its image: a user would call it working. */
 export function isWorking(pod: Pod): boolean {
   return isPodReady(pod) && isRunning(pod);
 }
 
-/** Every container runs what it should, whatever its pod waits for. */
+/** True if every container runs its image, whatever the pod waits for. */
 export function isRunning(pod: Pod): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
   const runs = ({ name, image }: { readonly name: string; readonly image?: string }) =>

@@ -20,7 +20,7 @@ export interface OrdinalScene {
   readonly touched: ReadonlySet<string>;
 }
 
-/** `pod`: one that worked until now. A sentence for what is wrong. */
+/** `pod`: it worked until now. A sentence for a violation. */
 export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): string | undefined {
   if (!isOfSet(pod)) return undefined;
   const others = scene.pods.filter((other) => isOfSet(other) && other.metadata?.uid !== pod.metadata?.uid);

@@ -3,9 +3,9 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 
 export class OwnerWitness {
   readonly #limit: string | undefined;
-  /** uid → a pod that has not worked since it was taken, as it was then and whenever its labels changed */
+  /** uid → a pod that has not worked since it was taken, in its state then and after each change of its labels */
   readonly #taken = new Map<string, readonly Pod[]>();
-  /** how many pods each owner had at most */
+  /** the greatest number of pods of each owner */
   readonly #most = new Map<string, number>();
 
   /** `limit`: a number, or a share of the owner's pods; absent: nothing is judged. */
@@ -25,7 +25,7 @@ export class OwnerWitness {
     if (this.#limit !== undefined && ownerOf(pod) !== "") this.#taken.set(pod.metadata?.uid ?? "", [pod]);
   }
 
-  /** Somebody gave it other labels. */
+  /** Takes in new labels of a pod. */
   relabel(pod: Pod): void {
     const seen = this.#taken.get(pod.metadata?.uid ?? "");
     if (seen) this.#taken.set(pod.metadata?.uid ?? "", [...seen, pod]);
@@ -44,7 +44,7 @@ export class OwnerWitness {
       : undefined;
   }
 
-  /** Gone, or at work again. */
+  /** Forgets a pod that is gone, or works again. */
   forget(pod: Pod): void {
     this.#taken.delete(pod.metadata?.uid ?? "");
   }

@@ -1,4 +1,4 @@
-/** The controllers that pods have: what a pass has evicted, or a node has taken along, comes back under its name. */
+/** Controllers of pods: a pod that a pass evicted, or a node lost, comes back under its name. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
@@ -22,9 +22,9 @@ export interface OwnersOptions {
 }
 
 const WRITER = "node-controller";
-/** Until a node is back, or given up; until its pods are. */
+/** Milliseconds until a node is back, or given up; then its pods are. */
 const LOST_MS = 40_000;
-/** Until it is gone, and until it is there again. */
+/** Milliseconds until it is gone, and until it exists again. */
 const GONE_MS = [10, 3_000, 30_000] as const;
 const BACK_MS = [1, 2_000] as const;
 const LATE_BACK_MS = [2_000, 60_000, 300_000] as const;
@@ -88,7 +88,7 @@ export class Owners {
     for (const pod of pods) this.#options.kubelet.find(pod);
   }
 
-  /** Nobody says that they have ended: they hang until somebody believes it. */
+  /** Deletes pods that nobody reports as ended: they hang until somebody believes it. */
   #deleteAll(pods: readonly Pod[]): void {
     const { users, scheduler, chance, counts } = this.#options;
     countFault(counts, "pods of a lost node recreated");

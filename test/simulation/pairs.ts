@@ -55,7 +55,7 @@ const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
   ],
 ];
 
-/** Why the two are never in one world; undefined: they meet. */
+/** The reason why the two never meet; undefined: they meet. */
 function whyApart(one: Feature, other: Feature): string | undefined {
   const isOf = (list: readonly Feature[], wanted: Feature) => list.includes(wanted);
   return APART.find(([name, list]) => (name === one && isOf(list, other)) || (name === other && isOf(list, one)))?.[2];
@@ -93,7 +93,7 @@ export function pairTable(met: Readonly<Record<string, number>>): readonly strin
   ];
 }
 
-/** How often each pair meets in the worlds of these seeds, which need not be run for that. */
+/** Counts of pairs in the worlds of these seeds, without running them. */
 export function countPairs(scenarios: Iterable<Scenario>): Readonly<Record<string, number>> {
   const met: Record<string, number> = {};
   for (const scenario of scenarios) for (const pair of pairsIn(scenario)) met[pair] = (met[pair] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Looks at one pass from outside: what it sends, and what it says of itself when it ends. */
+/** Judges one pass from outside: its calls, and its report at the end. */
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
@@ -16,7 +16,7 @@ const CALLS_OF_A_POD = 12;
 /** … and in each second of each SidecarSet that is followed: two workloads that are being restarted are read in these, each more costs one more. */
 const CALLS_A_SECOND = 4;
 const RESTARTS_IN_THESE = 2;
-/** A write to a pod that is refused for what it is frees its place, and is tried again, each time later. */
+/** The most calls for one refused pod: it frees its place, and is retried with growing delays. */
 const CALLS_OF_A_REFUSAL = 2;
 const REFUSALS_OF_A_POD = 10;
 
@@ -24,13 +24,13 @@ export interface PassFacts {
   readonly name: string;
   /** SidecarSets that it was started for, as far as they have been there all the time */
   readonly sets: () => readonly string[];
-  /** what they say by now: another text after each change of a spec or annotation */
+  /** the present spec and annotations as text, which every change makes another */
   readonly wish: () => string;
-  /** how many there were at most */
+  /** the greatest number of pods */
   readonly pods: () => number;
   /** uids of those there are whose names begin like that, "shop/web-" */
   readonly podsLike: (start: string) => ReadonlySet<string>;
-  /** so many workloads may be restarted at once, as was asked for at first */
+  /** the first number of workloads that may be restarted at once */
   readonly restartsAtOnce: number;
   readonly pageSize: number;
   readonly nowMs: () => number;
@@ -45,11 +45,11 @@ export class PassJudge {
   readonly #facts: PassFacts;
   /** "PATCH pods shop/web-1" → until when it may not be sent again */
   readonly #notBefore = new Map<string, number>();
-  /** what policies have told it → the write that they refused → how often, by weight */
+  /** a policy's answer → the refused write → its count, by weight */
   readonly #refusals = new Map<string, Map<string, number>>();
   /** refused reads → the specs of the SidecarSets when the pass last read them */
   readonly #wishes = new Map<string, string>();
-  /** the same → whether a pod of what it was about is gone by now */
+  /** the same → says whether a pod of the read is gone by now */
   readonly #goneOf = new Map<string, () => boolean>();
   #read = "";
   /** writes to pods that were answered with 422 */
@@ -74,7 +74,7 @@ export class PassJudge {
     const { retryAfterSeconds, message } = error;
     if (retryAfterSeconds !== undefined)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
-    // Each SidecarSet asks for itself.
+    // With one SidecarSet only, because others ask too.
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
@@ -118,7 +118,7 @@ export class PassJudge {
   ends(report: PassReport): void {
     const { heldBy, failure, sidecarSets, notReached, calls, durationMs } = report;
     const text = JSON.stringify(report);
-    // What has ended by something else need not name what was in the way before.
+    // A SidecarSet that ended for another reason need not name the earlier one.
     const isEnded = sidecarSets.some(
       ({ stop, summary }) => stop === "failed" || stop === "gone" || (stop === "deadline" && !summary),
     );

@@ -10,7 +10,7 @@ import type { IsInNamespace } from "./namespace-witness.ts";
 import { isFinished, isInjected } from "./objects.ts";
 import { isReshaped, successionProblem } from "./replacements.ts";
 
-/** A SidecarSet as it was in one of its generations. */
+/** A SidecarSet in one of its generations. */
 export interface Spec {
   readonly generation: number;
   readonly sidecarSet: SidecarSet;
@@ -49,7 +49,7 @@ export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): bo
   return isToFollow(sidecarSet, pod, isIn) && !isReshaped(pod, sidecarSet);
 }
 
-/** In place, or as another pod. */
+/** True if the rollout updates the pod, in place or by another pod. */
 export function reaches(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   const isReplaced = successionProblem(sidecarSet, pod) === undefined;
   return isToFollow(sidecarSet, pod, isIn) && (isReplaced || !isReshaped(pod, sidecarSet));

@@ -5,7 +5,7 @@ import { combinationOf, judged, placeProblems } from "../support/hold-places.ts"
 import { type ReaderOptions, readNow } from "./read-now.ts";
 
 interface PlacesJudgeOptions extends ReaderOptions {
-  /** which holds applied together when the places were compared */
+  /** takes the holds that applied together at a comparison */
   readonly compared: (combination: string) => void;
   readonly violated: (what: string) => void;
 }

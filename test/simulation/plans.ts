@@ -12,12 +12,12 @@ export interface PassPlan {
     /** the so manieth of its calls, from 0; of its patches, or evictions, of pods when `ofPods` */
     readonly atCall: number;
     readonly ofPods: boolean;
-    /** of a call that arrives after its process is gone */
+    /** milliseconds of a call that arrives after its process is gone */
     readonly lateMs: number;
     readonly frozenMs: number;
     readonly kind: "killBefore" | "killAfter" | "killLate" | "freezeBefore" | "freezeAfter";
   };
-  /** of the process's clock, after so many milliseconds */
+  /** a jump of the process' clock, after that many milliseconds */
   readonly jump?: { readonly afterMs: number; readonly byMs: number };
 }
 

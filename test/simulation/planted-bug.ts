@@ -1,4 +1,4 @@
-/** A bug planted on purpose: a patch, applied to a copy of what is simulated, which a simulation then has to find. */
+/** A bug planted on purpose: a patch on a copy of the simulated code, which a simulation has to find. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
@@ -27,12 +27,12 @@ const TIMEOUT_MS = 600_000;
 
 export interface PlantedBug {
   readonly folder: string;
-  /** what is wrong with the patch itself: it must compile */
+  /** faults of the patch itself: it must compile */
   readonly problems: readonly string[];
   readonly remove: () => Promise<void>;
 }
 
-/** Copies that no bug is planted in now, by what was copied. */
+/** Copies without a planted bug now, by their files. */
 const idle = new Map<readonly string[], string[]>();
 const scratch = mkdtempSync(join(tmpdir(), "planted-bugs-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
@@ -48,7 +48,7 @@ export async function plantBug(patch: string, copied: readonly string[] = COPIED
   const changed = [...text.matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
   const touched = [...text.matchAll(/^(?:--- a|\+\+\+ b)\/(.*)$/gm)].map(([, file = ""]) => file);
   const remove = async () => {
-    // Not by the patch in reverse: without lines around it, it may be taken for another place.
+    // Restored from the clean files: a reversed patch without context may match another place.
     for (const file of touched) await restore(folder, file);
     copies.push(folder);
   };
@@ -95,8 +95,8 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
 }
 
 /**
- * The first seed out of `from` … with which this script of test/simulation finds the bug, and nothing without it;
- * undefined: there is none.
+ * The first seed from `from` on with which this script of test/simulation finds the bug, and finds nothing without it;
+ * undefined: none.
  */
 export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
   for (let next = from; next < from + seeds; ) {
@@ -120,7 +120,7 @@ function isClean(script: string, seed: number): Promise<boolean> {
 async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
   const file = join(folder, "test/simulation", script);
   const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
-  // what is the same with every bug is not compiled again by each process
+  // Unchanged files are not compiled again by each process.
   const env = { ...process.env, NODE_COMPILE_CACHE: join(scratch, "compiled") };
   const { stdout, failure } = await run(process.execPath, argv, { env, timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
     ({ stdout }) => ({ stdout, failure: undefined }),
@@ -128,7 +128,8 @@ async function firstFinding(folder: string, script: string, from: number, seeds:
   );
   const seed = /^FAIL .* --seed (\d+)/m.exec(stdout)?.[1];
   if (seed !== undefined) return Number(seed);
-  // Without its sum it was not through: it could not be loaded, say. A failure with one is that too little happened in one world.
+  // A missing sum means that the run failed, for example because it could not be loaded. A failure with a sum means
+  // that too little happened in one world.
   if (!/^\d+ .*\b0 violated/m.test(stdout) && failure?.killed !== true)
     throw new Error(`${script} --from ${from} ends early: ${failure?.stderr.slice(0, 500)}`);
   return undefined;

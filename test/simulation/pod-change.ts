@@ -40,9 +40,9 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 ]);
 
 export type Change =
-  /** of one SidecarSet's containers */
+  /** of the containers of one SidecarSet */
   | { readonly kind: "upgrade" | "flip"; readonly set: string }
-  /** from now on it is drained for a SidecarSet, and for that release */
+  /** the pod is drained for a SidecarSet's release from now on */
   | { readonly kind: "drain"; readonly set: string; readonly release: string }
   | { readonly kind: "putBack" }
   | { readonly kind: "fence" }
@@ -75,7 +75,7 @@ function fenceChange(previous: Pod, next: Pod): Change {
   return isFenced ? { kind: "fence" } : { kind: "wrong", problem: "upgrades a pod that was upgraded already" };
 }
 
-/** SidecarSet → what it says of its drain, whatever the label says. */
+/** SidecarSet → its record of the drain, whatever the label says. */
 function holdsOf({ metadata }: Pod): Readonly<Record<string, { readonly since: string; readonly release: string }>> {
   return JSON.parse(metadata?.annotations?.[DRAINED_BY_ANNOTATION] ?? "{}");
 }

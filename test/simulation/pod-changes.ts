@@ -1,4 +1,7 @@
-/** Remembers when pods came, went and got other labels: a pass may not have seen what is newer than its list. Time is counted in writes. */
+/**
+ * Remembers when pods came, went and got other labels, because a pass may not have seen changes newer than its list.
+ * Time is counted in writes.
+ */
 
 export interface Changes {
   readonly came: number;

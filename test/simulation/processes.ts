@@ -1,4 +1,4 @@
-/** Shares of a simulation in several processes: they do a fifth more than as many threads of one. */
+/** Shares of a simulation in several processes, which do a fifth more than the same number of threads. */
 import { fork } from "node:child_process";
 
 /** Simulated worlds make much garbage. Each process keeps a core busy, so further threads of V8 would cost a tenth. */
@@ -46,11 +46,11 @@ function work<Share extends object, Part>(
   });
 }
 
-/** In such a process: what it is sent is answered until nothing more is handed out. */
+/** Answers shares in a child process until no more come. */
 export function answerShares<Share, Part extends object>(run: (share: Share) => Promise<Part>): void {
   // A violation needs no stack, and worlds make thousands of errors.
   Error.stackTraceLimit = 0;
   process.on("message", async (share) => process.send?.(await run(share as Share)));
-  // Also when the process that handed them out has been killed.
+  // Also when the parent process was killed.
   process.on("disconnect", () => process.exit());
 }

@@ -14,7 +14,7 @@ import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { WavePlan } from "./wave-witness.ts";
 
-/** As users write it: of values that are 0 or 9, each bound lies between. */
+/** A check as users write it. Values are 0 or 9, and every bound lies between. */
 export interface CheckPlan {
   readonly name: string;
   readonly query: string;
@@ -25,9 +25,9 @@ export interface CheckPlan {
 
 export interface PrometheusPlan {
   readonly badRate: number;
-  /** of having no series */
+  /** share of answers without a series */
   readonly nothingRate: number;
-  /** of being asked in vain */
+  /** share of questions without an answer */
   readonly deafRate: number;
 }
 
@@ -52,7 +52,7 @@ interface Told {
   readonly askedAtMs: number;
 }
 
-/** As ledgers keep it. */
+/** A record as ledgers keep it. */
 interface CheckRecord {
   readonly name: string;
   readonly about: string;
@@ -79,11 +79,11 @@ interface Known {
   hash: string;
   releasedAtMs: number;
   records: readonly CheckRecord[];
-  /** by `about`: failures in a row */
+  /** `about` → failures in a row */
   readonly failures: Map<string, number>;
-  /** by `about`: when the answer was asked for that the last batch went by */
+  /** `about` → when the last batch's answer was asked for */
   readonly usedAt: Map<string, string>;
-  /** each `about` of before the newest change of the release or of its checks */
+  /** each `about` before the newest change of the release or of its checks */
   over: ReadonlySet<string>;
 }
 
@@ -202,7 +202,7 @@ export class Prometheus {
     const records = JSON.parse(next.checks ?? "[]") as readonly CheckRecord[];
     const fresh = freshIn(next, before).filter((one) => isUpgrade(this.#options, one));
     const isBatch = fresh.some(({ revision }) => revision === known.hash);
-    // What came late of a release that is over is not what is asked about now.
+    // Late answers about an older release do not count for the present one.
     const halted = new Set(
       [...known.failures].filter(([about]) => this.#isBeyond(known, about)).map(([about]) => about),
     );
@@ -214,7 +214,7 @@ export class Prometheus {
     known.noted = [...known.noted, ...records.filter((one) => !known.noted.some((other) => isSameRecord(one, other)))];
     known.records = records;
     this.#forgetChecksOfOtherWaves(known);
-    // What was noted of a release or of a check that is over may be forgotten, for good.
+    // Records of an ended release or check may be forgotten, for good.
     for (const about of known.over)
       if (!records.some((one) => one.about === about)) {
         known.failures.delete(about);
@@ -227,7 +227,7 @@ export class Prometheus {
     const { about, at, outcome, name } = record;
     if (known.records.some((one) => one.about === about && one.at === at)) return;
     const heard = this.#told.some((told) => told.process === process && told.outcome === outcome && isAt(told, at));
-    // What came too late says nothing, whatever it says.
+    // A late answer counts as none.
     if (!heard && outcome !== "inconclusive")
       this.#report(process, set, `notes a ${outcome} of ${name} that nobody said`);
     const failures = known.failures.get(about) ?? 0;
@@ -266,7 +266,7 @@ export class Prometheus {
     const wasPassed = passedIn(before, waves.revision);
     known.passed = passedIn(next, waves.revision);
     const fresh = waves.list.filter(({ name: wave }) => known.passed.has(wave) && !wasPassed.has(wave));
-    // What is obeyed may be older than what is written: that is for another pass.
+    // Passes may still use an older spec than the stored one; then another pass is judged.
     if (wish === undefined || known.wishes.length > 1) return;
     if (isFinished(before)) return;
     for (const row of fresh) this.#judgePassed(userAgent, { set: name, known }, wish, row);
@@ -342,7 +342,7 @@ function passedIn(status: SidecarSet["status"], revision: string): ReadonlySet<s
   return new Set(rows.flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name])));
 }
 
-/** The name of one that is to pass its checks yet; nobody waits for what is paused, or for what comes after that. */
+/** The name of a wave whose checks are due; a paused wave, and the waves after it, are not waited for. */
 function owedWave(wish: Wish, rows: readonly WaveRow[]): string | undefined {
   const paused = wish.waves.findIndex((one) => one.paused);
   const reached = paused < 0 ? rows : rows.slice(0, paused);
@@ -352,7 +352,7 @@ function owedWave(wish: Wish, rows: readonly WaveRow[]): string | undefined {
 }
 
 interface Since {
-  /** until when the wave soaked */
+  /** the end of the wave's soak */
   readonly fromMs: number;
   readonly batchAtMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Nodes that have to pull images, in worlds where SidecarSets ask for that before their pods are updated: what becomes of
- * the pods that pull, and a judge of what passes do with them. It knows of each node which images it has had.
+ * Nodes that pull images, in worlds where SidecarSets want pulls before updates: the fate of the pods that pull, and a
+ * judge of passes' work with them. It knows the images that each node has had.
  */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
@@ -15,14 +15,14 @@ import type { Scheduler } from "./scheduler.ts";
 import { mostPasses, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** How nodes pull, while there is trouble and until others were judged. */
+/** The nodes' pulls, while there is trouble and until others were judged. */
 export interface PullPlan {
   readonly nodes: number;
-  /** as SidecarSets ask for it */
+  /** the annotation of SidecarSets */
   readonly atOnce: number;
-  /** until a node has pulled, at most */
+  /** most milliseconds of a pull */
   readonly slowMs: number;
-  /** what the first node does */
+  /** behaviour of the first node */
   readonly first: "pulls" | "cannot pull" | "says nothing" | "has no room";
 }
 
@@ -31,9 +31,9 @@ export const isPull = ({ metadata }: Pod) => metadata?.namespace === KRUISE_NAME
 
 const FIRST_NODE = "node-1";
 const WRITER = "kubelet";
-/** A pod that says nothing for so long is given up by passes. */
+/** Milliseconds after which passes give up a silent pod. */
 const SILENT_MS = 600_000;
-/** Passes of a minute or two until a silent node is given up. */
+/** Passes of a minute or two until they give up a silent node. */
 const SILENT_PASSES = 14;
 
 /** The so manieth pod has the so manieth node. */
@@ -56,7 +56,7 @@ export class Pulls {
   readonly #options: PullsOptions;
   /** "node image" */
   readonly #there = new Set<string>();
-  /** "node image" of pulls of which nobody can know what came */
+  /** "node image" of pulls with an unknown result */
   readonly #unclear = new Set<string>();
   #isHealed = false;
 
@@ -78,13 +78,13 @@ export class Pulls {
     return true;
   }
 
-  /** From now on every node can pull. */
+  /** Every node can pull from now on. */
   heal(): void {
     this.#isHealed = true;
     for (const pod of this.#pods()) this.#begin(pod);
   }
 
-  /** Once there is nothing left to do. */
+  /** Problems once nothing is left to do. */
   problems(): readonly string[] {
     return this.#pods().map(({ metadata, spec }) => `${metadata?.name} still pulls on ${spec.nodeName}`);
   }
@@ -173,8 +173,8 @@ export class Pulls {
 }
 
 /**
- * A node goes on as it does, and nothing else is in the way: in as many passes as a rollout takes, and a few more, every
- * pod of other nodes is updated. Pods of a node that cannot pull keep their version, and the status names the node.
+ * While one node keeps its behaviour and nothing else blocks, every pod of other nodes is updated, within the passes of
+ * a rollout and a few more. Pods of a node that cannot pull keep their version, and the status names the node.
  */
 export async function judgePulls(world: World, { first }: PullPlan): Promise<void> {
   const { scenario, server } = world;

@@ -16,7 +16,7 @@ export interface ReadNow extends ReadObservation {
   readonly sidecarSets: readonly SidecarSet[];
 }
 
-/** undefined: there is no such SidecarSet. Nothing is written between its reads: the time of a world stands still meanwhile. */
+/** undefined: no such SidecarSet. Nothing is written between its reads, because the world's time does not move. */
 export async function readNow({ server, settings, nowMs }: ReaderOptions, name: string): Promise<ReadNow | undefined> {
   const now = { now: nowMs, epochMs: nowMs, sleep: () => Promise.reject(new Error("a reader waits")), random: () => 0 };
   const context = { cluster: readerOf(server), clock: now, kruiseNamespace: KRUISE_NAMESPACE, settings };

@@ -16,7 +16,7 @@ export interface ReleasesOptions {
   readonly first: Release;
   readonly reshapeRate: number;
   readonly nowMs: () => number;
-  /** what admissions see of a write, and then whoever stores it; absent: it is stored at once */
+  /** the admission of a write, which stores it later; absent: it is stored at once */
   readonly admit?: ((next: SidecarSet, before: SidecarSet | undefined, store: () => void) => void) | undefined;
 }
 
@@ -27,7 +27,7 @@ const WRITER = "user";
 export class Releases {
   readonly #options: ReleasesOptions;
   readonly #current: Map<string, Release>;
-  /** of each SidecarSet by version, from 1 */
+  /** SidecarSet → shapes by version, from 1 */
   readonly #shapes: Map<string, number[]>;
   #made = 0;
 
@@ -38,7 +38,7 @@ export class Releases {
     this.#shapes = new Map(sets.map(({ name }) => [name, [first.shape]]));
   }
 
-  /** As it was at the beginning. */
+  /** The release at the beginning. */
   get first(): Release {
     return this.#options.first;
   }
@@ -67,7 +67,7 @@ export class Releases {
     for (const set of this.sets) if (!this.stored(set.name)) this.#write(set);
   }
 
-  /** Changes what is said of the SidecarSet; one that is deleted comes back with it later. */
+  /** Changes users' fields of the SidecarSet; a deleted one comes back with them later. */
   apply(set: string, edit: Edit): void {
     const before = this.of(set);
     this.#current.set(set, { ...before, ...edit, strategy: { ...before.strategy, ...edit.strategy } });
@@ -111,7 +111,7 @@ export class Releases {
     this.#options.server.put(WRITER, SIDECARSETS, this.#versionOf({ ...stored, ...next } as SidecarSet, stored));
   }
 
-  /** To the one before; false: there is none. */
+  /** Rolls back to the release before; false: there is none. */
   rollBack(set: string): boolean {
     const version = this.of(set).version - 1;
     if (version < 1) return false;
@@ -119,13 +119,13 @@ export class Releases {
     return true;
   }
 
-  /** To the newest that there has ever been. */
+  /** Rolls forward to the newest release that ever existed. */
   rollForth(set: string): void {
     const shapes = this.#shapes.get(set) ?? [];
     this.apply(set, { version: shapes.length, shape: shapes.at(-1) ?? 0 });
   }
 
-  /** Nobody keeps a wave from the next one any more, and what checks have stopped goes on. */
+  /** Ends pauses between waves, and stops by checks. */
   goOn(set: string): void {
     const { waves, checks, injection, replaced } = this.of(set);
     const { first } = this.#options;
@@ -150,7 +150,7 @@ export class Releases {
     else store();
   }
 
-  /** As API servers count generations. */
+  /** Counts generations as API servers do. */
   #versionOf(next: SidecarSet, stored: SidecarSet | undefined): SidecarSet {
     const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(next.metadata?.name ?? "");
     const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);

@@ -23,23 +23,23 @@ function wordsOf({ metadata }: SidecarSet): readonly string[] {
   return metadata?.annotations?.[REPLACE_ANNOTATION]?.split(/ *, */) ?? [];
 }
 
-/** So many workloads at once, and no pod is evicted; 0: none. */
+/** The number of workloads to restart at once, without evictions; 0: none. */
 export function restartsAskedFor(sidecarSet: SidecarSet): number {
   const [, count = "1"] = wordsOf(sidecarSet).flatMap((word) => RESTART.exec(word)?.slice(0, 2) ?? []);
   return wordsOf(sidecarSet).some((word) => RESTART.test(word)) ? Number(count) : 0;
 }
 
-/** The annotation asks for pods to be replaced that only a new one can follow. */
+/** True if the annotation asks to replace pods that only a new pod can update. */
 export function isReplacing(sidecarSet: SidecarSet): boolean {
   return isAskedFor(sidecarSet, "NotUpgradable");
 }
 
-/** The annotation asks for workloads to be restarted whose pods missed their sidecars. */
+/** True if the annotation asks to restart workloads whose pods missed their sidecars. */
 export function isRestartingMissed(sidecarSet: SidecarSet): boolean {
   return restartsAskedFor(sidecarSet) > 0 && isAskedFor(sidecarSet, "Missed");
 }
 
-/** Another pod comes in its place; of a Job only where somebody said that its work may begin again. */
+/** True if another pod replaces it; for a Job only where the annotation allows its work to begin again. */
 export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
   if (restartsAskedFor(sidecarSet) > 0)
@@ -160,7 +160,7 @@ export class MissingWitness {
     this.#seeEarly(pod, isGone);
     const evicted = this.#places.get(placeOf(pod));
     if (evicted === undefined || evicted.uid === pod.metadata?.uid) return;
-    // Another one in its place works, or was there and was taken away.
+    // Another pod in its place works, or was there and was removed.
     if (isGone || isWorking(pod)) this.#places.delete(placeOf(pod));
   }
 

@@ -1,4 +1,4 @@
-/** Figures in a JSON file, a key for each part, beside what the file has of others. */
+/** Figures in a JSON file under a key for each part; other parts' figures stay. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 

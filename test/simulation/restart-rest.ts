@@ -18,9 +18,9 @@ import { keyOf, ownProblem } from "./workload-objects.ts";
 import type { Workloads } from "./workloads.ts";
 
 interface Left {
-  /** each may stay */
+  /** pods that may all stay */
   readonly pods: ReadonlySet<Pod>;
-  /** one sentence each */
+  /** one sentence for each */
   readonly problems: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export const NONE_LEFT: Left = { pods: new Set(), problems: [] };
 
 interface Scene {
   readonly sidecarSet: SidecarSet;
-  /** that it selects */
+  /** pods that it selects */
   readonly matched: readonly Pod[];
   /** all there are */
   readonly pods: readonly Pod[];
@@ -37,7 +37,7 @@ interface Scene {
   readonly isIn: IsInNamespace;
 }
 
-/** Once nothing goes wrong any more. */
+/** Pods left by restarts once all faults are over. */
 export function leftByRestarts(scene: Scene): Left {
   if (restartsAskedFor(scene.sidecarSet) === 0) return NONE_LEFT;
   const [replaced, missed] = [leftOfReplaced(scene), leftOfMissed(scene)];
@@ -97,7 +97,7 @@ function leftOfReplaced(scene: Scene): Left {
   // A wave with one of those is not passed.
   const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
-  // What came back in vain is said in a condition of its own.
+  // Pods that came back without their sidecars have a condition of their own.
   const isStopped = isStoppedIn(sidecarSet, matched, pods);
   const told =
     toldProblem(

@@ -83,7 +83,7 @@ export class RestartWitness {
     return this.#options.set;
   }
 
-  /** Once the other witness has seen it. */
+  /** Takes in a write after the other witness. */
   see(write: Write): void {
     const { resource, name, userAgent, isRemoved } = write;
     const isPass = userAgent.startsWith("pass");
@@ -110,7 +110,7 @@ export class RestartWitness {
     return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
   }
 
-  /** Workloads that since then had to be restarted for pods without sidecars, by every wish. `selection`: as a pass knows it. */
+  /** Workloads that every spec since then would restart for pods without sidecars. `selection`: as a pass knows it. */
   owedSince(time: number, { selection }: SidecarSetStatus): readonly WorkloadObject[] {
     const { workloads, pods } = this.#options;
     const all = pods();
@@ -143,7 +143,7 @@ export class RestartWitness {
     const sidecarSet = object as unknown as SidecarSet;
     const { uid = "", generation = 0, annotations } = sidecarSet.metadata ?? {};
     if (isPass) return void this.#forget(sidecarSet);
-    // What an earlier one of the name had begun, nobody looks after.
+    // Restarts by a deleted SidecarSet of the name are watched by nobody.
     if (uid !== this.#uid) this.#open.clear();
     this.#uid = uid;
     this.#wishedAt = this.#options.witness.writes;
@@ -153,7 +153,7 @@ export class RestartWitness {
     ];
   }
 
-  /** Once the status shows what is obeyed, nothing of before is. */
+  /** Forgets older specs once the status shows the obeyed one. */
   #forget({ status }: SidecarSet): void {
     const text = status?.observedAnnotations?.[REPLACE_ANNOTATION];
     const at = this.#wishes.findIndex((wish) => wish.text === text);
@@ -317,7 +317,7 @@ export class RestartWitness {
     return rest + gone + relabelled < kept ? `leaves ${rest} old pods, the partition keeps ${kept}` : undefined;
   }
 
-  /** A pod of the namespace that a restart has brought is without its sidecars all the same, since before the pass looked. */
+  /** A sentence when a pod of a restart in the namespace still lacks its sidecars, since before the pass looked. */
   #vainProblem(sidecarSet: SidecarSet, { workload, since }: Scene): string | undefined {
     const { namespace } = workload.metadata ?? {};
     const isSeen = ({ metadata }: Pod) =>
@@ -410,7 +410,7 @@ function restartsIn({ metadata }: WorkloadObject): ReadonlyMap<string, string> {
   );
 }
 
-/** A workload without what a restart, or a fence, may change. */
+/** A workload without the fields that a restart, or a fence, may change. */
 function remains({ metadata, spec, ...rest }: WorkloadObject): string {
   const { resourceVersion: _, generation: __, annotations = {}, ...others } = metadata ?? {};
   const isOurs = new Set<string>([RESTARTED_FOR_ANNOTATION, FENCE_ANNOTATION]);

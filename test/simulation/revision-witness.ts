@@ -1,4 +1,4 @@
-/** Remembers the ControllerRevisions of all SidecarSets, and says what is wrong with a write to one. Time is counted in writes. */
+/** Remembers the ControllerRevisions of all SidecarSets, and reports wrong writes to one. Time is counted in writes. */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
@@ -11,7 +11,7 @@ interface Known {
 }
 
 export interface RevisionScene {
-  /** when the pass began that writes: what is older it has seen */
+  /** start of the writing pass: it has seen everything older */
   readonly began: number;
   readonly now: number;
   /** SidecarSets, each with pods that it has selected since then, and that have not changed */
@@ -21,7 +21,7 @@ export interface RevisionScene {
 export class RevisionWitness {
   readonly #known = new Map<string, Known>();
 
-  /** One sentence each; none of somebody else's writes is judged. */
+  /** One sentence for each fault of a pass' write; other writers are not judged. */
   see({ userAgent, object, previous, isRemoved }: Write, scene: RevisionScene): readonly string[] {
     const next = object as unknown as ControllerRevision;
     const before = previous as unknown as ControllerRevision | undefined;

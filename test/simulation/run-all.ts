@@ -10,7 +10,7 @@ export interface Extent {
   readonly count: number;
   /** After so long no share is begun any more; absent: all are. */
   readonly withinMs?: number | undefined;
-  /** So many are run however long they take. */
+  /** the least number of runs, however long they take */
   readonly atLeast?: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** From a seed to what happens in the world: SidecarSets and pods, who does what when, and what goes wrong. */
+/** Makes of a seed the fate of a world: SidecarSets and pods, actors and times, and faults. */
 import type { Labels } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { ApproverPlan } from "./approver.ts";
@@ -19,12 +19,12 @@ import type { WorkloadPlan } from "./workload-objects.ts";
 export interface Scenario extends Plan {
   readonly seed: number;
   readonly pods: number;
-  /** pods of tenants beside them, whose own containers never work; absent: none */
+  /** number of tenants' pods, whose own containers never work; absent: none */
   readonly tenantPods?: number;
   readonly sets: readonly SetPlan[];
   /** gate StrictMaxUnavailable */
   readonly isStrict: boolean;
-  /** of all SidecarSets at first */
+  /** first strategy of all SidecarSets */
   readonly strategy: UpdateStrategy;
   readonly pageSize: number;
   readonly networkFaults: readonly Exclude<NetworkFault, "403 in one namespace">[];
@@ -35,7 +35,7 @@ export interface Scenario extends Plan {
   readonly isForbidden: boolean;
   readonly behaviours: readonly Behaviour[];
   readonly badRate: number;
-  /** of new images to come with more than a new image: pods of before cannot be upgraded in place */
+  /** share of releases that change more than an image: older pods cannot be upgraded in place */
   readonly reshapeRate: number;
   readonly noticeMs: number;
   readonly readyMs: number;
@@ -43,11 +43,11 @@ export interface Scenario extends Plan {
   readonly kind?: WorldKind;
   /** resourceVersions go on from there; absent: from 1 */
   readonly firstVersion?: number;
-  /** of pods; absent: two without labels */
+  /** namespaces of pods; absent: two without labels */
   readonly namespaces?: readonly NamespacePlan[];
   /** no two pods in a row have the same labels; absent: all have */
   readonly areLabelsVaried?: boolean;
-  /** lists of pods may show what was so long ago; absent: they show what is */
+  /** lists of pods may show an older state; absent: the present one */
   readonly lag?: { readonly rate: number; readonly ms: number };
   /** the garbage collector decides first and deletes later, in a call of its own */
   readonly isCollectedLate?: boolean;
@@ -55,17 +55,17 @@ export interface Scenario extends Plan {
   readonly areClocksSkewed?: boolean;
   /** pods say when they were made, so that it is known which missed their sidecars; absent: all are as old as can be */
   readonly areAgesKnown?: boolean;
-  /** of an eviction to be refused by a PodDisruptionBudget, while there is trouble; absent: there is none */
+  /** share of evictions that a PodDisruptionBudget refuses while there is trouble; absent: none */
   readonly keptRate?: number;
-  /** what pods are of, in turn: `nameOfWorkload`; absent: all are of StatefulSets */
+  /** owners of pods, in turn: `nameOfWorkload`; absent: StatefulSets own all */
   readonly workloads?: readonly Workload[];
   /** the next pod of a controller may be a minute late; absent: two seconds */
   readonly areSuccessorsLate?: boolean;
   /** the webhook is never away when a pod comes back; absent: it is at times */
   readonly isWebhookUp?: boolean;
-  /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
+  /** the approver of batches while there is trouble; absent: none */
   readonly approver?: ApproverPlan;
-  /** of the metrics server, while there is trouble; absent: none is asked */
+  /** the metrics server while there is trouble; absent: none */
   readonly prometheus?: PrometheusPlan;
   /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
   readonly disruptions?: readonly BudgetPlan[];
@@ -73,22 +73,24 @@ export interface Scenario extends Plan {
   readonly restarts?: {
     readonly plans: readonly WorkloadPlan[];
     readonly lagMs: number;
-    /** when they are there; absent: from the start */
+    /** time of their creation; absent: from the start */
     readonly furnishedMs?: number;
     /** while the webhook is down, so that their pods come without sidecars; absent: never */
     readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[];
   };
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
-  /** policies that go on refusing once nothing else is in the way, until this was judged; absent: there are none */
+  /** policies that keep refusing after all other faults are over, until this was judged; absent: none */
   readonly standing?: readonly HindrancePlan[];
-  /** how often a tenant forges the records of its pods, while there is trouble and until others were judged; absent: never */
+  /**
+   * milliseconds between a tenant's forged records, while there is trouble and until others were judged; absent: none
+   */
   readonly forgedEveryMs?: number;
-  /** pods that finish, and pods with gates, beside the others; absent: none */
+  /** further pods that finish, and pods with gates; absent: none */
   readonly bystanders?: readonly BystanderPlan[];
-  /** how nodes pull images before pods are updated; absent: nobody asks for it */
+  /** the nodes' pulls before updates; absent: no pulls */
   readonly pulls?: PullPlan;
-  /** what all SidecarSets say beside */
+  /** further fields of all SidecarSets */
   readonly release?: Pick<
     Release,
     | "selector"
@@ -128,11 +130,11 @@ export function scenarioOf(seed: number): Scenario {
   return widened(ordinaryScenarioOf(seed));
 }
 
-/** As if the world of this seed were of no kind. */
+/** The scenario of a seed as if it had no kind. */
 export function ordinaryScenarioOf(seed: number): Scenario {
   const chance = seededChance(seed, 1);
   const has = (probability: number) => chance.isLucky(probability);
-  // From a stream of its own: all else stays as it is without.
+  // Drawn from its own stream, so that the other parts stay.
   const isOrdinal = seededChance(seed, 9).isLucky(0.2);
   const isRebound = seededChance(seed, 16).isLucky(0.03);
   const isOvertaken = seededChance(seed, 18).isLucky(0.06);
@@ -193,7 +195,7 @@ function tenantScene({ seed, sets, passes }: Scenario): Partial<Scenario> {
   };
 }
 
-/** In every eighteenth world, by a stream of its own: the others stay what they are. */
+/** A budget of owners in every eighteenth world. It draws from its own stream, so the other parts stay. */
 function ownerBudgetOf(seed: number): Pick<SetPlan, "perOwner"> {
   return seed % 18 === 17 ? { perOwner: seededChance(seed, 10).pick(["1", "1", "2", "50%"]) } : {};
 }
@@ -207,7 +209,7 @@ function strategyOf(chance: Chance): UpdateStrategy {
   };
 }
 
-/** One of them at least. */
+/** At least one of the items. */
 function some<T>(chance: Chance, items: readonly T[]): readonly T[] {
   const chosen = items.filter(() => chance.isLucky(0.4));
   return chosen.length > 0 ? chosen : [chance.pick(items)];

@@ -37,7 +37,7 @@ const SCENARIO: Scenario = {
   readyMs: 1_000,
 };
 
-/** At a step, counted from 0, somebody else takes over. */
+/** Another process takes over at a step, counted from 0. */
 interface PreEmption {
   readonly atStep: number;
   readonly by: Actor;
@@ -65,16 +65,16 @@ function named(result: WorldResult, change: Change, preEmptions: readonly PreEmp
 
 interface Ran {
   readonly result: WorldResult;
-  /** who else could have taken over, after the last pre-emption */
+  /** other processes that could have taken over after the last pre-emption */
   readonly offers: readonly PreEmption[];
 }
 
-/** One schedule: whoever is at work goes on for as long as it can, but for the pre-emptions. */
+/** A schedule: the working process goes on for as long as it can, except for the pre-emptions. */
 class Stage {
   readonly #change: Change;
   readonly #preEmptions: readonly PreEmption[];
   readonly #world: World;
-  /** calls that wait to be let go */
+  /** calls that wait for their turn */
   readonly #parked = new Map<string, (() => void)[]>([
     ["pass-1", []],
     ["pass-2", []],
@@ -138,7 +138,7 @@ class Stage {
   }
 }
 
-/** Longer than a call takes there and back; what others wait for may happen meanwhile. */
+/** Longer than a call takes there and back, so that awaited events can happen meanwhile. */
 const ANSWERED_MS = 41;
 
 function applyChange(releases: Releases, change: Change): void {

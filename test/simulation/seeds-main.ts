@@ -1,7 +1,7 @@
 /**
- * The command line of a simulation beside the one of rollouts: `-- --seeds 2000 [--from N]` runs so many worlds, `--seed N` runs one and
- * prints its trace, `--first` stops at the first finding. `--json FILE` keeps the figures. Exits 1 when a promise was
- * broken, a kind of trouble never came, or nothing was run.
+ * The command line of a simulation beside the one of rollouts: `-- --seeds 2000 [--from N]` runs that many worlds,
+ * `--seed N` runs one and prints its trace, `--first` stops at the first finding. `--json FILE` keeps the figures.
+ * Exits 1 when a promise was broken, a kind of trouble never came, or nothing was run.
  */
 import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
@@ -19,19 +19,19 @@ export interface SeedResult<Count extends string> {
 }
 
 export interface SeedsMain<Count extends string> {
-  /** of the npm script and of the figures */
+  /** name of the npm script and of the figures */
   readonly name: string;
   readonly runSeed: (seed: number) => Promise<SeedResult<Count>>;
-  /** what has to have happened in a run of many seeds */
+  /** events that a run of many seeds must have */
   readonly trouble: readonly string[];
   readonly counts: readonly Count[];
   /** counts that may not be 0 */
   readonly needed: readonly Count[];
-  /** so many worlds at once, where they wait for real time; absent: one by one */
+  /** number of worlds at once, where they wait for real time; absent: one by one */
   readonly atOnce?: number;
-  /** on all cores, in processes of their own, where they compute; absent: in this one */
+  /** runs on all cores, in processes, where worlds compute; absent: in this process */
   readonly isParallel?: true;
-  /** in a run of this many seeds every kind of trouble comes; absent: 200 */
+  /** number of seeds in which every kind of trouble comes; absent: 200 */
   readonly enoughSeeds?: number;
 }
 
@@ -47,7 +47,7 @@ const { values } = readOptions({
     seeds: { type: "string" },
     from: { type: "string" },
     json: { type: "string" },
-    /** for processes that this one begins */
+    /** for child processes of this one */
     shares: { type: "boolean" },
   },
 });
@@ -76,7 +76,7 @@ interface Share {
 interface Sums<Count extends string> {
   worlds: number;
   violated: number;
-  /** of each that broke a promise: how to repeat it, and the promise */
+  /** the command that repeats a broken promise, and the promise */
   readonly shown: string[];
   readonly counts: Record<Count, number>;
   readonly happened: Partial<Record<string, number>>;

@@ -13,15 +13,15 @@ import { comesBack, isReplacing, isReshaped, placeOf } from "./replacements.ts";
 /** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
 export interface AtRest {
   readonly pods: readonly Pod[];
-  /** which pods carry it as it is */
+  /** the hash of updated pods */
   readonly hash: string;
   /** pods that have its labels and not its containers */
   readonly missing: readonly Pod[];
-  /** some of the pods wait for restarts that have to wait; absent: none does */
+  /** some pods wait for restarts that have to wait; absent: none */
   readonly areRestartsHeld?: boolean;
 }
 
-/** One sentence each. */
+/** One sentence for each fault of the conditions. */
 export function conditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
   const problems = [
@@ -45,7 +45,7 @@ function problemUnless(condition: StatusCondition | undefined, status: string): 
 }
 
 function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondition) {
-  // Nobody fixes pods that never work, and a rollout is not over before they do.
+  // Pods that never work are not repaired, and a rollout waits for them.
   const isWaiting = scene.pods.some((pod) => !isWorking(pod)) && progress?.reason === "WaitingForPods";
   if (isWaiting && progress.status === "True") return [];
   const held = holdOf(set, scene);
@@ -98,8 +98,8 @@ function lostPods(
 }
 
 /**
- * A pod that came back without what it should have stops its namespace, and two namespaces stop all. undefined: one that
- * is named is no such pod.
+ * A pod that came back without its sidecars stops its namespace, and two namespaces stop all. undefined: a named pod is
+ * no such pod.
  */
 function stoppedBy(set: SidecarSet, scene: AtRest, message: string): ((namespace: string) => boolean) | undefined {
   const [, list = ""] = /without what it says: (.*)$/.exec(message) ?? [];

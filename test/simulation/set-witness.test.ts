@@ -1,4 +1,4 @@
-/** The judge of budgets by itself: what counts as taken down, for how long, and how many may be. */
+/** The judge of budgets alone: which pods count as taken down, for how long, and how many may be. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { formatLedger } from "../../shared/core/ledger.ts";
@@ -25,7 +25,7 @@ const bare = (name: string) => {
 
 const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
 
-/** The world of one SidecarSet; `log` is what was found wrong. */
+/** The world of one SidecarSet; `log` has the violations. */
 function scene(isStrict = false) {
   const log: string[] = [];
   const pods = new Map(PODS.map((name) => [name, podOf(name, 1, "running")]));

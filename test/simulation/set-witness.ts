@@ -1,4 +1,4 @@
-/** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges what is written for it. */
+/** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges writes for it. */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
@@ -42,7 +42,7 @@ export interface SetWitnessOptions {
   readonly pods: () => readonly Pod[];
   readonly namespaces: NamespaceWitness;
   readonly nowMs: () => number;
-  /** how much was written so far: the time of this judge */
+  /** the number of writes so far: the time of this judge */
   readonly clock: () => number;
   readonly report: (write: Write, why: string) => void;
 }
@@ -60,7 +60,7 @@ export class SetWitness {
   /** when it was written last */
   #specAt = 0;
   #specs: Spec[] = [];
-  /** of SidecarSets that had the name before, as far as a write under them was still allowed when they went */
+  /** specs of deleted SidecarSets of the name, if writes under them were still allowed at the end */
   #former: readonly Spec[] = [];
   /** uid → pods that were ready when a pass upgraded them, and have not worked since */
   readonly #taken = new Map<string, Taken>();
@@ -73,13 +73,13 @@ export class SetWitness {
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   readonly #changes: PodChanges;
-  /** "uid version" → when the pass had begun that reserved it: what is older it has seen */
+  /** "uid version" → start of the pass that reserved it: that pass has seen everything older */
   #since: ReadonlyMap<string, number> = new Map();
   /** state of a reserved pod → the pass that reserved it */
   #by: ReadonlyMap<string, string> = new Map();
   /** "uid version" → who took it out of the ledger */
   readonly #freed = new Map<string, Set<string>>();
-  /** what was matched last: a write is judged by it several times */
+  /** the last matched pods: a write is judged by them several times */
   #lastMatched:
     | (Pick<Spec, "sidecarSet"> & Readonly<Record<"pods" | "matched", readonly Pod[]>> & { readonly time: number })
     | undefined;
@@ -103,8 +103,8 @@ export class SetWitness {
   }
 
   /**
-   * The fence of a pod that is reserved no more, and is still what it was: then an eviction was freed that nobody has
-   * sent, or that was refused. Another pass had read the ledger before; whoever freed it knows better.
+   * True for the fence of a pod without a reservation and without a change. Then another pass freed an eviction that
+   * nobody has sent, or that was refused. This pass had read the ledger before, and the other one knows better.
    */
   isLateFence({ userAgent }: Write, pod: Pod): boolean {
     const { uid = "", resourceVersion = "" } = pod.metadata ?? {};
@@ -132,7 +132,7 @@ export class SetWitness {
     this.#countSelected();
   }
 
-  /** As it was written last; undefined: there is none. */
+  /** The SidecarSet as last written; undefined: there is none. */
   get newest(): SidecarSet | undefined {
     return this.#specs.at(-1)?.sidecarSet;
   }
@@ -173,7 +173,7 @@ export class SetWitness {
     return shown < newest.generation ? `shows generation ${shown}, and obeys ${newest.generation}` : undefined;
   }
 
-  /** No pod came, went or got other labels since, and it selects as many as `count`. */
+  /** True if no pod came, went or got other labels since, and it selects `count` pods. */
   hasSameSince(began: number, count: number): boolean {
     const { came, gone, relabelled } = this.#changes.since(began);
     const { newest } = this;
@@ -213,12 +213,12 @@ export class SetWitness {
 
   /** `began`: when the pass did that writes it. */
   seeLedger(write: Write, began = 0): void {
-    // One that goes goes as it is: with the write that frees the last reservation, where somebody has deleted it before.
+    // A deleted ledger is removed unchanged, with the write that frees its last reservation.
     const { object, isRemoved, previous = object } = write;
     const ledger = parseLedger(((isRemoved ? previous : object) as unknown as ConfigMap).data);
     if (!ledger) return void this.#options.report(write, "is a ledger that nobody can read");
     if (isRemoved && ledger.reservations.length > 0) this.#options.report(write, "takes reservations away");
-    // One that was deleted is created by whoever comes: what it must not do is to write to pods for that.
+    // Any pass may create a deleted ledger again, but must not write to pods for that.
     const isNew = write.previous === undefined;
     if (!isNew && ledger.uid === this.#ledger.uid && ledger.generation < this.#ledger.generation)
       this.#options.report(write, "takes the ledger's generation back");
@@ -244,7 +244,10 @@ export class SetWitness {
       this.#freed.set(state, (this.#freed.get(state) ?? new Set()).add(userAgent));
   }
 
-  /** Since when it has selected what it does, or did so first: a pass that came only later does not know of the time between. */
+  /**
+   * The time since which it has its present selection. It is the first time, because a later pass does not know of
+   * changes between.
+   */
   #selectsSinceMs({ metadata, spec }: SidecarSet): number {
     const facts = ({ selector, namespaceSelector }: SidecarSet["spec"]) =>
       JSON.stringify([selector, namespaceSelector]);
@@ -329,7 +332,7 @@ export class SetWitness {
       this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
-    // One that was down costs nothing, also when it was taken down for a release that is over.
+    // A pod that was down already costs nothing, also if an older release took it down.
     else if (!isStrict) {
       this.#taken.delete(next.metadata?.uid ?? "");
       this.#missing.forget(next);
@@ -342,7 +345,7 @@ export class SetWitness {
     return reservation !== undefined && this.#by.get(stateOf(reservation)) === pass;
   }
 
-  /** Another one, once this is evicted; of one without the sidecars none needs to be. */
+  /** True if another pod has to follow the evicted one, which had the sidecars. */
   isAwaiting(pod: Pod): boolean {
     const isIn = ({ uid }: { readonly uid: string }) => uid === pod.metadata?.uid;
     return !isInjected(pod, this.#options.set.name) || this.#ledger.departed?.some(isIn) === true;
@@ -373,7 +376,7 @@ export class SetWitness {
   #judgeReplacement(write: Write, grants: readonly Grant[], pod: Pod, since: number): void {
     const uid = pod.metadata?.uid ?? "";
     this.#missing.evict(pod);
-    // From here on it is missing, whatever it was taken down for before.
+    // The pod is missing from now on, whatever took it down before.
     this.#taken.delete(uid);
     const { came, gone, relabelled } = this.#changes.since(since);
     this.#reportIfAll(write, grants, (grant) => {
@@ -426,7 +429,7 @@ export class SetWitness {
     if (this.#options.set.isHot) this.#reportIf(write, hotViolation(previous, next, this.#options.set.name));
   }
 
-  /** Since when it has selected what it does by then; a pass may take the whole second for it. */
+  /** The time since which it has its present selection; a pass may take the whole second for it. */
   selectsSinceMs({ metadata }: SidecarSet): number {
     const isIt = ({ sidecarSet }: Spec) =>
       sidecarSet.metadata?.uid === metadata?.uid && sidecarSet.metadata?.generation === metadata?.generation;
@@ -457,7 +460,7 @@ export class SetWitness {
     return this.#matched({ sidecarSet }).filter((pod) => beside.has(pod) || uids.has(pod.metadata?.uid ?? ""));
   }
 
-  /** Under which specs a write may land: none older than the reservation, nor than what the status has shown. */
+  /** The specs that allow the write: none older than the reservation, nor than the status shows. */
   #allowed({ generation }: Reservation): readonly Spec[] {
     const isFormer = this.#ledger.uid !== this.#uid || generation === 0;
     const from = Math.max(isFormer ? 0 : generation, this.#observed);
@@ -486,7 +489,9 @@ export class SetWitness {
     });
   }
 
-  /** Lost with their nodes, or broken by whomever, before the pass looked; who never worked may be ignored. */
+  /**
+   * Pods that were down before the pass looked, by a lost node or by anybody; pods that never worked may be ignored.
+   */
   #downBeside(grant: Grant, hash: string, since: number): readonly Pod[] {
     const { isStrict, set } = this.#options;
     if (set.isAmongTenants) return [];
@@ -535,9 +540,9 @@ export class SetWitness {
     const hash = hashOfPod(next, name);
     const matched = this.#matched(grant);
     const uid = next.metadata?.uid;
-    // The store still has the pod as it was, when this is asked within the write.
+    // Within the write the store still has the pod before it.
     const old = matched.filter((pod) => pod.metadata?.uid !== uid && hashOfPod(pod, name) !== hash).length;
-    // Pods that came since the pass looked raise what a share comes to.
+    // Pods that came since the pass looked raise a share.
     const kept = partitionNow(grant.sidecarSet, Math.max(0, matched.length - came - relabelled));
     const left = old + gone + relabelled;
     return left < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;

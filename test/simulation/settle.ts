@@ -12,7 +12,10 @@ import type { World } from "./world.ts";
 /** Longer than any wave of these worlds soaks. */
 const MOST_SOAK_SECONDS = 90;
 
-/** One a minute until the wanted state is there, at most as many as that may take, and then one that writes nothing. */
+/**
+ * Runs a pass a minute until the wanted state is reached, at most as many as that may take, and then one that must
+ * write nothing.
+ */
 export async function settle(world: World): Promise<void> {
   const most = mostPasses(world);
   let left = unsettled(world);
@@ -29,7 +32,7 @@ export async function settle(world: World): Promise<void> {
   else if (world.scenario.kind !== undefined || world.scenario.seed % 4 === 0) await startAfresh(world);
 }
 
-/** In how many passes the wanted state comes. */
+/** The most passes until the wanted state is reached. */
 export function mostPasses(world: World): number {
   const pods = world.server.all(PODS).length;
   const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
@@ -83,7 +86,7 @@ export async function writtenByPass(world: World): Promise<number> {
   return world.witness.passWrites - before;
 }
 
-/** In how many passes at most all waves have soaked. */
+/** The most passes until all waves have soaked. */
 function soakingPasses({ scenario }: World): number {
   const waves = scenario.release?.waves ?? [];
   const soaking = 2 + Math.ceil(MOST_SOAK_SECONDS / 60);
@@ -128,12 +131,12 @@ export function windowOf({ scenario, users }: World, set: string, pods: number):
   return Math.max(1, stored ? budgetOf(stored, pods) : 1);
 }
 
-/** A pass that knows nothing of what was before comes to the same, but for waves: one that was passed stays it, whatever pods it has by now. */
+/** A pass without memory reaches the same state, except for waves: a passed wave stays passed, with any pods. */
 async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
   // A rollout that was finished stays it, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
-  // A fresh start sees what comes after the last pass, too: pods of owners that are late, and what kubelets have done.
+  // A fresh start sees later events too: pods of late owners, and changes by kubelets.
   if (world.owners.coming > 0) {
     await world.scheduler.runUntil(() => world.owners.coming === 0);
     await writtenByPass(world);
@@ -150,7 +153,10 @@ async function startAfresh(world: World): Promise<void> {
   }
 }
 
-/** But for what the status alone says: the waves that were passed, and since when pods should have sidecars. */
+/**
+ * A SidecarSet without the status, except for the parts that only the status has: passed waves, and the time since
+ * which pods should have sidecars.
+ */
 function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenario"]): SidecarSet {
   const { waves, ledgerNamespace } = status;
   const selection = kind === "missedRestarts" ? status.selection : undefined;
@@ -159,7 +165,7 @@ function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenari
   return (waves || selection ? { ...set, status: remembered } : set) as SidecarSet;
 }
 
-/** Some conditions tell of what was, and of what nobody looks at while it is paused. */
+/** Conditions about the present. Others are about the past, or about facts that a paused SidecarSet does not follow. */
 const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
 function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean): string {

@@ -1,13 +1,15 @@
-/** The simulations, each with bugs that are planted into what it runs: one table for whoever runs or measures them all. */
+/**
+ * The simulations, each with bugs that are planted into its code: one table for every tool that runs or measures them.
+ */
 export interface Simulation {
-  /** beside this file; runs seeds `--from N --seeds N`, and with `--first` ends at the first finding */
+  /** the script beside this file; runs seeds `--from N --seeds N`, and with `--first` ends at the first finding */
   readonly script: string;
-  /** beside this file: a patch for each bug, and found.json: name → the seed that finds it */
+  /** the folder beside this file: a patch for each bug, and found.json: name → the seed that finds it */
   readonly bugs: string;
   /** the key of its figures in the report */
   readonly report: string;
   readonly leastBugs: number;
-  /** in which a bug has to be found */
+  /** the most seeds within which a bug must be found */
   readonly mostSeeds: number;
 }
 

@@ -1,4 +1,4 @@
-/** Policies that go on refusing writes to some pods: what becomes of everybody else's pods, and what the status says of it. */
+/** Policies that keep refusing writes to some pods: the fate of all other pods, and the status about it. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -17,7 +17,7 @@ import { windowOf, writtenByPass } from "./settle.ts";
 import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { World } from "./world.ts";
 
-/** More passes than a rollout without refusals needs: passes tidy the ledger, try pods in vain, and tell it twice. */
+/** Passes beyond a rollout without refusals: they tidy the ledger, try pods in vain, and report it twice. */
 const MORE_PASSES = 4;
 
 /** The pods of one SidecarSet that have not its newest release, though they should. */
@@ -128,7 +128,7 @@ function lateOf({ server, witness }: World, set: SidecarSet, plans: readonly Hin
   return { refusing: late.filter(isRefusing), others, mayHoldOthers: plans.some(isOfStatus) };
 }
 
-/** Nobody promises anything about pods of a tenant who does such things. */
+/** True for pods of a misbehaving tenant, about which nothing is promised. */
 function isOfTenant(pod: Pod): boolean {
   return pod.metadata?.namespace === TENANT_NAMESPACE || isTenantPod(pod);
 }

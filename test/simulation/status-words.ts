@@ -20,7 +20,7 @@ import { isReshaped } from "./replacements.ts";
 export interface Recount {
   /** selected pods that nobody has written to since the pass began */
   readonly steady: readonly Pod[];
-  /** no selected pod came, went or changed since the pass began: `steady` is all that there is */
+  /** no selected pod came, went or changed since the pass began, so `steady` has all pods */
   readonly isWhole: boolean;
   /** a write to a pod, or an eviction, was refused in this world so far */
   readonly wasRefused: boolean;
@@ -53,7 +53,7 @@ const OF_OUTSIDE: Readonly<Record<string, string>> = {
 const OF_REFUSALS: ReadonlySet<string> = new Set(["Refused"]);
 const FAILS: ReadonlySet<string> = new Set(["CrashLoopBackOff", "ImagePullBackOff"]);
 
-/** One sentence each. `set`: with the status as it is written, for the generation that it observes. */
+/** One sentence for each fault. `set`: has the written status, for the generation that it observes. */
 export function wordProblems(set: SidecarSet, recount: Recount): readonly string[] {
   if (isOfFailedPass(set.status)) return [];
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
@@ -115,7 +115,7 @@ function outsideProblem(set: SidecarSet, reason: string, annotation: string): st
 /** Reasons of Blocked that a yes from outside ends. */
 const AWAITING_A_YES: ReadonlySet<string> = new Set(["Gate", "Metrics"]);
 
-/** Stalled means that nothing goes on by itself: what blocks it, or pods that only recreating updates. */
+/** Stalled means that nothing moves without help: it is blocked, or its pods must be recreated. */
 function stalledProblem(
   set: SidecarSet,
   { steady, isWhole }: Recount,

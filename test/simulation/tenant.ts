@@ -1,4 +1,4 @@
-/** A tenant who turns what it may write against everybody else: it forges the records of its pods, over and over. */
+/** A tenant who uses its rights against everybody else: it forges the records of its pods, over and over. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -1,4 +1,7 @@
-/** Ticks a minute apart over many pods in an untroubled world: how many a rollout takes, what one costs that has nothing to do, and how one ends. */
+/**
+ * Ticks a minute apart over many pods in an untroubled world: their number in a rollout, the cost of an idle one, and
+ * the end of one.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
@@ -103,7 +106,7 @@ describe("a tick that has not the time for all", () => {
   });
 
   it("begins no PATCH that the deadline would cut off, and leaves the Lease to the next", async () => {
-    // One batch takes more than half of the tick.
+    // A batch takes more than half of the tick.
     const world: World = untroubled(600, "100%", {
       gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),
     });

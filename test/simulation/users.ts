@@ -75,7 +75,7 @@ export class Users {
     this.releases = new Releases({ ...options, first, nowMs: () => options.scheduler.nowMs });
   }
 
-  /** With the containers of all SidecarSets there are, or of some. */
+  /** Creates a pod with the containers of all SidecarSets, or of some. */
   createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true, own?: Owned): Pod {
     const injections = this.releases.injections.filter((injection) => isWanted(injection.name));
     const { areAgesKnown, scheduler } = this.#options;
@@ -137,7 +137,7 @@ export class Users {
     "status touched": () => this.#withPod((pod) => this.#touch(pod)),
   };
 
-  /** Most have an owner, and nobody said that they are to be so. */
+  /** Makes pods without sidecars. Most have an owner, and nobody wants them so. */
   #makeBare(): void {
     const { chance } = this.#options;
     const kind = chance.pick(["bare", "bare", "bare", "bare", "guarded", "stray", "spared"]);
@@ -253,7 +253,7 @@ export class Users {
     this.#options.server.put(WRITER, PODS, { ...pod, status: { ...pod.status, conditions } } as Pod);
   }
 
-  /** Not ready for a moment, without a restart. */
+  /** Makes a pod not ready for a moment, without a restart. */
   #flap(pod: Pod): void {
     const { scheduler, chance, server } = this.#options;
     const { namespace = "", name = "", uid } = pod.metadata ?? {};

@@ -65,7 +65,7 @@ export class ValuesWitness {
     this.#ran.add(`${pod.metadata?.uid} ${valuesIn(pod)[0]}`);
   }
 
-  /** Somebody who may write pods changes values of one. False: there is no pod. */
+  /** Changes values of a pod, as a tenant with the right may. False: there is no pod. */
   forge(): boolean {
     const { server, chance } = this.#options;
     const pods = server
@@ -78,7 +78,7 @@ export class ValuesWitness {
     return true;
   }
 
-  /** At the end every updated pod that works runs the values of its release. */
+  /** At the end every updated and working pod runs the values of its release. */
   problems(): readonly string[] {
     const { server } = this.#options;
     const hash = server.peek<SidecarSet>(SIDECARSETS, { name: VALUES_SET })?.metadata?.annotations?.[HASH_ANNOTATION];

@@ -27,7 +27,7 @@ const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable",
 /** Facts about one SidecarSet in the store at this moment. */
 interface Recount {
   readonly isSeen: boolean;
-  /** nobody asks for updates */
+  /** no updates are asked for */
   readonly isAtRest: boolean;
   readonly isDone: boolean;
   /** updated pods that are not ready */

@@ -1,6 +1,6 @@
 /**
- * Looks at whether waves keep their order: by what the pods are and have been, as the kubelets know it, not by what passes
- * say of them. What a pass that looked a moment ago could not know is held against nobody.
+ * Judges the order of waves by the pods' past and present images, as kubelets know them, and not by passes' words. A
+ * pass is not blamed for changes after its look.
  */
 import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -20,7 +20,7 @@ import { reaches, selects } from "./permission.ts";
 import { comesBack } from "./replacements.ts";
 import { isOfFailedPass } from "./status-words.ts";
 
-/** As users write them. */
+/** A wave as users write it. */
 export interface WavePlan {
   readonly name: string;
   readonly namespaceSelector: LabelSelector;
@@ -34,16 +34,19 @@ export interface WaveWitnessOptions {
   readonly set: string;
   readonly namespaces: NamespaceWitness;
   readonly nowMs: () => number;
-  /** how much was written so far: the time of this judge */
+  /** the number of writes so far: the time of this judge */
   readonly clock: () => number;
   /** when a pass began, by the same time */
   readonly beganOf: (pass: string) => number;
   readonly violated: (what: string) => void;
-  /** of a workload's uid; absent: none is restarted */
+  /** pods by the uid of their workload; absent: no restarts */
   readonly podsOf?: (uid: string) => readonly Pod[];
   /** workloads that have been restarted since then, and are not through; absent: none is restarted */
   readonly restartedSince?: (time: number) => readonly KubernetesObject[];
-  /** workloads that were to be restarted for pods without sidecars when the pass began, and are by now; absent: none is restarted */
+  /**
+   * workloads that had to be restarted for pods without sidecars when the pass began, and still must be; absent: no
+   * restarts
+   */
   readonly owedSince?: (pass: string, status: SidecarSetStatus) => readonly KubernetesObject[];
 }
 
@@ -89,10 +92,10 @@ export class WaveWitness {
   #leftSince: ReadonlyMap<string, number> = new Map();
   /** every spec that may be obeyed, the newest last */
   #wishes: readonly Wish[] = [];
-  /** those whose patches may still land, the newest last */
+  /** releases whose patches may still arrive, the newest last */
   #releases: readonly Release[] = [];
   #uid = "";
-  /** of pods whose turn comes only after a wave */
+  /** number of judged pods that come after a wave */
   judged = 0;
 
   constructor(options: WaveWitnessOptions) {
@@ -154,7 +157,7 @@ export class WaveWitness {
     else this.#pods.set(uid, next);
   }
 
-  /** For this SidecarSet: all pods of the workload are in one namespace, and so in one wave. */
+  /** Judges a restart for this SidecarSet: all pods of the workload are in one namespace, and so in one wave. */
   #seeRestart({ object, previous, userAgent }: Write): void {
     const { set, podsOf } = this.#options;
     const [is, was] = [object, previous].map((one) => one?.metadata.annotations?.[RESTARTED_FOR_ANNOTATION] ?? "");
@@ -201,7 +204,7 @@ export class WaveWitness {
     const before = (previous as unknown as SidecarSet | undefined)?.status;
     this.#forget(next);
     const { waves } = next;
-    // A pass that failed has counted no pod: it keeps what the status says of waves.
+    // A failed pass has counted no pod: it keeps the status of waves.
     if (!waves || waves.revision !== this.#release?.hash || isOfFailedPass(next)) return;
     const all = this.#wishes.at(-1)?.waves ?? [];
     const known = before?.waves?.revision === waves.revision ? before.waves.list : [];
@@ -245,7 +248,7 @@ export class WaveWitness {
     return this.#isAlwaysOf(waves, wave, one as Pod, this.#options.beganOf(pass));
   }
 
-  /** Once the status shows what is obeyed, nothing of before is. */
+  /** Forgets older specs once the status shows the obeyed one. */
   #forget({ observedAnnotations, observedGeneration = 0 }: NonNullable<SidecarSet["status"]>): void {
     const text = observedAnnotations?.[WAVES_ANNOTATION];
     const at = this.#wishes.findIndex((wish) => wish.text === text);
@@ -253,7 +256,10 @@ export class WaveWitness {
     this.#releases = this.#releases.filter(({ generation }) => generation >= observedGeneration);
   }
 
-  /** Once nothing goes wrong any more: every wave that can be is passed, and counted as it is. One sentence each. */
+  /**
+   * One sentence for each fault once all faults of the world are over: every possible wave is passed, and its counts
+   * are right.
+   */
   restProblems({ waves: told, selection }: SidecarSetStatus = {}): readonly string[] {
     const { set, namespaces } = this.#options;
     const wish = this.#wishes.at(-1);
@@ -291,12 +297,12 @@ export class WaveWitness {
     for (const [uid, sinceMs] of through) if (!this.#leftSince.has(uid)) through.set(uid, sinceMs ?? nowMs());
   }
 
-  /** To be updated, or to be up again. */
+  /** True for a pod that is not updated, or not up again. */
   #isLeft(pod: Pod): boolean {
     const { set, namespaces } = this.#options;
     const sidecarSet = this.#wishes.at(-1)?.sidecarSet;
     if (!sidecarSet || pod.metadata?.deletionTimestamp || !selects(sidecarSet, pod, namespaces.now)) return false;
-    // Who asks for it leaves out pods that were never ready.
+    // The annotation leaves out pods that were never ready.
     const isLeftOut = sidecarSet.metadata?.annotations?.[IGNORE_NEVER_READY_ANNOTATION] === "true" && isTenantPod(pod);
     if (hashOfPod(pod, set) === this.#release?.hash) return !(isUp(pod, set) || isLeftOut);
     return reaches(runningAgain(sidecarSet), pod, namespaces.now);
@@ -329,7 +335,7 @@ function isUp(pod: Pod, set: string): boolean {
   return isWorking({ ...pod, spec: { ...pod.spec, containers: own } }) && !isHalfUpgraded(pod, set);
 }
 
-/** While it is paused none is evaluated, and by what came before no wave is passed. */
+/** While the wave is paused no check is evaluated, and earlier answers pass no wave. */
 function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan): boolean {
   const { paused, type } = spec.updateStrategy ?? {};
   return (
@@ -339,7 +345,7 @@ function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan):
   );
 }
 
-/** While it is paused no workload is restarted, nor known to have to stay as it is. */
+/** While the wave is paused no workload is restarted, or known to have to stay. */
 function areRestartsResting(
   sidecarSet: SidecarSet,
   pods: readonly Pod[],
@@ -352,7 +358,7 @@ function areRestartsResting(
   );
 }
 
-/** As if nobody had paused it. */
+/** The SidecarSet without its pause. */
 function runningAgain({ spec, ...rest }: SidecarSet): SidecarSet {
   return {
     ...rest,

@@ -32,14 +32,14 @@ export function widened(base: Scenario): Scenario {
   return isMixed(wide) ? { ...wide, bystanders: finishing(base.seed) } : wide;
 }
 
-/** Kinds of worlds with pods that finish beside the others, in every eighth: the others stay what they are. */
+/** Kinds with pods that finish beside the others, in every eighth world: the other worlds stay the same. */
 const MIXED: readonly WorldKind[] = ["evictions", "replacements"];
 
 function isMixed({ seed, kind }: Scenario): boolean {
   return MIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 6;
 }
 
-/** Kinds of worlds in every eighth of which Kubernetes lets no image change: the others stay what they are. */
+/** Kinds where Kubernetes allows no change of images in every eighth world: the other worlds stay the same. */
 const FIXED: readonly WorldKind[] = ["refusals", "replacements", "restarts"];
 
 function isFixed({ seed, kind }: Scenario): boolean {
@@ -98,7 +98,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
 
-/** Beside the pods there are some that finish, and some whose gates are opened late, or not before they were judged. */
+/** Adds pods that finish, and pods whose gates open late, or not before they were judged. */
 function bystanders(chance: Chance): Partial<Scenario> {
   const plans = Array.from({ length: chance.between(1, 4) }, (): BystanderPlan => {
     const kind = chance.pick(BYSTANDERS);
@@ -171,7 +171,7 @@ function crowd(chance: Chance, base: Scenario): Partial<Scenario> {
 
 const SHARES = [0, 1, 3, 1_000, "0%", "1%", "9%", "10%", "34%", "50%", "66%", "99%", "100%"] as const;
 
-/** As much of the pods as users may write. */
+/** Partition and budget in the forms that users may write. */
 export function anyShares(chance: Chance): UpdateStrategy {
   return { maxUnavailable: chance.pick(SHARES), partition: chance.pick([...SHARES, 0, 0, 0]) };
 }
@@ -212,7 +212,7 @@ function namespaces(chance: Chance, base: Scenario): Partial<Scenario> {
     pods: chance.between(4, 14),
     namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })),
     areLabelsVaried: true,
-    // Whose owners they are does not matter here.
+    // Owners do not matter here.
     sets: base.sets.map(({ perOwner: _, ...set }) => set),
     release: { selector: chance.pick(SELECTORS), namespaceSelector: chance.pick(NAMESPACE_SELECTORS) },
     strikes: also(base, chance, "namespace relabelled", chance.between(1, 4)),
@@ -294,7 +294,7 @@ function greedy(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...others, hindrances: standing, standing, ...tenantActs(base, others) };
 }
 
-/** In more than half of these worlds the tenant does something else than to refuse writes. By a stream of its own. */
+/** The tenant's behaviour. In more than half of these worlds it is not a refusal. It draws from its own stream. */
 function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<Scenario> {
   const chance = seededChance(base.seed, 51);
   const act = OF_TENANTS[base.seed % 50] ?? "refuses";
@@ -347,12 +347,12 @@ function refusals(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...unhindered(chance, base), hindrances: standing, standing };
 }
 
-/** In one world of four not even the status of these pods can be written. */
+/** The refused calls. In one world of four they include the status of these pods. */
 function refusedCalls(chance: Chance): readonly string[] {
   return chance.isLucky(0.25) ? ["PATCH pods", "PATCH pods/status"] : ["PATCH pods"];
 }
 
-/** Nothing but the budget holds pods back, so that it is known where they have to be. */
+/** Only the budget holds pods back, so the right number is known. */
 function unhindered(chance: Chance, base: Scenario): Partial<Scenario> {
   const kept: readonly Fault[] = ["partition raised", "budget changed"];
   return {
@@ -394,7 +394,7 @@ function clocks(chance: Chance, base: Scenario): Partial<Scenario> {
   return { areClocksSkewed: true, passes: [...base.passes, ...morePasses(chance, base)] };
 }
 
-/** Pods come without their sidecars, and are evicted beside rollouts. */
+/** Pods come without their sidecars, and are evicted during rollouts. */
 function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     areAgesKnown: true,
@@ -423,7 +423,7 @@ function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Nodes go away in the midst of rollouts, with what they run. */
+/** Nodes with their pods go away during rollouts. */
 function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     isStrict: chance.isLucky(0.5),
@@ -443,7 +443,7 @@ function values(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     sets: [{ name: VALUES_SET, isHot: false, isOrdinal: false }],
     tenantPods: 0,
-    // An imageID tells here how an image may be spelled.
+    // In these worlds an imageID can show how an image may be spelled.
     behaviours: base.behaviours.filter((behaviour) => behaviour !== "same imageID"),
     isStrict: chance.isLucky(0.5),
     pods: chance.between(1, 6),
@@ -457,7 +457,7 @@ const DRAINS = ["1s", "5s", "20s", "1m"] as const;
 /** Features beside drains in half of their worlds. */
 const BESIDE_DRAINS = ["approvals", "metrics", "disruptions", "waves", "nodes", "history", "values"] as const;
 
-/** Pods leave endpoints before their sidecars restart, in half of these worlds beside another feature. */
+/** Pods leave endpoints before their sidecars restart; half of these worlds have another feature too. */
 function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   const drain = chance.pick(DRAINS);
   const strategy = { ...base.strategy, maxUnavailable: chance.pick([1, 1, 2, 3, "50%"]) };
@@ -490,7 +490,7 @@ const BESIDE_PULLS = [
   undefined,
 ] as const;
 
-/** Nodes pull images before pods are updated, in most of these worlds beside another feature. */
+/** Nodes pull images before pods are updated; most of these worlds have another feature too. */
 function pulls(chance: Chance, base: Scenario): Partial<Scenario> {
   const own = pullsAlone(chance, base);
   const other = BESIDE_PULLS[Math.floor(base.seed / 50) % BESIDE_PULLS.length];
@@ -518,7 +518,7 @@ function besidePulls(other: (typeof BESIDE_PULLS)[number], chance: Chance, base:
   }
 }
 
-/** One node cannot pull, says nothing, or has no room, in most of these worlds. */
+/** Pulls without other features. In most of these worlds one node cannot pull, says nothing, or has no room. */
 function pullsAlone(chance: Chance, base: Scenario): Partial<Scenario> {
   const atOnce = chance.pick([1, 1, 2, 3, 10]);
   const plan: PullPlan = {
@@ -575,7 +575,7 @@ function wordsOf(isMissedToo: boolean, nth: number): string {
   return [...words, ...(nth % 11 === 7 ? ["NotReady"] : [])].join(", ");
 }
 
-/** Releases that only new pods can follow, beside others that pods get in place. */
+/** Releases that need new pods, and others that pods get in place. */
 function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
   // Pods that never work keep pods that missed their sidecars waiting.
   const isMissedToo = base.tenantPods === undefined && chance.isLucky(0.3);
@@ -605,7 +605,7 @@ function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
       isOrdinal: set.isOrdinal && workloads.length === 1 && workloads[0] === "web",
     })),
     pods: chance.between(2, 8),
-    // A count of a controller's pods cannot tell one that came back by itself.
+    // A count of a controller's pods does not show one that came back without an eviction.
     strikes: workloads.includes("cast")
       ? wanted.filter(({ fault }) => fault !== "pod recreated under its name")
       : wanted,
@@ -736,7 +736,7 @@ function missedRestarts(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** In half of these worlds there are none. */
+/** Outages; half of these worlds have none. */
 function anyOutages(chance: Chance) {
   const untilMs = chance.pick([0, 0, 0, 0, 10_000, 30_000, TROUBLE_MS]);
   const fromMs = chance.below(TROUBLE_MS);
@@ -806,7 +806,7 @@ function waveChecks(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Some name their checks, or none. */
+/** Waves, some with their own checks, or with none. */
 export function anyCheckedWaves(chance: Chance, seed: number): readonly WavePlan[] {
   return anyWaves(chance, seed).map((wave) => {
     const named = chance.pick([{}, {}, { checks: ["errors"] }, { checks: ["restarts"] }, { checks: [] }]);
@@ -831,8 +831,8 @@ export function bothChecks(chance: Chance): readonly CheckPlan[] {
 }
 
 /**
- * Owners say how many of their pods may be down. What is on its way for longer than two minutes, and nodes that do nothing
- * for as long, are known to nobody else: they are for other worlds, and so are clocks that are wrong by so much.
+ * Owners limit how many of their pods may be down. Calls or nodes that are silent for more than two minutes are for
+ * other worlds, because no judge could know of them. So are clocks with such errors.
  */
 function disruptions(chance: Chance, base: Scenario): Partial<Scenario> {
   const budgets = ["bakery", "shop"].flatMap((namespace): readonly BudgetPlan[] => {
@@ -877,7 +877,7 @@ function killed(chance: Chance): NonNullable<PassPlan["blow"]> {
 
 const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
 
-/** In an order that stays the same in this world: what is passed is known by its name. */
+/** Waves in an order that stays the same in this world, because a passed wave is known by its name. */
 export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
   const teams = [...TEAMS.slice(seed % 3), ...TEAMS.slice(0, seed % 3)].slice(0, 1 + (seed % 7 === 0 ? 1 : 2));
   return teams.map((team) => ({
@@ -888,7 +888,7 @@ export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
   }));
 }
 
-/** As a schedule has them, which finds out that a wave has soaked. */
+/** Passes as a schedule makes them, which notices that a wave has soaked. */
 function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   const everyMs = chance.pick([5_000, 10_000, 20_000]);
   return Array.from({ length: Math.floor(TROUBLE_MS / everyMs) }, (_, index) => ({
@@ -922,7 +922,7 @@ function morePasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   }));
 }
 
-/** The strikes that it has, and as many of these. */
+/** The scenario's strikes, and that number of further ones. */
 function also({ strikes }: Scenario, chance: Chance, fault: Fault, count: number): Scenario["strikes"] {
   const own = Array.from({ length: count }, () => ({ atMs: chance.below(TROUBLE_MS), fault }));
   return [...strikes, ...own];

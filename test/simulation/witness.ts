@@ -42,7 +42,7 @@ export class Witness {
   readonly #podsWritten = new Map<string, number>();
   /** passes that nothing hinders, and that need the Lease */
   readonly #unhindered = new Set<string>();
-  /** how much was written by when, where lists lag */
+  /** writes so far by time, where lists lag */
   readonly #writtenBy: { readonly atMs: number; readonly writes: number }[] = [];
   /** since when a process has been reading what its next pass may go on with */
   readonly #reading = new WeakMap<PassMemory, number>();
@@ -55,7 +55,7 @@ export class Witness {
   evictions = 0;
   /** all writes */
   writes = 0;
-  /** of passes, but for Leases, and Events, which every pass records of pods that cannot be upgraded */
+  /** passes' writes, without Leases, and without Events, which every pass records of pods that cannot be upgraded */
   passWrites = 0;
 
   constructor(options: WitnessOptions) {
@@ -84,7 +84,7 @@ export class Witness {
     return this.#setOf(set);
   }
 
-  /** When a pass began, in writes: what is older it has seen. */
+  /** The start of a pass, in writes: it has seen everything older. */
   beganOf(pass: string): number {
     return this.#began.get(pass) ?? 0;
   }
@@ -205,7 +205,7 @@ export class Witness {
 
   #judgeEviction(write: Write, pod: Pod): void {
     if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
-    // Another SidecarSet may have reserved the same state of the pod.
+    // Another SidecarSet may have reserved the pod in the same state.
     const holder = this.#sets.get(sidecarSetNow() ?? "");
     const reservation = holder?.reservationOf(pod);
     if (!holder || !reservation)

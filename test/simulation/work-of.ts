@@ -1,4 +1,4 @@
-/** For which SidecarSet a pass does what it does at this moment: several are rolled out at once, and may reserve one pod. */
+/** The SidecarSet that a pass works for at this moment: several are rolled out at once, and may reserve one pod. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DOINGS, type Doing } from "../../shared/doings.ts";
 

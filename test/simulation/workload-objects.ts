@@ -1,10 +1,10 @@
-/** Deployments, StatefulSets and DaemonSets of a world, as their users write them, and what they say of themselves. */
+/** Deployments, StatefulSets and DaemonSets of a world, as their users write them, with their own statuses. */
 import type { IntOrString, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { BUILT_IN_STATEFUL_SETS, DAEMON_SETS, DEPLOYMENTS, type Resource } from "../../shared/kube/port.ts";
 
 export type WorkloadKind = "Deployment" | "StatefulSet" | "DaemonSet";
 
-/** As its user has it at first. */
+/** The first workload of its user. */
 export interface WorkloadPlan {
   readonly kind: WorkloadKind;
   readonly namespace: string;
@@ -18,7 +18,7 @@ export interface WorkloadPlan {
   readonly isAnnotated: boolean;
   /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
   readonly isNamesake?: boolean;
-  /** which of its first pods were made without sidecars; absent: none */
+  /** its first pods without sidecars; absent: none */
   readonly bare?: "all" | "some";
 }
 
@@ -31,7 +31,7 @@ export interface Strategy {
   };
 }
 
-/** As it is stored. */
+/** The stored workload. */
 export interface WorkloadObject extends KubernetesObject {
   readonly kind: WorkloadKind;
   readonly spec: {
@@ -84,7 +84,7 @@ export function countOf(value: IntOrString, of: number, round: (share: number) =
   return typeof value === "number" ? value : round((Number.parseInt(value, 10) * of) / 100);
 }
 
-/** How many pods its own strategy takes down at once, as Kubernetes' documentation has it. */
+/** The most pods that its own strategy takes down at once, by Kubernetes' documentation. */
 export function mostTakenDown(workload: WorkloadObject, wanted: number): number {
   const { type, rollingUpdate = {} } = strategyOf(workload);
   if (type === "Recreate") return wanted;

@@ -7,9 +7,9 @@ export interface WorkloadScene {
   readonly workload: WorkloadObject;
   /** all of it, those too that are on their way out */
   readonly pods: readonly Pod[];
-  /** of the template that is stored */
+  /** hash of the stored template */
   readonly hash: string;
-  /** of the template that its pods are of while it is paused, or as far as a partition keeps them */
+  /** hash of its pods' template while it is paused, or as far as a partition keeps them */
   readonly former: string;
   /** nodes of a DaemonSet */
   readonly nodes: number;
@@ -97,7 +97,7 @@ function statefulSetStep(scene: WorkloadScene) {
   return { move: scaling(scene, replicas) ?? updating(scene, replicas), status };
 }
 
-/** undefined: all pods are there, and ready where they wait for each other. */
+/** undefined: all pods exist, and are ready if they wait for each other. */
 function scaling(scene: WorkloadScene, replicas: number): Move | undefined {
   const { pods, workload } = scene;
   const places = placesOf(pods, replicas);
@@ -123,7 +123,7 @@ function createdAt({ pods, hash, former, workload }: WorkloadScene, place: numbe
   return { hash: type === "RollingUpdate" && place < until ? former : hash, place };
 }
 
-/** From the last one downwards. */
+/** Updates from the last pod downwards. */
 function updating({ pods, hash, workload }: WorkloadScene, replicas: number): Move {
   const { type, rollingUpdate } = strategyOf(workload);
   if (type === "OnDelete") return NOTHING;

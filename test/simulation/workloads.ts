@@ -18,9 +18,9 @@ import {
 import { isSaidReady, nextStep, type Step } from "./workload-steps.ts";
 
 export interface WorkloadsOptions {
-  /** absent: there are none, and pods have owners by their names */
+  /** absent: no plans, and pods have owners by their names */
   readonly plans: readonly WorkloadPlan[];
-  /** until a controller looks again, at most */
+  /** most milliseconds until a controller looks again */
   readonly lagMs: number;
   /** while these last, pods come without sidecars, ms since the world began; absent: none */
   readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[] | undefined;
@@ -32,7 +32,7 @@ export interface WorkloadsOptions {
 
 const WRITER = "workload-controller";
 const USER = "user";
-/** Until a deleted pod is gone. */
+/** Milliseconds until a deleted pod is gone. */
 const GONE_MS = [10, 3_000, 15_000] as const;
 const NAMESAKE = "abc";
 
@@ -77,7 +77,10 @@ export class Workloads {
     return this.all().find(({ metadata }) => metadata?.uid === uid);
   }
 
-  /** Every pod that it should have is of its template, works, and none is left beside them. In truth, whatever its status says. */
+  /**
+   * True if every wanted pod has its template and works, and no other is left. By the pods themselves, and not by the
+   * status.
+   */
   isThrough(workload: WorkloadObject): boolean {
     const { hash, pods } = this.#sceneOf(workload);
     const isGoing = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;
@@ -99,7 +102,7 @@ export class Workloads {
     return own.toSorted((a, b) => serialOf(a) - serialOf(b));
   }
 
-  /** With pods that run. 0: at once. */
+  /** Creates workloads with running pods. 0: at once. */
   furnishIn(ms: number): void {
     if (ms > 0) this.#options.scheduler.after(ms, () => this.#furnish());
     else this.#furnish();
@@ -123,7 +126,7 @@ export class Workloads {
     for (const { metadata } of this.all()) this.#reconcile(metadata?.uid ?? "");
   }
 
-  /** Whatever keeps them is taken out of the way. */
+  /** Removes everything that keeps them. */
   calm(): void {
     this.#isCalm = true;
     for (const plan of this.#options.plans)
@@ -165,7 +168,7 @@ export class Workloads {
       this.#options.users.markPod(pod);
       this.#removeLater(pod);
     }
-    // What it says of itself is what it saw, and comes a moment later.
+    // A status says what the controller saw, and is a moment late.
     const now = this.find(uid);
     const isSame = JSON.stringify(now?.status) === JSON.stringify(status);
     if (now && !isSame) this.#options.server.put(WRITER, RESOURCES[now.kind], { ...now, status } as WorkloadObject);
@@ -200,7 +203,7 @@ export class Workloads {
       DaemonSet: `${own}-${place}-${this.#pods}`,
     };
     const name = names[workload.kind];
-    // One of a workload that had the name before is not gone yet.
+    // A pod of an earlier workload with the name is not gone yet.
     if (server.peek(PODS, { namespace, name })) return;
     this.#pods++;
     const owner =
@@ -276,7 +279,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[plan.kind], workloadObject(plan, uid));
   }
 
-  /** The owner of one of them changes it; false: there is none. */
+  /** The owner of one of them changes it; false: there are none. */
   change(): boolean {
     const { chance } = this.#options;
     const all = this.all().filter(({ metadata }) => !this.#plans.get(metadata?.uid ?? "")?.isNamesake);
@@ -301,7 +304,7 @@ export class Workloads {
     return true;
   }
 
-  /** As API servers count generations. */
+  /** Counts generations as API servers do. */
   #write(workload: WorkloadObject, spec: WorkloadObject["spec"]): void {
     if (JSON.stringify(workload.spec) === JSON.stringify(spec)) return;
     const { metadata = {}, kind } = workload;

@@ -1,4 +1,4 @@
-/** One world: built from a scenario, run to its end, judged on the way. */
+/** A world: built from a scenario, run to its end, judged on the way. */
 
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -84,7 +84,7 @@ export interface WorldResult {
   /** everything that happened, in order */
   readonly trace: readonly string[];
   readonly counts: FaultCounts;
-  /** what judges have looked at, and how often */
+  /** looks of judges by kind, with their number */
   readonly looks: ReadonlyMap<string, number>;
   readonly calls: number;
   readonly writes: number;
@@ -98,7 +98,7 @@ interface Start {
   readonly plan: Omit<PassPlan, "startMs">;
   /** absent: it remembers nothing */
   readonly memory?: PassMemory;
-  /** of its clock; absent: as the scenario has it */
+  /** error of its clock; absent: the scenario's */
   readonly skewMs?: number;
 }
 
@@ -113,12 +113,12 @@ export interface WorkSite {
 export interface Intervention {
   readonly blowAt?: (sending: Sending) => Blow | undefined;
   readonly gate?: NetworkSite["gate"];
-  /** what admissions do about SidecarSets, and about the status of pods */
+  /** the admission of SidecarSets, and of the status of pods */
   readonly admit?: ReleasesOptions["admit"];
   readonly tell?: KubeletOptions["tell"];
-  /** how a process sends notifications; absent: nobody wants any */
+  /** the process' sender of notifications; absent: there are none */
   readonly notifyBy?: (process: Process, isCalm: () => boolean) => Gates["notify"];
-  /** is shown every write */
+  /** takes in every write */
   readonly see?: (write: Write) => void;
 }
 
@@ -133,9 +133,9 @@ export class World {
   readonly approver: Approver;
   readonly prometheus: Prometheus;
   readonly witness: Witness;
-  /** one for each SidecarSet, where there are waves */
+  /** a witness for each SidecarSet, where there are waves */
   readonly waves: readonly WaveWitness[];
-  /** one for each SidecarSet, where workloads are restarted */
+  /** a witness for each SidecarSet, where workloads are restarted */
   readonly restarts: readonly RestartWitness[];
   readonly workloads: Workloads;
   readonly disruptions: Disruptions;
@@ -150,14 +150,14 @@ export class World {
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
   readonly #weather: Weather;
-  /** by the names of passes */
+  /** judges by the names of passes */
   readonly #judges = new Map<string, PassJudge>();
   readonly #intervention: Intervention;
   readonly #plans = new Map<string, PassPlan>();
-  /** what judges have looked at, and how often */
+  /** looks of judges by kind, with their number */
   readonly looks = new Map<string, number>();
   #passes = 0;
-  /** that passes have written */
+  /** number of statuses that passes wrote */
   #statuses = 0;
   #running = 0;
   #isCalm = false;
@@ -400,7 +400,7 @@ export class World {
     await this.scheduler.runFor(TROUBLE_MS + 60_000);
     this.calm();
     if (standing) this.#weather.hinder = hinderBy(standing, seededChance(this.scenario.seed, 31));
-    // Who was frozen comes back now.
+    // Frozen processes come back now.
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     if (standing) await judgeStanding(this, standing);
     this.#weather.hinder = undefined;
@@ -417,14 +417,14 @@ export class World {
     return this.result();
   }
 
-  /** From now on images may change, where they might not. */
+  /** Images may change again from now on, where they might not. */
   async #thaw(): Promise<void> {
     if (!this.#fixed.areFixed) return;
     await judgeFixed(this);
     this.#fixed.areFixed = false;
     for (const { name } of this.#sets) {
       this.users.releases.apply(name, { areImagesFixed: false });
-      // What was refused of a release is tried again with the next one.
+      // Refused writes of a release are tried again with the next one.
       this.users.releases.releaseNext(name, true);
     }
   }
@@ -444,7 +444,7 @@ export class World {
     else if (strike()) countFault(this.counts, fault);
   }
 
-  /** No more faults; what was broken is fixed. */
+  /** Ends faults, and repairs what is broken. */
   calm(): void {
     this.#isCalm = true;
     Object.assign(this.#weather, {
@@ -465,9 +465,9 @@ export class World {
     this.kubelet.heal();
   }
 
-  /** Until the wanted state is there, and then silence. */
+  /** Runs until the wanted state is reached, and then expects silence. */
   async settle(): Promise<void> {
-    // Once a world the event loop has its turn: whoever waits for a sign of life of this thread gets one.
+    // The event loop runs after each world, so that others see this thread alive.
     await new Promise((resolve) => setImmediate(resolve));
     await settle(this);
   }

@@ -30,7 +30,7 @@ interface Chunk {
 
 /** All chunks together, whichever commits they were of. */
 interface Record extends Omit<Campaign, "findings"> {
-  /** of the last chunk, like `commit` */
+  /** date of the last chunk, like `commit` */
   readonly date: string;
   readonly commit: string;
   readonly cores: number;
@@ -73,7 +73,7 @@ function added(record: Record, from: number, campaign: Campaign, seconds: number
   };
 }
 
-/** With the last one, if that is of the same day and commit. */
+/** The chunks with the new one, joined with the last one of the same day and commit. */
 function joined(chunks: readonly Chunk[], next: Chunk): readonly Chunk[] {
   const last = chunks.at(-1);
   if (last?.date !== next.date || last.commit !== next.commit || last.to !== next.from) return [...chunks, next];

@@ -1,4 +1,4 @@
-/** Setup: test files share a process, so what one leaves in the environment, in timers and in spies ends with it. */
+/** Setup: test files share a process, so each file's environment, timers and spies end with it. */
 import { afterAll, vi } from "vitest";
 
 const before = { ...process.env };

@@ -1,8 +1,8 @@
-/** `npm run test:cost`: what each test file, and each of the costliest tests, took of a processor, in seconds. */
+/** `npm run test:cost`: the processor's seconds of each test file, and of each of the costliest tests. */
 import type { Reporter, TestModule } from "vitest/node";
 
 const COSTLIEST = 40;
-/** Files below this are told as one sum. */
+/** Files below this are printed as one sum. */
 const SMALL_MS = 100;
 
 interface Row {

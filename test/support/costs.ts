@@ -1,6 +1,6 @@
 /**
- * Notes in each test's `meta` what it took of a processor, for `npm run test:cost`: milliseconds of its thread, and of
- * the processes that it started and that have ended. A figure of a process needs one worker and Linux.
+ * Notes each test's use of the processor in its `meta`, for `npm run test:cost`: milliseconds of its thread, and of the
+ * processes that it started and that have ended. A figure of a process needs one worker and Linux.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach } from "vitest";

@@ -1,6 +1,6 @@
-/** Makes whoever changes what it shall not change throw. */
+/** Freezes values, so that code that changes its input throws. */
 
-/** The same value, with all that it holds; what is frozen already is taken to be so as a whole. */
+/** The same value, frozen with all its members; a frozen value counts as frozen in all members. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -27,7 +27,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === "" || value === 0 || value === false;
 }
 
-/** Without anything empty: a check that is blunt, for fields that injection never touches. */
+/** The value without anything empty: a blunt comparison, for fields that injection never touches. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

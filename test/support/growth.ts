@@ -1,4 +1,4 @@
-/** How the work of a function grows with its input, whatever the machine's speed. */
+/** The growth of a function's work with its input, on a machine of any speed. */
 
 const SMALL = 2_000;
 const TIMES = 16;
@@ -17,9 +17,9 @@ function leastMs(work: () => unknown, attempts: number): number {
 }
 
 /**
- * True when sixteen times the input costs less than four times as much computing as the input sixteen times. What is
- * linear costs the same, what is quadratic sixteen times as much, and both leave as much garbage. Four milliseconds are
- * as good as nothing.
+ * True when sixteen times the input costs less than four times as much computing as the input sixteen times. Linear
+ * work costs the same, and quadratic work sixteen times as much; both leave as much garbage. Less than four
+ * milliseconds prove nothing.
  */
 export function growsLinearly<T>(input: (size: number) => T, work: (input: T) => unknown, small = SMALL): boolean {
   const [few, many] = [input(small), input(small * TIMES)];

@@ -1,4 +1,4 @@
-/** Compares the places that tell of a rollout with the book of holds, for one cluster. */
+/** Compares every place that speaks of a rollout with the book of holds, for one cluster. */
 import { isDeepStrictEqual } from "node:util";
 import { standingOf } from "../../functions/cli/input/progress.ts";
 import { createMetrics } from "../../functions/server/metrics.ts";
@@ -186,7 +186,7 @@ export const PLACES = {
   }) => {
     const [blocked, ready] = [condition("Blocked"), condition("Ready")];
     const status = differs("Blocked", blocked?.status, text === undefined ? "False" : "True");
-    // Some pods refuse writes, and passes go on with others.
+    // The refused pods are named, and passes go on with others.
     const warned = (BOOK[held.hold].blocked?.warning?.(held) ?? held.trouble?.text) !== undefined;
     if (text === undefined) return [status, differs("Blocked", blocked?.reason === "NotBlocked", !warned)];
     return [
@@ -243,7 +243,7 @@ export const PLACES = {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (NAMED_FOR[held.hold] === "every pod") return [differs(`pods that name ${words.cause}`, naming, old.length)];
-    // A pod that a pass is writing to waits for nothing, nor does one that cannot be written to, or that stays as it is.
+    // A pod waits for nothing if a pass is writing to it, if it cannot be written to, or if it stays as it is.
     const others = ["Reserved", "UpdateRefused", "NotUpgradable"].filter((one) => one !== words.cause);
     const waits = causes.some((reasons) => !others.some((one) => reasons.includes(one)));
     if (!waits || NAMED_FOR[held.hold] === "no pod") return [];
@@ -252,7 +252,7 @@ export const PLACES = {
 
   "the page names the cause of the hold, as grave as the book has it": ({ page, held, words }) => {
     const found = page().reasons.find(({ reason }) => reason === words.cause);
-    // While pods are being updated it need not say what the others wait for.
+    // While pods are being updated it need not name the cause for the others.
     if (found === undefined && !holdsIn(held).includes(held.hold)) return [];
     return [differs(`page about ${words.cause}`, found?.kind, words.severity === "none" ? undefined : words.severity)];
   },
@@ -295,7 +295,7 @@ export const PLACES = {
         checkBlocked(set, known).filter(({ id }) => id === "RolloutBlocked");
       const isSaid = text !== undefined && (isTrouble || words.severity === "trouble");
       const found = blockedIn(observation.sidecarSet, decision);
-      // Without the pods, from what the last pass wrote.
+      // Computed from the last pass' status, without the pods.
       const stored = blockedIn(after);
       if (!isSaid)
         return [

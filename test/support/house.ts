@@ -1,7 +1,7 @@
 /**
- * `npm run check:house`: how large the house is. Each figure has a limit, which is what was reached last. A figure may
- * only get smaller: then write the smaller limit here. Lines may grow with features, up to a mark.
- * A goal is where a figure should be; docs/decisions/0013-size-of-the-house.md says what keeps it.
+ * `npm run check:house`: how large the house is. Each figure has a limit, which is the last reached value. A figure may
+ * only get smaller: then write the smaller limit here. Lines may grow with features, up to a mark. A goal is the wanted
+ * value; docs/decisions/0013-size-of-the-house.md says what keeps it.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ function importsOf(file: string): readonly string[] {
   return targets.map(([, path = ""]) => normalize(join(dirname(file), path)));
 }
 
-/** The folder of a layer that a file stands in; undefined: it stands beside them, or elsewhere. */
+/** The folder of a layer that holds a file; undefined: the file is beside the folders, or elsewhere. */
 function roomOf(file: string, layer: string): string | undefined {
   const [room, ...rest] = file.startsWith(`${layer}/`) ? file.slice(layer.length + 1).split("/") : [];
   return rest.length > 0 ? room : undefined;
@@ -49,7 +49,7 @@ function arrows(layer: string): ReadonlySet<string> {
   return found;
 }
 
-/** In files, from one that nothing imports to one that imports nothing. */
+/** The number of files on it, from one that nothing imports to one that imports nothing. */
 function longestPath(): number {
   const known = new Map<string, number>();
   const from = (file: string): number => {
@@ -92,8 +92,8 @@ function placesThatNameACause(places: RegExp): number {
 }
 
 /**
- * Decisions, passes, readers and the command line take what follows from a hold from its two rows, so that a new hold is
- * two rows. The list that names the first hold (decide.ts) decides it, and pass-trouble.ts says which are a pass's own.
+ * Decisions, passes, readers and the command line take the effects of a hold from its two rows, so that a new hold is
+ * two rows. The list that names the first hold is in decide.ts, and pass-trouble.ts names the holds of a pass itself.
  */
 function branchesOnHolds(): number {
   const those = files.filter(

@@ -1,4 +1,4 @@
-/** Setup: keeps what is written to stdout and stderr during a test, and shows it if the test fails. */
+/** Setup: keeps the output of a test on stdout and stderr, and shows it if the test fails. */
 import { afterEach } from "vitest";
 
 const kept: string[] = [];

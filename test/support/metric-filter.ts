@@ -40,7 +40,7 @@ function linesOf(filter: object, lines: readonly object[]): readonly object[] {
   return counted.filter((line) => terms.some((term) => holds(line, term)));
 }
 
-/** How many of these lines CloudWatch counts. */
+/** The number of these lines that CloudWatch counts. */
 export function countedBy(filter: object, lines: readonly object[]): number {
   return linesOf(filter, lines).length;
 }

@@ -1,8 +1,8 @@
-/** Pods for tests. Only here is one written out: what tests add is what they are about. */
+/** Pods for tests. Only this file writes one out: tests add the fields that they are about. */
 import type { ObjectMeta, Pod, PodSpec, PodStatus } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 
-/** As its author writes it; with one container, "main", where no other is given. */
+/** A pod as its author writes it; its only container is "main" unless others are given. */
 export function newPod(
   metadata: ObjectMeta,
   spec: PodSpec = { containers: [{ name: "main", image: "nginx:1" }] },
@@ -11,7 +11,7 @@ export function newPod(
   return { apiVersion: "v1", kind: "Pod", ...listedPod(metadata, spec, status) };
 }
 
-/** As lists have it: without version and kind; without containers where none is given. */
+/** A pod as lists have it: without version and kind; without containers unless some are given. */
 export function listedPod(metadata: ObjectMeta, spec: PodSpec = { containers: [] }, status?: PodStatus): Pod {
   return status === undefined ? { metadata, spec } : { metadata, spec, status };
 }

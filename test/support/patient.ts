@@ -1,2 +1,2 @@
-/** How long tests wait for what is bound to come: machines of a CI are noisy, and what is there sooner costs nothing. */
+/** The longest wait of tests for an event that must come: machines of a CI are noisy, and early events cost nothing. */
 export const PATIENT = { timeout: 60_000, interval: 50 };

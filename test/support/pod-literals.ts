@@ -3,7 +3,7 @@ import ts from "typescript";
 
 const PODS: ReadonlySet<string | undefined> = new Set(["Pod", "Promise<Pod>"]);
 
-/** How many object literals of a file are a pod: metadata with a spec or a status, of the kind or of the type. */
+/** The number of pods among a file's object literals: metadata with a spec or a status, of the kind or of the type. */
 export function podLiterals(file: string, text: string): number {
   let count = 0;
   const visit = (node: ts.Node): void => {

@@ -13,9 +13,9 @@ const [V1, V2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
 const REMOVALS = 50;
 
 export interface ProcessorShare {
-  /** what has to be started in the program's place */
+  /** the command to start in the program's place */
   readonly command: (program: string, argv: readonly string[]) => readonly [string, readonly string[]];
-  /** Once no process is left in it. */
+  /** Removes the group once no process is left in it. */
   readonly remove: () => Promise<void>;
 }
 

@@ -57,7 +57,7 @@ export interface PodFacts {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly creationTimestamp?: string;
   readonly phase?: string;
-  /** of the sidecar, in the pod's spec and in its status */
+  /** image of the sidecar, in the pod's spec and in its status */
   readonly image?: string;
   readonly spec?: PodSpec;
   readonly statuses?: readonly ContainerStatus[];

@@ -16,7 +16,7 @@ vi.mock("fast-check", async (importOriginal) => {
   return { ...original, assert, default: { ...original.default, assert } };
 });
 
-/** So few cases need not show every class that a property is about. */
+/** Short runs need not show every class of a property. */
 vi.mock("../properties/holds.ts", async () => {
   const { assert, property } = await vi.importActual<typeof import("fast-check")>("fast-check");
   const holds = <T>(

@@ -15,7 +15,7 @@ export interface SentSpan {
   /** absent: a root */
   readonly parentSpanId: string | undefined;
   readonly name: string;
-  /** as OTLP numbers them */
+  /** the kind, by OTLP's numbers */
   readonly kind: "internal" | "server" | "client";
   readonly beganAtMs: number;
   readonly endedAtMs: number;
@@ -23,7 +23,7 @@ export interface SentSpan {
   readonly problems: readonly string[];
   /** absent: no error */
   readonly failure: string | undefined;
-  /** of the process */
+  /** attributes of the process */
   readonly resource: Values;
 }
 

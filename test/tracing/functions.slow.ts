@@ -161,7 +161,7 @@ describe("traces of a webhook:", () => {
     const requests = hanging.requests();
     const took = await times(hanging.url);
     await vi.waitFor(() => expect(hanging.requests()).toBeGreaterThan(requests), PATIENT);
-    // Each would wait for 300 ms; a busy machine delays some of them, and not all.
+    // Waiting would take 300 ms for each; a busy machine delays some of them, and not all.
     expect(Math.min(...took)).toBeLessThan(300);
   });
 

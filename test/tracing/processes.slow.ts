@@ -100,7 +100,7 @@ describe("traces of serve:", () => {
     await vi.waitUntil(() => hanging.requests() > 0, PATIENT);
     const took: number[] = [];
     for (let at = 0; at < 20; at++) took.push(await ask());
-    // An export is given up after seconds; a busy machine delays some answers, and not all of them.
+    // An export is given up after seconds; a busy machine delays only some answers.
     expect(Math.min(...took)).toBeLessThan(1_000);
     expect(await stop()).toBe(0);
   });

@@ -9,7 +9,7 @@ import type { Admit } from "../../shared/webhook/review/app.ts";
 import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
 import { Breaker, patientConnect } from "../../shared/webhook/view/fresh.ts";
 
-/** One ConfigMap, as an API server keeps it. */
+/** A ConfigMap, as an API server keeps it. */
 let stored: { metadata: { uid: string; resourceVersion: string }; data?: Record<string, string> } | undefined;
 let failures: KubeError[];
 let slept: number[];

@@ -1,4 +1,4 @@
-/** Tests what webhookApp tells its callers and what it logs. */
+/** Tests the answers of webhookApp to its callers, and its log. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { answerConversions } from "../../shared/webhook/handlers/sidecarset-conversion.ts";

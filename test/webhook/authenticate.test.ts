@@ -89,7 +89,7 @@ const request = (shape: Shape = {}): HttpRequest => ({
   },
 });
 
-/** Tests what the API server sends in each mode. */
+/** The API server's proof in each mode. */
 const known = (way: Way): Shape =>
   ({
     "client-certificate": { clientCertificate },
@@ -122,7 +122,8 @@ describe.each(WAYS)("%s:", (mode) => {
     expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
     expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
     expect(refused.length).toBeGreaterThanOrEqual(60);
-    // One line about the refused stranger, one about those at a webhook's path, and perhaps one about a URL with the stored secret.
+    // Lines: one about the refused stranger, one about strangers at a webhook's path, and perhaps one about a URL with
+    // the stored secret.
     expect(lines.filter((line) => line.includes("refusedPath"))).toHaveLength(1);
     expect(lines.filter((line) => !line.includes("as earlier releases registered it"))).toHaveLength(2);
     expect(lines.length).toBeLessThanOrEqual(3);
@@ -167,7 +168,7 @@ describe("path secrets:", () => {
       isKnown({ headers: {} }, { path, secret }, path === "/convert" ? "conversion" : "admission");
   };
 
-  // With the stored secret and with digests.
+  // Tried with the stored secret and with digests.
   test.each([[false], [true]])("a path's secret is valid for that path and for no other path", async (isByDigest) => {
     const kept = randomBytes(32).toString("base64url");
     const isKnown = await given(kept, isByDigest);
@@ -252,7 +253,7 @@ describe("rotation:", () => {
     const { later, status } = await rotated();
     await later(old);
     expect([await status(old), await status(next)]).toEqual([200, 401]);
-    // As `deploy:all` and `sidecarset install` register the first line.
+    // Registered as `deploy:all` and `sidecarset install` do, with the first line.
     await later(`${next}\n${old}\n`);
     expect([await status(old), await status(next)]).toEqual([200, 200]);
     await later(next);

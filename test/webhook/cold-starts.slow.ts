@@ -1,6 +1,6 @@
 /**
- * A thousand functions that start within a second, such as when every node of a cluster is replaced: what each asks of
- * AWS before it can tell callers from strangers, against AWS' limit (SSM's GetParameter: 40 a second by default).
+ * A thousand functions that start within a second, such as when every node of a cluster is replaced. Their calls of AWS
+ * before they can recognize callers must stay within AWS' limit (SSM's GetParameter: 40 a second by default).
  */
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
@@ -21,7 +21,7 @@ const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const log = createLog("error", () => undefined);
 
 let asked = 0;
-/** Throttles as SSM does. Every COUNT requests count as one second, however slow the machine is. */
+/** Throttles as SSM does. Every COUNT requests count as one second, on a machine of any speed. */
 const ssm = createServer((_, answer) => {
   const second = Math.floor(asked++ / COUNT);
   taken = second === current ? taken + 1 : 1;

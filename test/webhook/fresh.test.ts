@@ -263,7 +263,7 @@ describe("an API server in trouble:", () => {
     return { on, reader };
   }
 
-  /** Pods at a steady pace, and what each waited, in milliseconds. */
+  /** Creates pods at a steady pace, and returns the milliseconds that each waited. */
   async function podsOf(get: () => unknown, { everyMs, forMs }: { everyMs: number; forMs: number }) {
     const waits: number[] = [];
     let [stale, failed] = [0, 0];

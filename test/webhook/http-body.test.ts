@@ -17,7 +17,7 @@ let failures: unknown[];
 /** The answer waits for this promise after the body was read. */
 let mayAnswer: Promise<void>;
 let isRead: PromiseWithResolvers<void>;
-/** How many bodies were read or refused. */
+/** The number of bodies that were read or refused. */
 let reads: number;
 
 /** Answers with the number of characters that it read. */
@@ -158,7 +158,7 @@ describe("the limit of 64 MiB for all bodies:", () => {
     const ordinary = [begin(256 * 1024), begin()];
     for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
     const answers = Promise.all([large, ...ordinary].map(answerTo));
-    // The large one, the one that is too large to be ordinary, and both ordinary ones.
+    // The large body, one that is too large to be ordinary, and both ordinary ones.
     await expect.poll(() => reads).toBe(4);
     free.resolve();
     expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);

@@ -88,7 +88,7 @@ test("requests that break off free their memory for other requests", async () =>
   const server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
   const [promised, sent] = [7 * 1024 * 1024, "x".repeat(6 * 1024 * 1024)];
   const head = `POST /allow HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${promised}\r\n\r\n`;
-  // As many as 64 MiB can hold.
+  // So many that 64 MiB hold.
   for (let broken = 0; broken < 10; broken++) {
     const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
     await new Promise((resolve) => socket.write(head + sent, resolve));

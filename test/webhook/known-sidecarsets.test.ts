@@ -1,4 +1,4 @@
-/** How often SidecarSets are read from the API server, and which answers are accepted. */
+/** Reads of SidecarSets from the API server, and the accepted answers. */
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -227,7 +227,7 @@ describe("startup errors of startServer:", () => {
       new ServerError(`port ${port} cannot be had: another program listens on it`),
     );
     other.close();
-    // What had begun to listen before has ended, or the process would stay.
+    // The earlier listener has ended, or the process would stay.
     await once(createServer().listen(metricsPort, "127.0.0.1").unref(), "listening");
   });
 
@@ -306,7 +306,7 @@ describe("passes beside the webhooks:", () => {
     const made = () => statSync(calls).size;
     const cell = new Int32Array(new SharedArrayBuffer(4));
     const before = made();
-    // From here on nothing else runs in this thread. A call that is under way may still be counted.
+    // From here on nothing else runs in this thread. A call under way may still be counted.
     for (let turn = 0; turn < 10_000 && made() < before + 100; turn++) Atomics.wait(cell, 0, 0, 20);
     const during = made() - before;
     await server.close();

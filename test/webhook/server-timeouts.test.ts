@@ -1,4 +1,4 @@
-/** The times that a port gives to slow clients, as Node is told them. */
+/** The limits for slow clients that a port sets in Node. */
 import { mkdtemp } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";

@@ -1,4 +1,4 @@
-/** Requests that almost prove who they are: each is to be refused in every mode. */
+/** Requests that almost prove who they are: every mode must refuse each of them. */
 
 import { X509Certificate } from "node:crypto";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
@@ -151,7 +151,7 @@ function mistaken({ token, secret }: Proofs, seed: number): readonly [string, Sh
     : [`mistake ${seed} in the path`, { path: `/s/${given}/mutate-pod` }];
 }
 
-/** Title → request; so many times as many with mistakes that are made up. */
+/** Title → request; `times` multiplies the made-up mistakes. */
 export async function strangers(proofs: Proofs, times = 1): Promise<ReadonlyMap<string, Shape>> {
   const query = `timeout=10s&token=${proofs.token}&secret=${proofs.secret}`;
   const methods = ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", ""];

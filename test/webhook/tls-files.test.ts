@@ -44,7 +44,7 @@ afterEach(async () => {
 });
 
 interface Answer {
-  /** of the server */
+  /** the server's fingerprint */
   readonly fingerprint: string;
   readonly body: string;
 }

@@ -1,4 +1,4 @@
-/** Tests what the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets read from the cluster. */
+/** Tests the reads of the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets. */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";

@@ -1,4 +1,4 @@
-/** Tests what an authenticator reads at its start, what it says about invalid secrets, and whom it knows. */
+/** Tests an authenticator's reads at its start, its words about invalid secrets, and the callers that it knows. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -299,7 +299,7 @@ function orders(counts: Readonly<Record<string, number>>): readonly (readonly st
 interface Start {
   readonly name: string;
   readonly condition: string | undefined;
-  /** of the SidecarSet that is deleted meanwhile */
+  /** selector of the SidecarSet that is deleted meanwhile */
   readonly selector: LabelSelector;
 }
 

@@ -6,7 +6,7 @@ import { quantile } from "../webhook/measure-webhook.ts";
 import { isInjecting, openStage, podBody, podsPath, type Stage, WAYS, type Way } from "./stage.ts";
 
 export interface ApiServerOptions {
-  /** of one caller: many short ones, since others use this machine as well, and what they take differs from second to second */
+  /** the times of one caller, in many short rounds, since other work on this machine changes from second to second */
   readonly alone: Loads;
   /** of eight callers */
   readonly many: Loads;

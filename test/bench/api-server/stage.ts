@@ -159,7 +159,7 @@ function definition(): readonly KubernetesObject[] {
   return [{ ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as KubernetesObject];
 }
 
-/** As our webhook would leave it: of one container and one volume. */
+/** A SidecarSet of one container and one volume, as the webhook would store it. */
 function simpleSet(): SidecarSet {
   const [set] = sidecarSets(1);
   if (set === undefined) throw new Error("there is no SidecarSet");
@@ -261,11 +261,11 @@ export function isInjecting(way: Way): boolean {
   return way !== "no webhook" && way !== "no-op webhook";
 }
 
-/** Everything takes a moment to be in force: pods come with a sidecar where they should, and the SidecarSet is known. */
+/** Waits until everything is in force: pods get their sidecar, and the SidecarSet is known. */
 async function untilReady(cluster: Cluster, target: RawTarget): Promise<void> {
   await createAll(cluster, [simpleSet()]);
   await untilInjecting(cluster, target);
-  // From now on the webhooks use announcements.
+  // The webhooks use announcements from now on.
   await new Promise((resolve) => setTimeout(resolve, IN_FORCE_MS));
   await untilInjecting(cluster, target);
 }

@@ -23,7 +23,7 @@ export interface ClustersFigures {
   readonly further: { readonly first: number; readonly later: number };
   /** milliseconds that requests of a cluster that does not answer hold the process, one after the other, and of one of another behind them */
   readonly silent: { readonly held: readonly number[]; readonly other: number };
-  /** of each cluster but the first */
+  /** price of each further cluster */
   readonly furtherMonth: Cost;
 }
 
@@ -35,7 +35,7 @@ interface ClustersRow {
   readonly coldCpuMs: number;
   /** most that a process had, median */
   readonly megabytes: number;
-  /** dollars a month at rest */
+  /** dollars of a month without rollouts */
   readonly month: number;
 }
 
@@ -77,7 +77,7 @@ export async function measureClusters(processes: number): Promise<ClustersFigure
   }
 }
 
-/** With a table the first cluster has alarms of its own too. */
+/** Alarms grow with clusters: with a table the first one has its own too. */
 function monthOf(clusters: number, first: number, further: number): number {
   return clusters === 1 ? first : first + (clusters - 1) * further + ALARMS_OF_FIRST;
 }
@@ -113,7 +113,7 @@ function eventOf({ subject, secret }: Ground, cluster: string) {
   const { body } = subject.event as { readonly body: string };
   const below = clusterPath(cluster);
   const path = secretPath(pathSecretOf(secret, below + MUTATE_POD_PATH), MUTATE_POD_PATH);
-  // As the pod webhook is registered.
+  // The query of the pod webhook's registration.
   return { ...httpEvent(below + path, body), rawQueryString: "timeout=5s" };
 }
 

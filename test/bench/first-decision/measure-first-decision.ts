@@ -8,7 +8,7 @@ import type { First, FirstPlan } from "./pass-process.ts";
 export interface FirstDecisionOptions {
   readonly sidecarSets: number;
   readonly rounds: number;
-  /** of one processor, which either of the two has; absent: all that the machine has */
+  /** share of one processor for both; absent: the whole machine */
   readonly share?: number;
 }
 

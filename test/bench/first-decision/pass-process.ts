@@ -13,9 +13,9 @@ export interface FirstPlan {
 }
 
 export interface First {
-  /** until the last page was read (bare), or the first decision was about to be carried out */
+  /** seconds until the last page was read (bare), or until the first decision would be carried out */
   readonly seconds: number;
-  /** of computing until then */
+  /** seconds of computing until then */
   readonly cpuSeconds: number;
   /** LISTs of SidecarSets until then */
   readonly pages: number;

@@ -1,4 +1,4 @@
-/** How the work of a pass at rest grows with what there is: computing, calls, and objects that are read. */
+/** The growth of a pass at rest with the objects of a cluster: computing, calls, and objects that are read. */
 
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";

@@ -1,6 +1,6 @@
 /**
- * A Cluster that answers from memory in constant time for each object: so that what is measured is how the computing of
- * a pass grows, and how many objects it reads. It understands what a pass sends at rest, and no more.
+ * A Cluster that answers from memory in constant time for each object, so that only the pass' computing and its read
+ * objects grow. It understands the calls of a pass at rest, and no more.
  */
 import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -35,7 +35,7 @@ export function storedCluster(objects: Readonly<Record<string, readonly Kubernet
   /** a selector of one label → the objects with it, like an API server's index */
   const indexes = new Map<string, Map<string, readonly KubernetesObject[]>>();
   const selected = (resource: Resource, { namespace, labelSelector, fieldSelector }: ListOptions) => {
-    // Pods that are pending, or end: there are none.
+    // There are no pods that are pending or have ended.
     if (fieldSelector !== undefined) return [];
     const all = [...kindOf(resource).values()];
     if (labelSelector === undefined) return all;

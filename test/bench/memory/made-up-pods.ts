@@ -7,7 +7,7 @@ import { rolloutPod } from "../fixture.ts";
 export interface MadeUpPods {
   readonly count: number;
   readonly at: (index: number) => Pod;
-  /** undefined: there is none of that name. Throws where a test of the patch fails. */
+  /** undefined: no pod has this name. Throws where a test of the patch fails. */
   readonly patch: (name: string, patch: unknown) => Pod | undefined;
   readonly get: (name: string) => Pod | undefined;
 }

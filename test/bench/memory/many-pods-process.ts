@@ -1,4 +1,4 @@
-/** An API server of one SidecarSet and as many pods as are asked for: lists, watches and patches them, and keeps little. */
+/** An API server of one SidecarSet and any number of pods: lists, watches and patches them, and keeps little. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ import { type SmallObjects, smallObjects } from "./small-objects.ts";
 export interface ManyPods {
   readonly pods: number;
   readonly maxUnavailable: number;
-  /** as a Priority level that rejects: so many calls at once, each of which takes its time; absent: as many as come */
+  /** a Priority level that rejects: the number of calls at once, and the time of each; absent: no limit */
   readonly level?: { readonly seats: number; readonly callMs: number };
 }
 
@@ -76,7 +76,7 @@ function ofPod(name: string, { method, body }: Call): object | undefined {
 
 function answerTo(call: Call): object | undefined {
   const { method, path, query, body } = call;
-  // Nobody waits for a container: every pod runs.
+  // No pod waits for a container: all of them run.
   if (path === ALL_PODS) return list([]);
   const [, pod] = POD.exec(path) ?? [];
   if (pod !== undefined) return ofPod(pod, call);
@@ -118,7 +118,7 @@ function tell(pod: Pod, index: number): void {
   for (const watcher of watchers) watcher.write(eventOf(pod));
 }
 
-/** From where the list stood. */
+/** A watch from the list's version on. */
 function watch(response: ServerResponse, path: string, since: number): void {
   response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   if (path !== ALL_PODS) return;

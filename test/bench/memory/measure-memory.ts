@@ -14,19 +14,19 @@ import type { ManyPods } from "./many-pods-process.ts";
 export interface MemoryOptions {
   /** numbers of pods */
   readonly sizes: readonly number[];
-  /** of one tick */
+  /** seconds of one tick */
   readonly seconds: number;
-  /** of one processor; absent: all that the machine has */
+  /** share of one processor; absent: the whole machine */
   readonly share?: number;
   /** absent: as few as memory is measured with */
   readonly maxUnavailable?: number;
-  /** how many ticks one function may take until it has upgraded pods; absent: one */
+  /** the most ticks of one function until it has upgraded pods; absent: one */
   readonly mostTicks?: number;
 }
 
 export interface MemoryRow {
   readonly pods: number;
-  /** of the whole process, megabytes */
+  /** the whole process' megabytes */
   readonly peakMegabytes: number;
   /** ticks until pods were upgraded: those before did nothing but read, and the next one went on */
   readonly ticks: number;

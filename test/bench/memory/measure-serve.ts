@@ -13,13 +13,13 @@ import type { ManyPods } from "./many-pods-process.ts";
 
 export interface ServeOptions {
   readonly pods: number;
-  /** how long it is watched once all pods are updated */
+  /** seconds of watching once all pods are updated */
   readonly restSeconds: number;
 }
 
 export interface ServeFigures {
   readonly pods: number;
-  /** of the whole process, megabytes: the median of what it had each second */
+  /** the whole process' megabytes: the median of a value a second */
   readonly atRest: number;
   /** since it began */
   readonly peak: number;

@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 export interface SmallObjects {
   readonly get: (path: string) => KubernetesObject | undefined;
   readonly create: (folder: string, object: KubernetesObject) => KubernetesObject;
-  /** undefined: there is none. Throws where a test of a JSON patch fails. */
+  /** undefined: the object does not exist. Throws where a test of a JSON patch fails. */
   readonly patch: (path: string, patch: unknown) => KubernetesObject | undefined;
   readonly list: (folder: string) => readonly KubernetesObject[];
 }

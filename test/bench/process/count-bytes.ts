@@ -1,4 +1,4 @@
-/** Counts what goes over all connections of this process, both ways. */
+/** Counts the bytes on all connections of this process, both ways. */
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 

@@ -9,7 +9,7 @@ import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-
 import { NAMESPACE, rolloutPod, sidecarSets } from "../fixture.ts";
 import { answerCalls } from "./answer-calls.ts";
 
-/** How many there are of each. */
+/** The number of objects of each kind. */
 interface Contents {
   readonly sidecarSets: number;
   readonly pods: number;
@@ -55,7 +55,7 @@ function page({ kind, count, make }: Collection, query: URLSearchParams): object
   return { apiVersion: "v1", kind, metadata, items };
 }
 
-/** As an installation has them for a long time. */
+/** Metadata of objects in an old installation. */
 const CREATED = { uid: "1", generation: 1, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" };
 const SINGLE: Readonly<Record<string, object>> = {
   [`/api/v1/namespaces/${KRUISE_NAMESPACE}/configmaps/${ANNOUNCEMENTS_CONFIG_MAP}`]: {

@@ -6,7 +6,7 @@ import type { ProcessorShare } from "../../support/processor-share.ts";
 import type { AnswerMessage, CallMessage, Usage } from "./answer-calls.ts";
 
 export interface BenchProcess {
-  /** Rejects with what the function threw there, and when the process ends. */
+  /** Rejects with the function's error there, and when the process ends. */
   call<T>(name: string, argument?: unknown): Promise<T>;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
@@ -17,7 +17,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** `file` calls answerCalls. What it writes to stdout goes nowhere. `share`: absent: as much of the machine as it takes. */
+/** `file` calls answerCalls. Its stdout is dropped. `share`: absent: the whole machine. */
 export function startProcess(file: URL, share?: ProcessorShare): BenchProcess {
   const [execPath, execArgv] = share?.command(process.execPath, []) ?? [process.execPath, []];
   const stdio = ["ignore", "ignore", "inherit", "ipc"] as const;

@@ -1,4 +1,4 @@
-/** A server in front of another one of this machine, whose answers come later: what a network adds. */
+/** A server in front of another one of this machine, with the delay of a network. */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";

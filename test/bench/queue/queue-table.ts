@@ -7,9 +7,9 @@ export interface QueueFigures {
   readonly sidecarSets: number;
   readonly rows: readonly SendRow[];
   readonly measured: QueueMeasurements;
-  /** of which a month is counted */
+  /** the row for the month's price */
   readonly monthOf: number;
-  /** dollars by what they are paid for, and their sum */
+  /** dollars by item, and their sum */
   readonly settledMonth: Cost;
   readonly underWayMonth: Cost;
 }

@@ -17,7 +17,7 @@ import { realGround } from "./real-ground.ts";
 /** The calls of one user agent. */
 export interface Asked {
   readonly calls: Calls;
-  /** of the SidecarSet's status */
+  /** writes of the SidecarSet's status */
   readonly statusWrites: number;
   readonly updated: number;
 }
@@ -61,7 +61,7 @@ async function readSet(): Promise<SidecarSet> {
   return await ground.client.get<SidecarSet>(SIDECARSETS, { name: SIDECARSET });
 }
 
-/** Injected with what the SidecarSet says now. */
+/** A pod with the SidecarSet's present sidecars. */
 function podOf(index: number, set: SidecarSet): Pod {
   const { metadata, spec } = rolloutPod(index, set);
   const { uid: _, resourceVersion: __, creationTimestamp: ___, generateName: ____, ...given } = metadata ?? {};
@@ -85,7 +85,7 @@ async function look(see: (pod: Pod) => boolean): Promise<number> {
   return items.filter(Boolean).length;
 }
 
-/** Runs what it is to run. */
+/** True if the pod runs the images of its spec. */
 function isSettled(pod: Pod): boolean {
   const { spec, status } = withSpecImages(pod);
   const images = new Map(status?.containerStatuses?.map(({ name, image }) => [name, image]));

@@ -15,11 +15,11 @@ export interface ClusterAddress {
 export type Calls = Readonly<Record<string, number>>;
 
 export interface Ground {
-  /** for passes and bare loops */
+  /** the address for passes and bare loops */
   readonly address: ClusterAddress;
   /** an administrator's */
   readonly client: Cluster;
-  /** where the pods run; none: they are scheduled */
+  /** nodes for the pods; empty: they are scheduled */
   readonly nodes: readonly string[];
   /** The container as the cluster's pods have it. */
   containerOf(container: Container): Container;

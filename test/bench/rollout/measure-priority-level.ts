@@ -12,7 +12,7 @@ interface LevelRow {
   readonly response: TightLevel["response"];
   /** 0: ours; else PATCHes that a bare loop has in flight */
   readonly atOnce: number;
-  /** until the last PATCH of a pod, median over the rounds */
+  /** seconds until the last PATCH of a pod, median over the rounds */
   readonly patchSeconds: number;
   /** answers 429 for each pod, the most of any round */
   readonly refusalsPerPod: number;
@@ -34,7 +34,7 @@ const secondsOf = ({ pods, podsPerSecond }: RolloutRow) => pods / podsPerSecond;
 
 type Taken = ReadonlyMap<number, readonly RolloutRow[]>;
 
-/** One seat is taken a moment longer than the answer takes, where somebody watches: so one fewer may be the best. */
+/** Widths to try. A watched answer holds its seat a moment longer, so one fewer may be the best. */
 function widthsAround(seats: number): readonly number[] {
   return [OURS, seats - 1, seats, seats + 1].filter((atOnce, index) => index === 0 || atOnce > 0);
 }
@@ -68,7 +68,7 @@ function ratioOf(rows: readonly LevelRow[], taken: Taken): number {
   return median(ours.map((row, round) => secondsOf(row) / (ideal[round] ? secondsOf(ideal[round]) : Number.NaN)));
 }
 
-/** The first rollout, which gives each pod its condition, comes before the level is there. */
+/** Runs the first rollout, which gives each pod its condition, before the level exists. */
 export async function measurePriorityLevel({ pods, rounds }: PriorityLevelOptions): Promise<PriorityLevelFigures> {
   const levels = await onStage("real", pods, async (stage) => {
     await stage.roll("first");

@@ -18,14 +18,14 @@ export interface RolloutFigures {
   readonly rows: readonly RolloutRow[];
   /** pods a second of "later" against the bare loop that came next to it; medians, by number of pods */
   readonly ofBareLoop: readonly { readonly pods: number; readonly ratio: number }[];
-  /** of computing, over the sizes */
+  /** exponent of computing over the sizes */
   readonly cpuExponent: number;
   readonly secondsExponent: number;
   /** megabytes for each 1,000 pods, least squares */
   readonly memorySlope: number;
 }
 
-/** In turn, so that both meet the same machine. */
+/** Runs the two in turn, so that both meet the same machine. */
 async function measureSize({ pods, roll }: Stage, rounds: number) {
   const rows = [await roll("first")];
   const ratios: number[] = [];

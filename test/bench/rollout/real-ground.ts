@@ -121,7 +121,7 @@ function levelSpecs(name: string, { response }: TightLevel): Readonly<Record<str
   return { prioritylevelconfigurations: { type: "Limited", limited }, flowschemas: schema };
 }
 
-/** Once requests of that account are counted there. */
+/** Waits until the level counts requests of that account, and returns its seats. */
 async function seatsOf(level: string, admin: RawTarget, account: RawTarget): Promise<number> {
   const { body } = await sendRaw(admin, { path: `${FLOW_CONTROL}/flowschemas/${level}` });
   const { uid } = (body as { readonly metadata: { readonly uid: string } }).metadata;

@@ -1,4 +1,4 @@
-/** One rollout in its own process: by our pass, or by a bare loop that patches every pod. */
+/** A rollout in its own process: by a pass of the product, or by a bare loop that patches every pod. */
 
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -20,7 +20,7 @@ export interface RollPlan {
   readonly cluster: ClusterAddress;
   readonly kind: "ours" | "bare";
   readonly userAgent: string;
-  /** that every pod shall have */
+  /** the new image of every pod */
   readonly image: string;
   /** bare loop only */
   readonly atOnce: number;
@@ -28,11 +28,11 @@ export interface RollPlan {
 }
 
 export interface Roll {
-  /** from the beginning to the end of the last PATCH of a pod */
+  /** seconds from the beginning to the end of the last PATCH of a pod */
   readonly patchSeconds: number;
-  /** until all are ready again (ours), or patched */
+  /** seconds until all are ready again (product), or patched (bare loop) */
   readonly seconds: number;
-  /** that went over the connections to the API server, both ways, TLS excluded */
+  /** bytes on the connections to the API server, both ways, TLS excluded */
   readonly bytes: number;
   readonly conflicts: number;
   /** answers 429 */
@@ -76,7 +76,7 @@ async function untilHeard(work: () => Promise<unknown>): Promise<void> {
 }
 
 async function run(plan: RollPlan): Promise<Roll> {
-  // As `tick` and the function on Lambda do.
+  // Set as in `tick` and in the function on Lambda.
   if (plan.kind === "ours") keepHeapSmall();
   const { server, certificateAuthority, bearerToken } = plan.cluster;
   const bytes = countBytes();

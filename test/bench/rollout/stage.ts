@@ -1,16 +1,16 @@
-/** One cluster with its pods, and rollouts over all of them, each in a process of its own. */
+/** A cluster with its pods, and rollouts over all of them, each in its own process. */
 import { startProcess } from "../process/start-process.ts";
 import type { Asked } from "./cluster-process.ts";
 import type { Calls, ClusterAddress, TightLevel } from "./ground.ts";
 import type { Roll, RollPlan } from "./roll-process.ts";
 
-/** One rollout over all pods. */
+/** A rollout over all pods. */
 export interface RolloutRow {
   /** first: the pods have no SidecarSetUpgradable condition yet; gated: the same with SkipUpgradableCondition */
   readonly kind: "first" | "gated" | "later" | "bare";
   readonly pods: number;
   readonly podsPerSecond: number;
-  /** until all are ready again; bare loop: patched */
+  /** seconds until all are ready again; bare loop: patched */
   readonly seconds: number;
   /** milliseconds of computing for each pod */
   readonly cpuPerPod: number;

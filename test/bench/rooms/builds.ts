@@ -1,4 +1,4 @@
-/** A function built in plainer ways than it is shipped in. Each writes `folder`/index.js, with the handler. */
+/** Simpler builds of a function than the shipped one. Each writes `folder`/index.js, with the handler. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -14,7 +14,7 @@ async function write(folder: string, files: ReadonlyMap<string, string>): Promis
   await writeFile(join(folder, "package.json"), '{"type":"commonjs"}\n');
 }
 
-/** Split, and turned into CommonJS, as it is shipped, but with all of the deferred modules in index.js. */
+/** Split, and turned into CommonJS, like the shipped build, but with all of the deferred modules in index.js. */
 export async function bundleEager(name: string, folder: string): Promise<void> {
   const split = await build({
     ...BUNDLING,
@@ -27,7 +27,7 @@ export async function bundleEager(name: string, folder: string): Promise<void> {
   await write(folder, new Map([...lazy, ["index.js", eager]]));
 }
 
-/** One file of everything, built once. `isDeferred`: its deferred modules, which are in it, run when they are first called. */
+/** A bundle in one file. `isDeferred`: its deferred modules, which are in it, run when they are first called. */
 export async function bundleSingle(name: string, folder: string, isDeferred: boolean): Promise<void> {
   const { plugin, met } = deferredModules(name);
   const plugins = isDeferred ? [inTheSameFile(met), plugin, ...BUNDLING.plugins] : BUNDLING.plugins;

@@ -19,14 +19,14 @@ import type { PodStorePlan, PodStoreRun } from "./pod-store-process.ts";
 import { type Reviews, type ReviewsPlan, wholeBody } from "./whole-body.ts";
 
 export interface RoomsOptions {
-  /** of the function whose share of a processor it is */
+  /** megabytes of the function, which set its share of a processor */
   readonly megabytes: number;
   readonly rounds: number;
-  /** as many of a list that a tick decides on */
+  /** number of listed pods on which a tick decides */
   readonly pods: number;
 }
 
-/** One way of doing it. */
+/** A way of doing it. */
 export interface Way {
   readonly name: string;
   readonly figures: Readonly<Record<string, Spread>>;
@@ -38,7 +38,7 @@ export interface Room {
   readonly decidedBy?: string;
   readonly shipped: Way;
   readonly without: readonly Way[];
-  /** what is below any of them */
+  /** the floor of all ways */
   readonly floor?: Way;
 }
 

@@ -1,4 +1,4 @@
-/** Lists made-up pods into a view and decides on them, in a process of its own: what a tick does with its pods, without the calls. */
+/** Lists made-up pods into a view and decides on them, in its own process: the pods' part of a tick, without calls. */
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { PodView } from "../../../shared/controller/pod-store/pod-view.ts";
@@ -14,9 +14,9 @@ export interface PodStorePlan {
 }
 
 export interface PodStoreRun {
-  /** of the whole process */
+  /** the whole process' peak */
   readonly peakMegabytes: number;
-  /** of keeping what was listed, and of the decisions; of making the pods up none */
+  /** milliseconds for keeping listed pods, and for the decisions; making the pods up does not count */
   readonly cpuMs: number;
 }
 

@@ -1,4 +1,4 @@
-/** The rooms as a table for people: medians, the least and the ninth tenth, and what the shipped way saves of each other. */
+/** The rooms as a table for people: medians, the least and the ninth tenth, and the savings of the shipped way. */
 import type { Room, Way } from "./measure-rooms.ts";
 
 /** Less is no reason for anything clever. */

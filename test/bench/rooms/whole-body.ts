@@ -9,7 +9,7 @@ export interface ReviewsPlan {
 /** Microseconds of computing for each, one of each round. */
 interface Times {
   readonly read: number[];
-  /** from the text of the review to that of the answer */
+  /** milliseconds from the text of the review to the answer's */
   readonly answered: number[];
 }
 

@@ -7,22 +7,22 @@ import { type FirstDecisionFigures, measureFirstDecision } from "../first-decisi
 import { type MemoryRow, measureMemory } from "../memory/measure-memory.ts";
 
 export interface ShareOptions {
-  /** of the functions */
+  /** sizes of functions */
   readonly megabytes: readonly number[];
-  /** of the ticks, in pods */
+  /** pods of the ticks */
   readonly sizes: readonly number[];
-  /** of one tick */
+  /** seconds of one tick */
   readonly seconds: number;
   readonly maxUnavailable: number;
   readonly sidecarSets: number;
   readonly rounds: number;
-  /** for cold starts */
+  /** number of cold starts */
   readonly processes: number;
 }
 
 export interface ShareRow {
   readonly megabytes: number;
-  /** of mutate-pod and of a handler that does nothing, milliseconds to their first answers */
+  /** milliseconds to the first answer of mutate-pod, and of an empty handler */
   readonly cold: { readonly own: Spread; readonly empty: Spread };
   readonly first: FirstDecisionFigures;
   readonly ticks: readonly MemoryRow[];

@@ -12,20 +12,20 @@ export interface LoadPlan {
   readonly authority: string;
   readonly callers: number;
   readonly milliseconds: number;
-  /** of each caller, after an answer; absent: none */
+  /** milliseconds that a caller waits after an answer; absent: none */
   readonly pauseMs?: number;
   /** headers beside the body's */
   readonly headers?: Readonly<Record<string, string>>;
-  /** of a good answer; absent: 200 */
+  /** code of a good answer; absent: 200 */
   readonly code?: number;
 }
 
 export interface Load {
   readonly requests: number;
-  /** of each request, in the order of their answers; the caller's own work is part of it */
+  /** of each request, in the order of their answers, with the caller's own work */
   readonly milliseconds: readonly number[];
   readonly seconds: number;
-  /** of one answer's body */
+  /** body of one answer */
   readonly lastAnswer: string;
 }
 

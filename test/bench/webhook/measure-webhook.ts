@@ -14,11 +14,11 @@ import type { Reads, ServerPlan } from "./server-process.ts";
 
 export interface WebhookOptions {
   readonly rounds: number;
-  /** of one load */
+  /** milliseconds of one load */
   readonly milliseconds: number;
   readonly callers: readonly number[];
   readonly sidecarSets: readonly number[];
-  /** of them, those with which the other ways to read SidecarSets are measured too */
+  /** the sizes among them at which the other ways to read SidecarSets are measured too */
   readonly keptToo: readonly number[];
 }
 
@@ -26,7 +26,7 @@ export interface WebhookOptions {
 export interface WebhookRow {
   /** no-op, minimal, ours; ours that lists, ours that keeps a list for a second; an empty GET */
   readonly subject: string;
-  /** of which one matches; ours only */
+  /** number of SidecarSets, of which one matches; for the product only */
   readonly sidecarSets?: number;
   readonly callers: number;
   readonly requests: number;
@@ -36,7 +36,7 @@ export interface WebhookRow {
   readonly requestsPerSecond: number;
   /** milliseconds of computing for one request */
   readonly cpu: number;
-  /** of the JSON patch */
+  /** bytes of the JSON patch */
   readonly patchBytes: number;
   /**
    * Against the product's webhook that keeps a list for a second, with as many SidecarSets, in the same round: medians.
@@ -73,7 +73,7 @@ interface Sample {
 }
 
 const SECRET = "benchmark-path-secret-of-exactly-43-letters";
-/** Until everything is compiled. */
+/** The time until everything is compiled. */
 const WARM_MS = 4_000;
 
 interface Stage {

@@ -1,4 +1,4 @@
-/** One webhook on its own HTTPS port: ours as `serve` runs it, or a webhook that sets the floor. */
+/** A webhook on its own HTTPS port: the product's as `serve` runs it, or one that sets the floor. */
 
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -20,8 +20,8 @@ export interface ServerPlan {
    */
   readonly kind: "no-op" | "minimal" | "copy" | "ours";
   /**
-   * How ours knows of SidecarSets. announced: as it is installed; listed: as where nobody announces any; kept: as before,
-   * for a second, whatever is written meanwhile
+   * The product's way of knowing SidecarSets. announced: as installed; listed: without announcements; kept: for a
+   * second, without a look at writes
    */
   readonly reads?: Reads;
   /** The thread of passes, one a second: the webhooks' thread, or another one; absent: there are no passes. */
@@ -33,7 +33,7 @@ export interface ServerPlan {
   readonly kubeconfig: string;
   /** path */
   readonly pathSecrets: string;
-  /** where a copy asks first */
+  /** the webhook that a copy asks first */
   readonly original?: { readonly url: string; readonly authority: string };
 }
 
@@ -123,7 +123,7 @@ async function startFloor({ kind, certificate, key, original }: ServerPlan): Pro
 
 const TICK_MS = 1_000;
 
-/** With its log, its authentication and its default settings. */
+/** Starts the product with its log, its authentication and its default settings. */
 async function startOurs(plan: ServerPlan): Promise<number> {
   const { certificate, key, kubeconfig, pathSecrets, reads, passes } = plan;
   // Without announcements.

@@ -1,4 +1,4 @@
-/** Tests what a decision writes to disruption budgets, and what the pass knows about them afterwards. */
+/** Tests a decision's writes to disruption budgets, and the pass' knowledge of them afterwards. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";
@@ -21,7 +21,7 @@ import { steppedClock } from "../stepped-clock.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 
-/** As it is stored: one more may go down, and it counts pod "back" as going down. */
+/** A stored budget: one more pod may go down, and it counts pod "back" as going down. */
 function storedBudget(desiredAvailable: number, name = "web"): KubernetesObject {
   const counts = { disruptionsAllowed: 1, unavailableAllowed: 1, desiredAvailable };
   const going = { disruptedPods: { back: AT }, unavailablePods: { back: AT } };

@@ -84,7 +84,7 @@ const demand = (name: string, minAvailable: number) =>
     { type: "merge", body: { spec: { minAvailable } } },
   );
 
-/** `pods` pods, of which all but one have to be up, and version 2 is asked for. Returns where the history is. */
+/** `pods` pods, all but one of which must be up, and a new version 2. Returns the place in the history. */
 async function prepare(name: string, pods = 3): Promise<number> {
   await createPods(name, pods);
   await guard(name, pods - 1, 1);
@@ -116,7 +116,7 @@ describe("PodDisruptionBudgets:", () => {
   it("three passes at once keep within a budget although maxUnavailable would allow all pods", async () => {
     const since = await prepare("three", 6);
     await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
-    // What one of them counted that was not first at the ledger: the budget forgets it after two minutes.
+    // A pass that was second at the ledger had counted pods: the budget forgets them after two minutes.
     await clock.sleep(120_000);
     await runPass(cluster, options("three"));
     await expectKept("three", since, 6);
@@ -244,7 +244,7 @@ describe("a budget that drops to 0 during a pass:", () => {
     const killed = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(killed, options("fenced")), killed.struck]);
     await demand("fenced", 3);
-    // Two minutes later the budget has forgotten what was counted for it.
+    // Two minutes later the budget has forgotten the counted pods.
     await eventually(async () => expect((await readBudget("fenced")).status?.disruptedPods ?? {}).toEqual({}));
     const report = await runPass(cluster, options("fenced", { deadlineMs: 20_000 }));
     expect(report.sidecarSets).toMatchObject([{ tally: { fenced: 1, upgraded: 0 } }]);
@@ -332,11 +332,11 @@ it("a pass lists budgets about twice a round and writes each twice a batch, and 
   const count = (call: string) => asking.calls.filter((one) => one === call).length;
   const [{ tally } = { tally: { rounds: 0, batches: 0 } }] = report.sidecarSets;
   expect(count("PATCH pods")).toBe(4);
-  // Once for each round, and once for each list of pods: on a busy machine there is more than one.
+  // A read for each round and each list of pods; a busy machine needs more than one.
   expect(count("LIST pods")).toBeGreaterThan(0);
   expect(count("LIST poddisruptionbudgets")).toBeLessThanOrEqual(tally.rounds + count("LIST pods"));
   expect(count("LIST podunavailablebudgets")).toBe(count("LIST poddisruptionbudgets"));
-  // What the controller of budgets wrote to meanwhile is tried again.
+  // Writes that met the controller's own are repeated.
   expect(count("PATCH poddisruptionbudgets/status")).toBeLessThanOrEqual(2 * tally.batches + conflicts);
   const shown = Object.entries(report.calls ?? {}).filter(([call]) => call.includes("budgets"));
   expect(shown.length).toBeGreaterThan(0);

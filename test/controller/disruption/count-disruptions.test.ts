@@ -56,7 +56,7 @@ const contextOf = (through: Cluster): Context => ({
   endsAtMs: Number.POSITIVE_INFINITY,
 });
 
-/** As its controller says it. */
+/** Writes the status as the budget's controller does. */
 async function say(name: string, disruptionsAllowed: number): Promise<void> {
   const body = { status: { observedGeneration: 1, disruptionsAllowed, currentHealthy: 2, desiredHealthy: 1 } };
   await cluster.patch(DISRUPTION_BUDGETS, keyOf(name), { type: "merge", body }, { subresource: "status" });
@@ -74,7 +74,7 @@ interface Wish {
   readonly decision: Decision;
 }
 
-/** Two pods that are to be updated: the budgets "a" and "b" have one each. */
+/** Two pods to update: the budgets "a" and "b" have one each. */
 async function wish(name: string, through = cluster): Promise<Wish> {
   await cluster.create(SIDECARSETS, sidecarSet(name, 1, ALL_AT_ONCE));
   for (const tier of ["a", "b"]) {

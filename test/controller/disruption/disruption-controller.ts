@@ -39,7 +39,7 @@ export function startDisruptionController(cluster: Cluster, clock: Clock): () =>
   };
 }
 
-/** Once, for all budgets. One that somebody else writes to meanwhile has its turn again later. */
+/** Syncs all budgets once. A conflicting write is tried again later. */
 export async function syncBudgets(cluster: Cluster, clock: Clock): Promise<void> {
   const { items: budgets } = await cluster.list<Budget>(DISRUPTION_BUDGETS);
   const { items: pods } = await cluster.list<Pod>(PODS);
@@ -48,7 +48,7 @@ export async function syncBudgets(cluster: Cluster, clock: Clock): Promise<void>
     const own = pods.filter(({ metadata }) => metadata?.namespace === namespace);
     const status = statusOf(budget, own, clock.epochMs());
     if (isSame(budget.status, status)) continue;
-    // A merge patch takes out what is null.
+    // A merge patch removes a member by null.
     const gone = Object.keys(budget.status?.disruptedPods ?? {}).filter((pod) => !(pod in status.disruptedPods));
     const disruptedPods = { ...status.disruptedPods, ...Object.fromEntries(gone.map((pod) => [pod, null])) };
     const body = { metadata: { uid, resourceVersion }, status: { ...status, disruptedPods } };

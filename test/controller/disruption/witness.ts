@@ -5,11 +5,11 @@ import { isReady, isRunning } from "../fixture.ts";
 import type { Budget } from "./disruption-controller.ts";
 
 export interface Judged {
-  /** one sentence for each restart that the budget had not counted, or that left too few pods */
+  /** a sentence for each restart that the budget had not counted, or that left too few pods */
   readonly broken: readonly string[];
   /** restarts in place that were judged */
   readonly restarts: number;
-  /** of the covered pods: how many were up, at least, since `since` */
+  /** the least number of covered pods that were up since `since` */
   readonly fewestUp: number;
 }
 

@@ -1,4 +1,4 @@
-/** How a pass over an Advanced StatefulSet carries out one request, and how it treats a refusal of the API server. */
+/** The requests of a pass over an Advanced StatefulSet one by one, and refusals of the API server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type {
   ConfigMap,
@@ -52,7 +52,7 @@ function contextOf(through: Cluster): SetContext {
 
 const ask = (request: Request, through = cluster) => answer(contextOf(through), snapshot, request);
 
-/** Nobody schedules it, so that nobody else writes to it. */
+/** No scheduler knows the pod, so that no other client writes to it. */
 const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] };
 const podNamed = (name: string, ownerReferences: readonly OwnerReference[] = [controllerReference(own)]): Pod =>
   newPod({ ...keyOf(name), ownerReferences }, UNSCHEDULED);
@@ -199,7 +199,7 @@ describe("refused requests:", () => {
   });
 });
 
-/** An API server and nothing beside it, with one set. */
+/** An API server without controllers, with one set. */
 async function stageOf(refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster: bare, server, calls } = bareCluster(stepped, refuse);

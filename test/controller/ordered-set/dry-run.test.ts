@@ -54,7 +54,7 @@ it("a dry run ignores a ledger of a newer generation", async () => {
 it("a dry run says that a reserved pod would be fenced when its update is no longer wanted", async () => {
   await createSet(cluster, "fenced", { replicas: 0 });
   await settle(cluster, "fenced", { follow: false });
-  // Nobody schedules it, so that nobody else writes to it.
+  // No scheduler knows the pod, so that no other client writes to it.
   const spec = { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] };
   const { metadata } = await cluster.create<Pod>(PODS, newPod(keyOf("fenced-0"), spec));
   const { uid = "", resourceVersion = "" } = metadata ?? {};
@@ -64,7 +64,7 @@ it("a dry run says that a reserved pod would be fenced when its update is no lon
   expect((await dryRun("fenced")).planned).toEqual(["fence shop/fenced-0: it was reserved and is not wanted any more"]);
 });
 
-/** An API server and nothing beside it, with a set of three pods that run, and that is to have another image. */
+/** An API server without controllers, with a set of three running pods and a new image. */
 async function rollingSet() {
   const stepped = steppedClock();
   const { cluster: bare, server, calls } = bareCluster(stepped);
@@ -88,7 +88,7 @@ it("a dry run names the steps of the next pass and, on request, the later steps,
   const report = await plan();
   expect(report).toMatchObject({ stop: "oneRound", generation: 1, why: "3 of 3 pods, 3 ready, 0 updated" });
   expect(report).not.toHaveProperty("plan");
-  // The event that it would record beside them concerns the API server alone.
+  // Its event beside them concerns the API server alone.
   expect(report.planned).toEqual([
     expect.stringMatching(/^create ControllerRevision db-\w+, revision 2$/),
     "delete pod db-2",

@@ -44,7 +44,7 @@ export function template(name: string, image = "app:1") {
   return { metadata: { labels: { app: name } }, spec: { containers: [{ name: "main", image }] } };
 }
 
-/** With the defaults of the webhook. */
+/** A set with the defaults of the webhook. */
 function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
   const given = {
     apiVersion: "apps.kruise.io/v1beta1",

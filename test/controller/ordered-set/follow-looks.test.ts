@@ -57,7 +57,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
     if (typeof begun === "string") throw new Error(begun);
     return begun;
   };
-  /** To its end: why it ended, and when. Its pods run before anything else happens. */
+  /** Follows the set to its end: the reason and the time. Its pods run before anything else happens. */
   const followRunning = async (limits: Limits = FOREVER) => {
     const begun = await begin();
     await haveThemRun(cluster, name);
@@ -67,7 +67,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
   return { context, beginAt, plan, slept, stream, looks, asked, tally, begin, followRunning };
 }
 
-/** The first round, and the one look that follows what it wrote: 2 s for news, 50 ms for more of them. */
+/** The first round, and the look after its writes: 2 s for news, 50 ms for more of them. */
 const FIRST_LOOKS = [
   [0, "wide"],
   [2_050, "narrow"],
@@ -193,7 +193,7 @@ it("a pass looks again when a ready pod becomes available after minReadySeconds"
   const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
   beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
   expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
-  // The third wait is for what is left of the five seconds.
+  // The third wait ends with the five seconds.
   expect(looks).toEqual([...FIRST_LOOKS, [4_100, "narrow"], [5_150, "narrow"]]);
 });
 
@@ -293,7 +293,7 @@ it("a pass follows a set that is being deleted until its reservations are releas
   expect((await readLedger(cluster, NAMESPACE, "held", "statefulset")).ledger.reservations).toEqual([]);
 });
 
-/** As a pass leaves it that was killed: its first pod is reserved. */
+/** The ledger that a killed pass leaves: its first pod is reserved. */
 async function reserveFirst(name: string): Promise<void> {
   const owner: StatefulSet = await readSet(cluster, name);
   const stored = await readLedger(cluster, NAMESPACE, name, "statefulset");
@@ -303,7 +303,7 @@ async function reserveFirst(name: string): Promise<void> {
   await swapLedger(cluster, { namespace: NAMESPACE, owner, kind: "statefulset" }, stored, ledger);
 }
 
-/** As a pass leaves it that has seen a newer generation of the set. */
+/** The ledger of a pass that has seen a newer generation of the set. */
 async function writeNewerLedger(name: string): Promise<void> {
   const owner: StatefulSet = await readSet(cluster, name);
   const place = { namespace: NAMESPACE, owner, kind: "statefulset" } as const;

@@ -1,4 +1,4 @@
-/** Tests what a pass knows about an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
+/** Tests a pass' knowledge of an Advanced StatefulSet, the stored one or one in its place. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
@@ -36,7 +36,7 @@ const claimSpec = { accessModes: ["ReadWriteOnce"], resources: { requests: { sto
 const createClaim = (name: string) =>
   cluster.create(CLAIMS, { metadata: keyOf(name), ...({ spec: claimSpec } as object) });
 
-/** Nobody schedules it, so that nobody else writes to it. */
+/** No scheduler knows the pod, so that no other client writes to it. */
 const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] };
 const createPod = (name: string, app: string) =>
   cluster.create<Pod>(PODS, newPod({ ...keyOf(name), labels: { app } }, UNSCHEDULED));
@@ -106,7 +106,7 @@ it("seeReserved returns the current version of each reserved pod or claim, and n
   );
 });
 
-/** An API server and nothing beside it, with a set named db of uid set-1. */
+/** An API server without controllers, with a set named db of uid set-1. */
 function stageOf(spec: Parameters<typeof setOf>[0] = {}) {
   const stepped = steppedClock();
   const { cluster: bare, server } = bareCluster(stepped);

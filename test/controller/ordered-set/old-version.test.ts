@@ -74,7 +74,7 @@ async function leaveAsOpenKruise(): Promise<void> {
   });
 }
 
-/** As the plan of a migration has it. */
+/** The patch in the plan of a migration. */
 function patchOfPlan(): object {
   const facts = { ...FACTS, kinds: [kind("statefulsets", "StatefulSet", 1)], setConversion: { service: SERVICE } };
   const lines = planFromKruise(facts, { url: URL }, []).steps.flatMap(({ commands }) => commands);

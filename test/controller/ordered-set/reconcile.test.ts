@@ -1,4 +1,4 @@
-/** Tests what passes report about an Advanced StatefulSet that they follow, and which sets they look for meanwhile. */
+/** Tests reports of passes about an Advanced StatefulSet that they follow, and their looks for new sets meanwhile. */
 import { expect, it } from "vitest";
 import { listSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";

@@ -1,4 +1,4 @@
-/** One round of a pass over an Advanced StatefulSet: what it writes and counts, and when its snapshot is outdated. */
+/** Rounds of a pass over an Advanced StatefulSet: writes and counts, and outdated snapshots. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -79,7 +79,7 @@ function stage(refuse?: Refuse) {
   const readPod = (name: string) => server.peek<Pod>(PODS, keyOf(name)) as Pod;
   const imagesNow = async () => images(await readPods(cluster, "db")).join(" ");
   const ledger = async () => (await readLedger(cluster, NAMESPACE, "db", "statefulset")).ledger;
-  /** As another pass that was killed leaves it, which has reserved these. */
+  /** The ledger of another, killed pass, which has reserved these. */
   const reserve = async (names: readonly string[], generation: number) => {
     const owner = await readSet(cluster, "db");
     const stored = await readLedger(cluster, NAMESPACE, "db", "statefulset");
@@ -220,7 +220,7 @@ it("a round has no new status when the status write is forbidden", async () => {
 describe("a node's report during an update:", () => {
   const OUTDATED = expect.any(OutdatedSnapshot);
 
-  /** `change`: to the pod before each of so many tries of the second write; undefined: it goes */
+  /** `change`: the pod before each of that many tries of the second write; undefined: it is deleted */
   function reporting(times: number, change: (pod: Pod) => Pod | undefined) {
     let left = 0;
     const on = stage((call) => {

@@ -94,7 +94,7 @@ export function valueIn<T>(fact: Seen<T>): T {
 
 const namespace = (name: string) => ({ metadata: { name, labels: { "kubernetes.io/metadata.name": name } } });
 
-/** Nothing is wrong here; what becomes of pods while the webhook is down is told in any case. */
+/** A healthy installation; the report still says what happens to pods while the webhook is down. */
 export const IN_ORDER: Facts = {
   now: NOW,
   kruiseNamespace: "kruise-system",
@@ -147,7 +147,7 @@ export function withProbe(change: Partial<Probe>): Facts {
   return { ...IN_ORDER, probes: [{ ...PROBE, ...change }] };
 }
 
-/** With another certificate, or another verdict about it. */
+/** Facts with another certificate, or another verdict about it. */
 export function withCertificate(change: object, problem?: string): Facts {
   if ("unreachable" in PROBE.handshake) throw new Error("the probe in order is answered");
   return withProbe({ handshake: { certificate: { ...PROBE.handshake.certificate, ...change }, problem } });
@@ -171,7 +171,7 @@ export function withSets(sidecarSets: readonly SidecarSet[], pods: readonly Pod[
   };
 }
 
-/** Somebody wrote this field then. */
+/** A field with its writer's time. */
 export const managed = (time: string, ...path: readonly string[]) => ({
   managedFields: [{ time, fieldsV1: path.reduceRight<object>((inner, field) => ({ [`f:${field}`]: inner }), {}) }],
 });

@@ -35,7 +35,7 @@ const alsoMutating = (more: WebhookConfiguration): Facts => ({
   mutating: seen([...valueIn(IN_ORDER.mutating), more]),
 });
 
-/** As it was registered before its name was changed. */
+/** The registration under its former name. */
 const [CURRENT] = valueIn(IN_ORDER.mutating);
 const FORMER: WebhookConfiguration = { ...CURRENT, metadata: { name: FORMER_WEBHOOK_CONFIGURATION } };
 

@@ -57,7 +57,7 @@ test("a release that a person gave up is never gone back to", () => {
   expect(planUndo(sidecarSet, facts)).toMatchObject({ revision: 1 });
 });
 
-/** With these releases undone before, the oldest first: pairs of hashes. */
+/** A SidecarSet with these undone releases, the oldest first: pairs of hashes. */
 function undoneBefore(...pairs: readonly (readonly [from: string, to: string])[]) {
   const undone = pairs.map(([from, to]) => ({ from, to, revision: 1, message: `${from} failed`, at: NOW }));
   const annotations = { ...UNDOING.metadata.annotations, [UNDONE_ANNOTATION]: JSON.stringify(undone) };

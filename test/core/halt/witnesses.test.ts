@@ -39,7 +39,7 @@ const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
   },
 });
 
-/** Somebody else changed the image of the sidecar. */
+/** The pod with an image that another client wrote. */
 const withImage = (pod: Pod, image: string): Pod => ({
   ...pod,
   spec: { ...pod.spec, containers: pod.spec.containers.map((one) => (one.name === "sc" ? { ...one, image } : one)) },

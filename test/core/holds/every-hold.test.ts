@@ -1,4 +1,4 @@
-/** Every place that says why a rollout does no more than it does names the cause that the book of holds has. */
+/** Every place that explains why a rollout waits names the cause that the book of holds has. */
 import { describe, expect, test } from "vitest";
 import { logReport } from "../../../functions/lambda/rollout.ts";
 import { logFilters } from "../../../infra/aws/log-filters.ts";

@@ -1,4 +1,4 @@
-/** For each hold of the book: clusters that reach it. The compiler asks for a new hold's. */
+/** Clusters that reach each hold of the book. The compiler asks for a new hold's. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { NONE_PASSED_OVER } from "../../../shared/core/refused-pods.ts";
@@ -67,7 +67,7 @@ const drained = () =>
 const done = (facts: PodFacts = {}) => old({ name: "done", hash: NEW_HASH, image: "reg/sc:v2", ...facts });
 const down = () => done({ name: "down", isReady: false });
 
-/** Was updated, and its container crashes. */
+/** A pod that was updated, and whose container crashes. */
 function failing(): Pod {
   const pod = takenDown(done({ name: "failing", isReady: false }));
   const containerStatuses = statusesOf(pod.spec).map((status) =>
@@ -197,7 +197,7 @@ function passedOver(): HoldScene {
   });
 }
 
-/** One node is pulling, or its kubelet says why it cannot. */
+/** A node that is pulling, or whose kubelet gives a reason why it cannot. */
 function pulling(reason?: string): PullFacts {
   const asked = scene(annotated("pre-pull", "1"), [old()], { pulls: { namespace: "kruise-system", pods: [] } });
   const [pod] = decide(asked.observation, asked.context).actions.flatMap((action) =>
@@ -297,7 +297,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("waves", [DEV], leavingAlone()), [inDev(unmergeable()), old({ name: "q" })], {
       namespaceLabels: new Map([["dev", { stage: "dev" }]]),
     }),
-    // Updated pods come back beside it.
+    // Updated pods that are down come back.
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), down()]),
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), failing()]),
   ],

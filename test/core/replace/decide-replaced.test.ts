@@ -44,7 +44,7 @@ interface Facts {
   readonly created?: string;
 }
 
-/** Not upgradable by default. */
+/** A pod that is not upgradable by default. */
 function pod({ name, owner = OWNER, created = BEFORE, withoutImage = "other", ...facts }: Facts): Pod {
   const { metadata, ...rest } = podOf({ name, withoutImage, creationTimestamp: created, ...facts });
   const place = { ...metadata, uid: `uid-${name}`, namespace: "shop", resourceVersion: "7" };
@@ -320,7 +320,7 @@ describe("an evicted pod without a successor:", () => {
 
   test("an evicted pod without a successor counts in the total of a percentage partition", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 3, partition: "67%" } });
-    // Of 3 pods 2 stay: of the 2 that are left none may go.
+    // The partition keeps 2 of 3 pods, so neither of the 2 that are left may go.
     expect(decided(set, three.slice(1), awaiting(gone("a"))).evicted).toEqual([]);
   });
 });

@@ -20,7 +20,7 @@ import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support
 
 const CHANGED = "2025-05-31T10:00:00Z";
 
-/** Not upgradable by default; of the StatefulSet before the dash. */
+/** A pod that is not upgradable by default; its StatefulSet is the part before the dash. */
 function pod(name: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
   const { metadata, ...rest } = podOf({
     name,
@@ -71,7 +71,7 @@ function decided(
 const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
 const all = known([workload("a"), workload("b")]);
 
-/** With one wave, of the namespace shop. */
+/** A SidecarSet with one wave, of the namespace shop. */
 function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
   const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
   const { metadata, ...rest } = setOf(spec, replace);
@@ -508,7 +508,7 @@ test("no workload is restarted while one that is being restarted may not be read
   const other = [pod("b-0"), pod("b-1")];
   const { restarted, summary } = decided(set, other, { ...known([workload("b")], [open]), unread });
   expect([restarted, summary.rules.restarts?.held]).toEqual([[], ["workloads cannot be read: no"]]);
-  // As soon as it can be read, its strategy says it: all of its ten pods.
+  // The workload can be read now, and its strategy takes all of its ten pods down.
   const recreated = workload("a", { spec: { replicas: 10, strategy: { type: "Recreate" } }, status: {} });
   const read = new Map([
     ["Deployment shop/a", recreated],

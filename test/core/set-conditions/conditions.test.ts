@@ -47,7 +47,7 @@ function heldBy(stage: WaveRow["stage"]): WavesSummary {
   return { rows: [holder], holder, behind: 5, isTurning: false, atWork: "dev" };
 }
 
-/** As kstatus reads it: what goes on by itself reconciles, and progresses. */
+/** kstatus calls a state that moves without help reconciling and progressing. */
 test.each(["soaking", "checking", "updating"] as const)(
   "a SidecarSet is reconciling and progressing while a wave is %s",
   (stage) => {

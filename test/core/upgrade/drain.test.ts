@@ -63,7 +63,7 @@ const elsewhere = (name: string, of: Parameters<typeof podOf>[0] = {}): Pod =>
     },
   });
 
-/** Returns what a pass decides `seconds` after the start. */
+/** The decision of a pass `seconds` after the start. */
 function decided(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0) {
   const now = addSeconds(NOW, seconds) ?? NOW;
   const decision = decide({ ...UNTOUCHED, revisions: [], sidecarSet, pods }, { ...CONTEXT, now });

@@ -333,5 +333,5 @@ export function explore(setting: Setting): { readonly states: number; readonly b
 }
 
 export const SMALL = { podCount: 2, maxUnavailable: 1, rounds: [2, 2], refusals: 0 };
-/** One pass sends a patch again while its first one has no answer, or another pass takes over what it reserved. */
+/** A pass sends a patch again while its first one has no answer, or another pass takes over its reservations. */
 export const REFUSING = { podCount: 2, maxUnavailable: 1, rounds: [3, 1], refusals: 1 };

@@ -1,4 +1,4 @@
-/** In-place resize: the steps of one pod, in an order that gives every image enough, and what is not possible. */
+/** In-place resize of one pod: steps in an order that gives every image enough, and impossible ones. */
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** A change of a sidecar's values reaches pods that run: what is injected, hashed, written, and when it is done. */
+/** A change of a sidecar's values reaches running pods: injection, hash, writes, and the end. */
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, ControllerRevision, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -40,7 +40,7 @@ interface Given {
 
 const PORTS = { ports: [{ containerPort: 80 }] } as Partial<SidecarContainer>;
 
-/** As the webhook stores it. */
+/** A SidecarSet as the webhook stores it. */
 function stored({
   env = [{ name: "LEVEL", value: "info" }],
   image = "agent:1",

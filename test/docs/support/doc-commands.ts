@@ -1,4 +1,4 @@
-/** The commands that a page shows, each with what it is said to print. */
+/** The commands of a page, each with its promised output. */
 import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const SAMPLE = ["log-agent.yaml", "web.yaml"];
 const SET = "infra/demo/db.yaml";
 
 export interface DocCommand {
-  /** in the page */
+  /** number of the line in the page */
   readonly line: number;
   readonly command: string;
   readonly printed: readonly string[];

@@ -2,9 +2,9 @@
 
 export interface Shown {
   readonly command: string;
-  /** with the codes of its colours */
+  /** the output with the codes of its colours */
   readonly printed: string;
-  /** what the terminal showed in its place before, for a while */
+  /** an earlier picture of the terminal, shown for a while */
   readonly before?: string;
 }
 
@@ -97,7 +97,7 @@ interface Way {
   readonly steps: readonly Step[];
 }
 
-/** The name of a file in docs/pictures → what it shows. */
+/** The name of a file in docs/pictures → its content. */
 const WAYS: Readonly<Record<string, Way>> = {
   pod: {
     title: "The way of a pod",

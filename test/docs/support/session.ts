@@ -45,7 +45,7 @@ export async function recordHalt(scene: Place & { readonly client: Cluster }): P
   return session;
 }
 
-/** Without the tree of pods. */
+/** The screen without the tree of pods. */
 const topOf = (screen: string) => `${screen.split(/\n(?=[├└])/)[0]}\n`;
 
 /** The command that makes new.yaml. */

@@ -15,7 +15,7 @@ import { runInside } from "./inside.ts";
 const openScene = scenes();
 const PODS = 3;
 const PATIENCE_MS = 180_000;
-/** No program of a recipe is there: BusyBox stands for each image. */
+/** The script in place of each recipe's program: every image is BusyBox. */
 const STANDS_FOR = "exec /shell/busybox sleep 100000";
 
 /** A kubelet that restarts the container just now answers later. */
@@ -37,7 +37,7 @@ async function createPods(scene: Scene): Promise<readonly Pod[]> {
   return scene.untilReady(PODS);
 }
 
-/** Changes the SidecarSet, and waits until every pod runs what it says. */
+/** Changes the SidecarSet, and waits until every pod runs the change. */
 async function release(scene: Scene, name: string, ...operations: readonly JsonPatchOperation[]): Promise<void> {
   const { metadata } = await scene.patchOther(name, ...operations);
   const isDone = async () => {
@@ -55,7 +55,7 @@ interface Restarted {
   readonly lastState?: { readonly terminated?: { readonly finishedAt?: string } };
 }
 
-/** From when until when the container did not run, as its kubelet says, in ms. */
+/** The time in which the container did not run, by its kubelet, in ms. */
 function absenceOf({ status }: Pod, container: string) {
   const seen = status?.containerStatuses?.find(({ name }) => name === container) as Restarted | undefined;
   const { state, lastState } = seen ?? {};

@@ -1,4 +1,4 @@
-/** The table of what nodes do, of which the embedded cluster and the tests' stand-in have passed the same rows. */
+/** The table of nodes' behaviour; the embedded cluster and the tests' stand-in have passed the same rows. */
 import { expect, it } from "vitest";
 import { describeContract } from "../../contract/contract.ts";
 import { RUNNING_POD_CASES } from "../../contract/running-pods.ts";

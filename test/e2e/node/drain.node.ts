@@ -35,7 +35,7 @@ interface Slice extends KubernetesObject {
   }[];
 }
 
-/** One request on a connection of its own. */
+/** A request on its own connection. */
 function ask(host: string): Promise<string> {
   return new Promise((done, failed) => {
     const asked = request({ host, port: 8080, agent: false, timeout: 10_000 }, (answer) =>

@@ -1,4 +1,4 @@
-/** As many pods as a node is meant to have: created at once, and updated beside a bare loop of patches. */
+/** The most pods that a node is meant to have: created at once, and updated beside a bare loop of patches. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -13,7 +13,7 @@ const openScene = scenes();
 const COUNT = 110;
 const AT_ONCE = 22;
 const PATIENCE_MS = 300_000;
-/** Rollout to bare loop, in time: status, ledger and batches beside the patches. */
+/** The limit of the rollout's time to the bare loop's: status, ledger and batches come on top of the patches. */
 const MOST_TO_BARE = 2;
 
 /** When each pod was given an image, and when it ran. */
@@ -45,7 +45,7 @@ class Watched {
     return this.#ran.has(`${pod} ${image}`);
   }
 
-  /** From the patch of a pod to its new container running, ascending. */
+  /** Delays from the patch of a pod to its new container running, ascending. */
   delaysMs(image: string): readonly number[] {
     const of = [...this.#ran].filter(([key]) => key.endsWith(` ${image}`));
     return of.map(([key, ms]) => ms - (this.#asked.get(key) ?? 0)).toSorted((a, b) => a - b);

@@ -17,13 +17,13 @@ const MESH = {
   name: "mesh",
   image: "mesh-serves:v1",
   upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "idle:v1" },
-  // Which of the two listens is asked in its own files: they share the port.
+  // Files say which of the two listens, because they share the port.
   readinessProbe: { exec: { command: ["test", "-f", "/tmp/ready"] }, periodSeconds: 1 },
-  // It lets the kernel hand waiting connections over.
+  // Needed so that the kernel hands waiting connections over.
   securityContext: { privileged: true },
 };
 
-/** One request on a connection of its own. */
+/** A request on its own connection. */
 function ask(host: string): Promise<string> {
   return new Promise((done, failed) => {
     const asked = request({ host, port: 8080, agent: false, timeout: 10_000 }, (answer) =>
@@ -35,7 +35,7 @@ function ask(host: string): Promise<string> {
   });
 }
 
-/** Asks without a pause until it is ended; then what was answered, and what failed. */
+/** Calls without a pause until its end; then returns the answers and the failures. */
 function traffic(host: string) {
   const answers = new Map<string, number>();
   const failures: string[] = [];

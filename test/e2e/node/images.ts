@@ -1,4 +1,4 @@
-/** Images of BusyBox under any name, in a real registry on loopback that stands for all registries. */
+/** Images of BusyBox under any name, in a real registry on loopback that plays all registries. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** As a program does that leaves SIGTERM to the system. */
+/** The command of a program that ends at SIGTERM. */
 const RUNS = "touch /tmp/ready; trap 'exit 143' TERM INT; while :; do sleep 1000 & wait $!; done";
 /** The behaviour of a container without a command, by a word in its image's name. */
 const BEHAVIOURS: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const BEHAVIOURS: Readonly<Record<string, string>> = {
   // See server/main.go.
   serves: "exec /bin/server",
 };
-/** For a postStart hook; what it does is in the image's name. */
+/** The script of a postStart hook; the image's name has its behaviour. */
 const HOOK = `#!/bin/sh
 case "$IMAGE" in
   *hook-fails*) exit 1 ;;
@@ -32,7 +32,7 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 const sha256 = (content: Buffer | string) => `sha256:${createHash("sha256").update(content).digest("hex")}`;
 
-/** One layer: BusyBox with a link for each of its commands, and our server. */
+/** A layer of BusyBox with a link for each of its commands, and the test's server. */
 async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
   const root = join(folder, "root");
   for (const path of ["bin", "etc", "tmp", "var/run"]) mkdirSync(join(root, path), { recursive: true });
@@ -50,11 +50,11 @@ async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
 }
 
 export interface Images {
-  /** of the registry that stands for all, `http://127.0.0.1:PORT` */
+  /** address of the registry that plays all registries, `http://127.0.0.1:PORT` */
   readonly url: string;
   /** Delays every answer from now on, in ms; `Infinity`: no answer at all. */
   delay(ms: number): void;
-  /** Takes away what a tag points to; nothing is made under that name again. `REPOSITORY:TAG` without a host. */
+  /** Removes the image of a tag; nothing is made under that name again. `REPOSITORY:TAG` without a host. */
   lose(name: string): Promise<void>;
   /** Pulls a tag once more under another digest. */
   replace(name: string): Promise<void>;
@@ -115,7 +115,7 @@ class Registry {
     if (answer.status !== 201) throw new Error(`${name}: ${answer.status} ${await answer.text()}`);
   }
 
-  /** Once for each name. */
+  /** Makes the image once for each name. */
   ensure(repository: string, tag: string): Promise<void> {
     const name = `${repository}:${tag}`;
     const pushed = this.#pushed.get(name) ?? this.#push(repository, tag, "");
@@ -142,7 +142,7 @@ function split(name: string): readonly [string, string] {
   return [repository, tag];
 }
 
-/** In front of the registry at `url`, whose images are made as they are asked for. */
+/** A front of the registry at `url` that makes images when they are pulled. */
 export async function serveImages(url: string, folder: string, server: string): Promise<Images> {
   const registry = new Registry(url, await busyBoxLayer(folder, server));
   const asked: string[] = [];

@@ -26,7 +26,7 @@ export async function runInside({ namespace, pod, container }: Place, command: s
   const options = {
     method: "POST",
     headers: { authorization: `Bearer ${controlPlane().token}` },
-    // Its certificate is its own.
+    // The certificate is self-signed.
     rejectUnauthorized: false,
   };
   const url = `https://127.0.0.1:${await portOfKubelet()}/run/${namespace}/${pod}/${container}?${query}`;

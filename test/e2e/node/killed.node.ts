@@ -34,7 +34,7 @@ function familyOf(pid: number): readonly number[] {
       const [, parent] = /^\d+ \(.*\) . (\d+) /s.exec(readFileSync(join("/proc", name, "stat"), "utf8")) ?? [];
       parents.set(Number(name), Number(parent));
     } catch {
-      // It has ended meanwhile.
+      // The process has ended already.
     }
   }
   const children = (one: number): readonly number[] =>

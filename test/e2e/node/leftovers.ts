@@ -22,7 +22,7 @@ function hierarchies(): readonly string[] {
   );
 }
 
-/** The kubelet takes the root of its cgroups to be there. */
+/** The kubelet needs an existing root of its cgroups. */
 export function makeCgroups(name: string): void {
   for (const hierarchy of hierarchies()) {
     const path = join(hierarchy, name);
@@ -81,7 +81,7 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // It is gone already, or goes in the next round.
+    // The file is gone already, or is removed in the next round.
   }
 }
 

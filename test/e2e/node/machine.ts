@@ -7,7 +7,7 @@ import { findContainerd, findKubelet, findServer } from "../support/programs.ts"
 import { makeCgroups, removeCgroups } from "./leftovers.ts";
 import type { NodePrograms } from "./real-node.ts";
 
-/** Package → what it brings. */
+/** Package → its programs. */
 const PACKAGES = {
   runc: "/usr/sbin/runc",
   "containernetworking-plugins": "/usr/lib/cni/ptp",

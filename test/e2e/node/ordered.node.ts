@@ -1,4 +1,4 @@
-/** Ordered sets with real volumes: what their pods wrote is there after each change, and pods outlive their set. */
+/** Ordered sets with real volumes: the pods' files survive each change, and pods outlive their set. */
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

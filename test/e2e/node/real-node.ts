@@ -23,7 +23,7 @@ export interface NodePrograms {
   readonly kubelet: readonly string[];
   /** folder of containerd, its shim and ctr */
   readonly containerd: string;
-  /** what images run that serve */
+  /** path of the server in images that serve */
   readonly server: string;
 }
 
@@ -44,7 +44,7 @@ export const NODE_NAME = "node-1";
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 const START_TIMEOUT_MS = 120_000;
 
-/** A node's address can't be a loopback address. It only stands in its status: the kubelet listens on loopback. */
+/** A node's address can't be a loopback address. It is only in the status: the kubelet listens on loopback. */
 function addressOfMachine(): Readonly<Record<string, string>> {
   const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
   const own = addresses.find(({ internal, family }) => !internal && family === "IPv4");
@@ -121,7 +121,7 @@ class Processes implements RealNode {
       "root-dir": join(this.#folder, "kubelet"),
       "cert-dir": join(this.#folder, "kubelet/pki"),
       "hostname-override": NODE_NAME,
-      // Where cAdvisor looks for containers: memory is only decreased where it is known how much is used. 1.37 asks the CRI.
+      // cAdvisor's place for containers: a memory limit is lowered only if the use is known. 1.37 asks the CRI.
       ...(isKubeletFrom("1.37")
         ? {}
         : { containerd: join(this.#folder, "containerd.sock"), "containerd-namespace": "k8s.io" }),

@@ -1,4 +1,4 @@
-/** ContainerRecreateRequests on real containerd: each way to write an image, what restarts, and what is pulled. */
+/** ContainerRecreateRequests on real containerd: each way to write an image, the restarts, and the pulls. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -76,7 +76,7 @@ it.each(ROWS)("%s is written %s, and the next time %s: one container restarts", 
     ]);
     expect(await idOfLog()).toBe(before);
   }
-  // Under another name a kubelet would ask for the tag once more.
+  // A kubelet pulls an image again under another name.
   expect((await askedOfRegistry()).slice(asked)).toEqual([]);
   addFigure("containers recreated on real containerd, by another way to write their image", others.length);
 });

@@ -53,7 +53,7 @@ interface WithLastState extends ContainerStatus {
   readonly lastState?: { readonly terminated?: { readonly finishedAt?: string } };
 }
 
-/** From the end of the sidecar's old container to the start of its new one. */
+/** Seconds from the end of the sidecar's old container to the start of its new one. */
 function absentSeconds({ status }: Pod): number {
   const statuses: readonly WithLastState[] = status?.containerStatuses ?? [];
   const agent = statuses.find(({ name }) => name === SIDECAR.name);
@@ -142,7 +142,7 @@ it("that has one image under two tags: the sidecar restarts, but its status has 
   await expect.poll(agents, { timeout: 60_000 }).toMatchObject([restarted, restarted]);
   await scene.untilToldThat(/2 of 3 pods updated.*2 unavailable of at most 2.*its new image does not run yet/);
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
-  // They are not touched again either; one that is deleted comes with the image that it should have.
+  // They are not written to again; a deleted one comes back with the right image.
   await scene.patchSet(setImage("agent:v2"));
   await scene.untilTouched(1);
   for (const { metadata } of await scene.pods())

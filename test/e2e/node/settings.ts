@@ -91,7 +91,7 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     maxPods: 250,
     // A soak restarts containers more often than the delays of a real kubelet let it.
     ...(process.env["VALUES_RESTARTS"] ? { crashLoopBackOff: { maxContainerRestartPeriod: "1s" } } : {}),
-    // What it would do about a full disk is none of the tests'.
+    // Evictions for a full disk are off, because the tests are not about them.
     evictionHard: {
       "memory.available": "0%",
       "nodefs.available": "0%",
@@ -109,7 +109,7 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     eventRecordQPS: 0,
     // A test that writes another version into its status has that for a while.
     nodeStatusUpdateFrequency: "5m",
-    // It renews its lease five times in the time after which it is lost.
+    // The lease is renewed five times in the time after which it is lost.
     nodeLeaseDurationSeconds: (NODE_GRACE_SECONDS / 5) * 4,
     shutdownGracePeriod: "0s",
   };

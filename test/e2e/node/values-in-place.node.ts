@@ -1,4 +1,7 @@
-/** Values that change in pods that run: what each container has in its environment and in its file, while its kubelet is killed at random. */
+/**
+ * Values that change in running pods: the environment and the file of each container, while its kubelet is killed at
+ * random.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";

@@ -14,11 +14,11 @@ export interface OwnControlPlane extends Settings {
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** one for each worker */
+    /** a control plane for each worker */
     readonly controlPlanes: readonly OwnControlPlane[];
     /** the one of --kubeconfig */
     readonly givenCluster: GivenCluster | undefined;
-    /** of the real node of --node */
+    /** programs of the real node of --node */
     readonly nodePrograms: NodePrograms | undefined;
   }
 }
@@ -32,7 +32,7 @@ export function controlPlane(): OwnControlPlane {
   return plane;
 }
 
-/** Also with --kubeconfig: what tests may use that need no more than an API server. */
+/** The API server, also with --kubeconfig, for tests that need nothing else. */
 export function apiServer(): RawTarget {
   return inject("givenCluster") ?? controlPlane();
 }
@@ -51,7 +51,7 @@ export function isOnNode(): boolean {
   return inject("nodePrograms") !== undefined;
 }
 
-/** Under which the API server reaches webhooks on this machine. */
+/** The host under which the API server reaches webhooks on this machine. */
 export function webhookHost(): string {
   return inject("givenCluster")?.webhookHost ?? "127.0.0.1";
 }

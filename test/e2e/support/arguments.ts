@@ -6,7 +6,7 @@ export interface Arguments {
   readonly webhookHost: string | undefined;
   /** 1.33; undefined: the one that all tests run on */
   readonly kubernetes: string | undefined;
-  /** of the real node; undefined: the control plane's */
+  /** version of the real node; undefined: the control plane's */
   readonly kubelet: string | undefined;
   readonly isSoak: boolean;
   /** pods run on a real node of this machine */

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface AwsCall {
-  /** as credentials are scoped to it: ssm, eks, … */
+  /** the scope of credentials: ssm, eks, … */
   readonly service: string;
   /** PutParameter; of EKS and Lambda `METHOD /path` */
   readonly action: string;
@@ -18,11 +18,11 @@ interface AwsState {
   cluster: Readonly<Record<string, unknown>>;
   /** undefined: no stack */
   stack: { readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
-  /** of the account, not reserved */
+  /** the account's number that is not reserved */
   concurrency: number;
   /** Called before each answer. */
   onCall: ((call: AwsCall) => Promise<void>) | undefined;
-  /** what the caller may not do, by the name of the call */
+  /** the name of the call that the caller may not make */
   denied: string | undefined;
 }
 

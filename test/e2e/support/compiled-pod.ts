@@ -15,7 +15,7 @@ import type { RawAnswer } from "../../contract/raw.ts";
 
 /** The compiler's list of left-out parts, in the words of a pod. */
 export interface LeftOut {
-  /** whose resources differ */
+  /** containers whose resources differ */
   readonly containers: ReadonlySet<string>;
   readonly annotations: ReadonlySet<string>;
 }
@@ -51,7 +51,7 @@ function isLeftOut({ containers }: LeftOut, name: string): boolean {
   return containers.has(name) || containers.has(name.replace(/-[12]$/, ""));
 }
 
-/** Without what differs between two creations of the same pod; of a refusal its code. */
+/** The pod without parts that differ between two creations; for a refusal its code. */
 export function comparable({ code, body }: RawAnswer, leftOut: LeftOut): unknown {
   if (code !== 201) return { code };
   const { metadata, spec } = JSON.parse(JSON.stringify(body).replaceAll(RANDOM_NAME, "kube-api-access")) as Pod;

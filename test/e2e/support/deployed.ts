@@ -36,16 +36,16 @@ export interface Scene {
   readonly aws: AwsStandIn;
   /** command lines of npm and kubectl so far */
   readonly commands: () => readonly string[];
-  /** what all runs have printed */
+  /** the output of all runs */
   readonly printed: () => string;
   /**
    * `npm run deploy:all -- ARGS`; `user`: in the cluster, absent: an administrator; `env`: variables beside the given
    * ones
    */
   readonly deploy: (args?: readonly string[], as?: { user?: RawTarget; env?: NodeJS.ProcessEnv }) => Promise<Run>;
-  /** of the run under way */
+  /** kills the run under way */
   readonly kill: (signal?: NodeJS.Signals) => void;
-  /** where the programs are that a run finds first */
+  /** the folder of programs that a run finds first */
   readonly folder: string;
   readonly close: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ const FUNCTIONS = ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecar
 const IN_CLUSTER = new Set(["MutateDashpod", "ValidateDashsidecarset"]);
 const CLUSTER = "demo";
 
-/** In a folder that comes first in PATH. npm deploys nothing: it is noted that it was asked to. */
+/** Writes programs into a folder that comes first in PATH. npm deploys nothing: it only records the call. */
 function writePrograms(folder: string): void {
   const kubectl = execFileSync("which", ["kubectl"], { encoding: "utf8" }).trim();
   const command = (name: string, body: string) => {
@@ -141,7 +141,7 @@ export async function deploymentScene(): Promise<Scene> {
     ...ROLES.map((role) => [role, `arn:aws:iam::123456789012:role/sidecarset-prod-${role}-ABC`]),
     ...FUNCTIONS.map((name) => [`${name}LambdaFunctionUrl`, functions.urlOf(name)]),
   ]);
-  // Once npm was called for it, CloudFormation has it.
+  // CloudFormation has the stack after npm's call.
   const onCall = async ({ service }: AwsCall) => {
     if (service !== "cloudformation" || !existsSync(join(folder, "deployed"))) return;
     const given = readFileSync(join(folder, "deployed"), "utf8").matchAll(/--param=(.*?)=(.*?)(?= --param|\n)/g);

@@ -1,6 +1,6 @@
 /**
- * Every state that pods were ever in, from etcd itself: it leaves nothing out, also where an API server is killed
- * before it has told anybody, its audit log included.
+ * Every state of pods, from etcd itself: nothing is missing, also if an API server is killed before it reports, even in
+ * its audit log.
  */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
@@ -16,7 +16,7 @@ export interface StoredVersion {
   readonly isRemoved: boolean;
 }
 
-/** Source: generated.proto of k8s.io/api and k8s.io/apimachinery; what the rules are about. */
+/** Source: generated.proto of k8s.io/api and k8s.io/apimachinery; the fields that rules need. */
 const STORED_PODS = {
   ...MESSAGES,
   ObjectMeta: { ...MESSAGES["ObjectMeta"], 5: ["uid", "text"] as const },
@@ -57,9 +57,9 @@ function versionOf({ type, kv }: Event): StoredVersion {
 
 export interface Stretch {
   readonly namespace: string;
-  /** resourceVersion; the first state told is a later one */
+  /** resourceVersion; the first reported state is later */
   readonly after: number;
-  /** resourceVersion of a pod of the namespace; the last state told */
+  /** resourceVersion of a pod of the namespace; the last reported state */
   readonly until: number;
 }
 

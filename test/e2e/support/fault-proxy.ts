@@ -23,14 +23,14 @@ interface Carried {
   readonly body: Buffer;
 }
 
-/** One call, and what can be done with it; exactly one of the ways to end it has to be taken. */
+/** A call, and the ways to end it; exactly one has to be taken. */
 export interface Exchange {
   readonly call: ProxiedCall;
-  /** To the client. */
+  /** The response to the client. */
   readonly outgoing: ServerResponse;
-  /** Sends it on and reads the whole answer, which the client does not get. Rejects when there is none. */
+  /** Sends it on and reads the whole answer, which the client does not get. Rejects without an answer. */
   carryOut(): Promise<Carried>;
-  /** Ends it: both sides get what the other one sends, as it comes. */
+  /** Ends it: both sides get the other one's bytes as they come. */
   pass(change?: { readonly token?: string; readonly through?: PassThrough }): void;
   /** Ends it: the connection breaks. */
   cut(): void;

@@ -8,7 +8,7 @@ interface Fault {
   readonly concerns: (call: ProxiedCall) => boolean;
   /** Resolves when it has happened. */
   readonly strike: (exchange: Exchange) => Promise<void> | void;
-  /** The first call of each name has the fault, and every later one with the chance of one in so many. */
+  /** The first call of each name has the fault, and later ones with a chance of one in this number. */
   readonly oneIn: number;
 }
 
@@ -21,7 +21,7 @@ const SLICES = 10;
 const SLICE_MS = 60;
 const WHOLE_CHUNKS = 6;
 
-/** As an API server refuses. */
+/** Refuses as an API server does. */
 function refuse(code: number, reason: string, message: string, retryAfterSeconds?: number) {
   return ({ outgoing }: Exchange) => {
     const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
@@ -40,7 +40,7 @@ function refuse(code: number, reason: string, message: string, retryAfterSeconds
   };
 }
 
-/** As what stands before an API server does. */
+/** Refuses as a load balancer before an API server does. */
 function refuseAsBalancer({ outgoing }: Exchange, code: number, text: string): void {
   outgoing.writeHead(code, { "content-type": "text/html" }).end(`<html><body><h1>${code} ${text}</h1></body></html>`);
 }
@@ -66,7 +66,7 @@ async function dribble(exchange: Exchange): Promise<void> {
   exchange.outgoing.end();
 }
 
-/** Some events come, then half of one. */
+/** Sends some events, then half of one. */
 function breakWatch(exchange: Exchange): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = WHOLE_CHUNKS;
@@ -87,7 +87,7 @@ function breakWatch(exchange: Exchange): Promise<void> {
 
 export const FAULTS = {
   "409": { oneIn: 5, concerns: isWrite, strike: refuse(409, "Conflict", "the object has been modified; apply again") },
-  // Each costs a second.
+  // Each one costs a second.
   "429 with Retry-After": { oneIn: 12, concerns: isAny, strike: refuse(429, "TooManyRequests", "try again later", 1) },
   "500": { oneIn: 5, concerns: isAny, strike: refuse(500, "InternalError", "etcdserver: leader changed") },
   "503": { oneIn: 5, concerns: isAny, strike: (exchange) => refuseAsBalancer(exchange, 503, "Service Unavailable") },
@@ -121,7 +121,7 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 
 export interface Strikes {
-  /** for a proxy */
+  /** the proxy's fault */
   readonly disturb: (exchange: Exchange) => boolean;
   /** name of a call → how often it was struck */
   readonly hits: ReadonlyMap<string, number>;

@@ -150,7 +150,7 @@ const namespace = (name: string, labels: Labels = {}): Made => ({
   metadata: { name, labels },
 });
 
-/** As a kubelet says that they run: with what, and under which digest. It has nothing to say of the one that waits. */
+/** A status as a kubelet writes it: images and digests of running containers, and nothing for the waiting one. */
 function running({ metadata }: Made) {
   const imageID = `docker.io/library/app@sha256:${"a".repeat(64)}`;
   const status = { name: "app", image: "app:v1", imageID, ready: true, restartCount: 0 };
@@ -160,7 +160,7 @@ function running({ metadata }: Made) {
   };
 }
 
-/** Owners that are not there would be collected with what they own. */
+/** Owners must exist, or the garbage collector deletes their objects. */
 const OWNERS = [PODS_THERE[0], ...OTHERS.slice(-3)] as readonly Made[];
 
 export async function openFencedScene(cluster: Cluster) {

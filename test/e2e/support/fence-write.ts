@@ -1,4 +1,4 @@
-/** How a write that the fence judges is spelled. */
+/** The form of a write that the fence judges. */
 
 export interface Write {
   /** completes "the reconciler may …" */
@@ -6,9 +6,9 @@ export interface Write {
   readonly method: "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
-  /** of a patch; absent: strategic */
+  /** type of a patch; absent: strategic */
   readonly type?: "json" | "merge";
-  /** no kubelet here could carry it out, whoever asks */
+  /** no kubelet here could carry it out, for any user */
   readonly isConnect?: boolean;
 }
 
@@ -58,13 +58,13 @@ export const controller = (apiVersion: string, kind: string, name = "db") => ({
   apiVersion,
   kind,
   name,
-  // What stands there is put in its place where there is such an object.
+  // The placeholder is replaced by the uid of an existing object.
   uid: `uid of ${kind} ${name}`,
   controller: true,
 });
 export const ORDERED = controller("apps.kruise.io/v1beta1", "StatefulSet");
 
-/** As a pod that pulls images is written. */
+/** A pod that pulls images, as passes write it. */
 export const PULLING = {
   name: "image-0",
   image: "agent:v2",

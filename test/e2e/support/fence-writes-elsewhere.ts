@@ -125,5 +125,5 @@ const SIDECARSETS: readonly Write[] = [
   remove("delete a SidecarSet", `${SETS}/fence-plain`),
 ];
 
-/** With no optional role. */
+/** Writes that are refused without optional roles. */
 export const DENIED_ELSEWHERE: readonly Write[] = [...NAMESPACES, ...CLUSTERS_OWN, ...MAPS, ...RECORDS, ...SIDECARSETS];

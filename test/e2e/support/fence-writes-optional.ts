@@ -40,7 +40,7 @@ const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction",
 
 const PULL_OWNER = controller("apps.kruise.io/v1beta1", "SidecarSet", "fence-plain");
 
-/** A pod that pulls images, but for what is said. */
+/** A pod that pulls images, with these changes. */
 const pull = (
   what: string,
   { spec = {}, container = {}, metadata = {} }: { spec?: object; container?: object; metadata?: object },

@@ -21,7 +21,7 @@ import {
   type Write,
 } from "./fence-write.ts";
 
-/** As every rollout does it: on condition, images and annotations at once, the condition beside it. */
+/** Writes of every rollout: conditional, images and annotations together, and the condition apart. */
 export const PERMITTED: readonly Write[] = [
   patch("give an injected container another image", image("agent", "agent:v2")),
   patch("do so together with its records", {
@@ -191,5 +191,5 @@ const LIFE: readonly Write[] = [
   connect("call a pod", "proxy/"),
 ];
 
-/** With no optional role. */
+/** Writes that are refused without optional roles. */
 export const DENIED_OF_PODS: readonly Write[] = [...IMAGES, ...METADATA, ...SPEC, ...STATUS, ...LIFE];

@@ -1,9 +1,9 @@
-/** How many pods of a namespace were ready at once, at the worst moment. */
+/** The least number of ready pods in a namespace at one time. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { PodHistory } from "./pod-history.ts";
 import { isReady } from "./scene.ts";
 
-/** From when all were ready. */
+/** Counts from the moment when all were ready. */
 export async function fewestReady(history: PodHistory, all: number): Promise<number> {
   const ready = new Set<string>();
   let fewest: number | undefined;

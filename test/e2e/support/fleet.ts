@@ -14,10 +14,10 @@ import { isReady, Scene, setImage } from "./scene.ts";
 const PODS_EACH = 8;
 const MAX_UNAVAILABLE = 2;
 const PARTITION = 2;
-/** of each rollout */
+/** Updated pods of each rollout. */
 export const UPDATED = PODS_EACH - PARTITION;
 
-/** How long a disturbed rollout may take; it is no measure of speed. */
+/** The longest time of a disturbed rollout; it is no measure of speed. */
 const PATIENCE = { timeout: 150_000, interval: 200 };
 
 export interface Rolled {
@@ -26,7 +26,7 @@ export interface Rolled {
   readonly states: number;
   /** the part that the reconciler wrote */
   readonly podWrites: number;
-  /** how many of those writes are fences: of pods for whose patch no clear answer came */
+  /** the number of fences among those writes: of pods for whose patch no clear answer came */
   readonly fences: number;
   /** the most at once, in any state */
   readonly unavailable: number;
@@ -42,7 +42,7 @@ interface Around {
 
 export interface Fleet {
   readonly scenes: readonly Scene[];
-  /** A new image for all, once `ready` resolves, until each is where its strategy wants it to be. */
+  /** A new image for all, once `ready` resolves, until each is where its strategy ends. */
   roll(around?: Around): Promise<readonly Rolled[]>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ interface Base {
   readonly since: number;
 }
 
-/** Why it is not yet as wanted; "" when it is. */
+/** The reason why the wanted state is not reached; "" when it is. */
 async function missing(scene: Scene): Promise<string> {
   try {
     const { metadata, status } = await scene.set();

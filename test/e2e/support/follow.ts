@@ -1,4 +1,4 @@
-/** Every object of a kind and every change to one, for as long as it is wanted. */
+/** Every object of a kind and every change to one, until the caller stops. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiObject } from "../../../infra/local/storage/object.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
@@ -12,7 +12,7 @@ export interface Following {
   /** absent: all */
   readonly namespace?: string;
   readonly signal: AbortSignal;
-  /** The oldest first; after a break what is still there comes once more. */
+  /** The oldest first; after a break existing objects come once more. */
   see(object: ApiObject, isGone: boolean): void;
 }
 

@@ -26,7 +26,7 @@ async function anyPort(): Promise<Server> {
   throw new Error(`${MAX_TRIES} ports of 127.0.0.1 between ${FIRST} and ${LAST} are all in use`);
 }
 
-/** So many different ones: all are held until the last is found. */
+/** Different free ports: all are held until the last is found. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const servers: Server[] = [];
   while (servers.length < count) servers.push(await anyPort());

@@ -1,4 +1,7 @@
-/** Our functions beside the real cluster, as `serve` runs them, but each with the service account we ship for it. */
+/**
+ * The functions beside the real cluster, as `serve` runs them, but each with the service account that the product
+ * ships.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,11 +28,11 @@ import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { createAll, removeAll, untilInForce } from "./installed.ts";
 
 export interface Functions {
-  /** one for each pass so far, oldest first */
+  /** the reports of all passes so far, oldest first */
   readonly reports: readonly PassReport[];
   /** Our functions' errors. */
   readonly errors: readonly string[];
-  /** Ends them and takes away what was installed. */
+  /** Ends them and removes the installed objects. */
   close(): Promise<void>;
 }
 
@@ -61,7 +64,7 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(authority).toString("base64") };
 }
 
-/** The API server proves who it is by the path that it is told. */
+/** The API server's proof is the secret path in its registration. */
 async function pathAuthentication(folder: string, log: Log) {
   const { pathSecret, authentication } = await writePathSecret(folder);
   const { isKnown } = authenticator(authentication, { aws: readAwsAccess, log, now: Date.now });
@@ -75,9 +78,9 @@ export interface FunctionsOptions {
   readonly route?: (target: RawTarget) => RawTarget;
   /** The webhooks' clock: epoch milliseconds. */
   readonly now?: () => number;
-  /** The pod webhook's registration is kept up to date; what that takes is permitted to both accounts. */
+  /** The pod webhook's registration is kept up to date, and both accounts have the rights for it. */
   readonly isKeepingRegistration?: boolean;
-  /** that are on; what they take is permitted too */
+  /** gates that are on; the rights that they need are granted too */
   readonly gates?: readonly Gate[];
   /** optional roles besides those */
   readonly roles?: readonly string[];
@@ -138,7 +141,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     tickUntilAborted({
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
-      // A readiness gate is for every pod, so that every pod has to be asked about.
+      // A readiness gate is for every pod, so the webhook must be asked about every pod.
       settings: { ...config.featureGates, SidecarTerminator: true, KruisePodReadinessGate: !isKeepingRegistration },
       gates: options.batchGates,
       isKeepingRegistration,

@@ -110,11 +110,11 @@ const devices = (claims: readonly string[]) =>
 
 export interface ContainerPlace {
   readonly name: string;
-  /** that it may mount */
+  /** volumes that it may mount */
   readonly volumes: readonly string[];
-  /** that it may use as block devices */
+  /** claims that it may use as block devices */
   readonly claims: readonly string[];
-  /** for init containers that run to completion: no probes, no hooks, no resizing */
+  /** true for init containers that run to completion: no probes, no hooks, no resizing */
   readonly isPlainInit?: boolean;
 }
 

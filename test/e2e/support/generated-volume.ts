@@ -36,7 +36,7 @@ const SOURCES: readonly Fields[] = [
   { image: { reference: "registry.example/models:1", pullPolicy: "IfNotPresent" } },
 ];
 
-/** One volume of each name. */
+/** A volume for each name. */
 export function volumesNamed(names: readonly string[], claims: readonly string[]): fc.Arbitrary<readonly Fields[]> {
   const sourced = fc.tuple(...names.map((name) => pick(...SOURCES).map((source) => ({ name, ...source }))));
   return sourced.map((volumes) => [

@@ -1,4 +1,4 @@
-/** A cluster that somebody else started: whether the tests may run there, as whom, and what they leave behind. */
+/** A cluster that somebody else started: whether the tests may run there, by which user, and the objects that stay. */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
@@ -15,7 +15,7 @@ import { reachesUs } from "./reachable.ts";
 import { until } from "./until.ts";
 
 export interface GivenCluster extends RawTarget {
-  /** under which its API server reaches this machine */
+  /** the host under which its API server reaches this machine */
   readonly webhookHost: string;
   /** The cluster has no nodes, so the tests' nodes get all pods. */
   readonly isWithoutNodes: boolean;
@@ -44,7 +44,7 @@ const DEFINITION: KubernetesObject = {
 };
 const TOKEN_SECONDS = 6 * 3600;
 
-/** Why somebody may miss what the tests change there; undefined: nobody will. */
+/** A reason why somebody may need what the tests change there; undefined: none. */
 async function doubt(cluster: Cluster, server: string): Promise<string | undefined> {
   if (!LOOPBACK.test(new URL(server).hostname)) return "is not on this machine";
   const { items } = await cluster.list(PODS, {});
@@ -84,7 +84,7 @@ async function requireConsent(cluster: Cluster, server: string, { kubeconfig, co
   );
 }
 
-/** In a namespace of its own, so that nothing is left when that is gone. */
+/** An identity in its own namespace, so that deleting the namespace removes it. */
 function identity(name: string): readonly KubernetesObject[] {
   const subject = { kind: "ServiceAccount", name, namespace: name };
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
@@ -147,7 +147,7 @@ export async function openGivenCluster(given: Given) {
     const name = `sidecarset-e2e-${randomBytes(3).toString("hex")}`;
     const close = async () => {
       const left = [...identity(name), kruiseNamespace(), ...accessObjects()];
-      // What is in a namespace goes with it.
+      // Objects in a namespace are deleted with it.
       for (const object of left.filter(({ metadata }) => metadata?.namespace === undefined)) {
         await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
         await until(`${object.metadata?.name} is gone`, async () => !(await isThere(cluster, object)));

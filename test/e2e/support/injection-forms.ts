@@ -6,12 +6,12 @@ import { APP, SIDECAR } from "./scene.ts";
 
 export interface Form {
   readonly set: Partial<SidecarSetSpec>;
-  /** of the pod that is created */
+  /** the created pod */
   readonly pod?: object;
   readonly metadata?: { readonly labels?: object; readonly ownerReferences?: readonly object[] };
-  /** what its spec then holds */
+  /** the expected part of its spec */
   readonly spec: object;
-  /** false: it waits for what the cluster does not have */
+  /** false: it waits for something that the cluster does not have */
   readonly runs?: false;
 }
 

@@ -1,4 +1,4 @@
-/** Installs what the functions need in a cluster, and takes it away again. */
+/** Installs the objects that the functions need in a cluster, and removes them. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import { resourceOf } from "../../../shared/install/manifests.ts";
@@ -30,7 +30,7 @@ export async function removeAll(cluster: Cluster, objects: readonly KubernetesOb
   }
 }
 
-/** Registrations take a moment to be in force: a SidecarSet that is only tried gets its hash then. */
+/** Waits until registrations are in force: then a dry run of a SidecarSet gets its hash. */
 export async function untilInForce(cluster: Cluster): Promise<void> {
   const probe = {
     apiVersion: "apps.kruise.io/v1beta1",

@@ -50,14 +50,14 @@ function note({ name, url, body }: ProxiedCall, seen: Seen, expected: Expected):
 }
 
 interface Kills {
-  /** for a proxy */
+  /** the proxy's fault */
   readonly disturb: (exchange: Exchange) => boolean;
   /** Resolves when the first point is met; nothing goes on there until `begin`. */
   readonly ready: () => Promise<void>;
   readonly begin: () => void;
-  /** in the order in which they were met */
+  /** in the order in which they came */
   readonly met: readonly PointName[];
-  /** Resolves when what was killed last is back. */
+  /** Resolves when the last killed process is back. */
   readonly back: () => Promise<void>;
 }
 
@@ -65,7 +65,7 @@ interface Plan {
   /** The first one is met first. */
   readonly points: readonly PointName[];
   readonly expected: Expected;
-  /** Resolves when what was killed is back. */
+  /** Resolves when the killed process is back. */
   readonly kill: () => Promise<void>;
   /**
    * A killed call is carried out without an answer, or is still under way, in turn; waves begin with different turns.
@@ -73,7 +73,7 @@ interface Plan {
   readonly wave: number;
 }
 
-/** Kills once at each of the points, one after the other. Until what was killed is back no call gets through. */
+/** Kills once at each of the points, one after the other. No call gets through until the killed process is back. */
 export function killsAt({ points: [first = "", ...others], expected, kill, wave }: Plan): Kills {
   const seen: Seen = { pods: new Set(), finished: new Set() };
   const ready = Promise.withResolvers<void>();
@@ -100,7 +100,7 @@ export function killsAt({ points: [first = "", ...others], expected, kill, wave 
   const disturb = (exchange: Exchange) => {
     note(exchange.call, seen, expected);
     const point = [...left].find((name) => POINTS[name]?.(exchange.call, seen, expected));
-    // What comes at the same time is sent on, unless it is a point too: it comes again.
+    // Calls beside the strike are sent on; a point among them comes again.
     if (state === "striking" && point === undefined) return false;
     if (state !== "armed") exchange.cut();
     if (state !== "armed" || point === undefined) return state !== "armed";

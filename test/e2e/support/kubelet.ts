@@ -33,7 +33,7 @@ function ownStatus(pod: ApiObject, status: JsonObject): JsonObject {
   const conditions = objectsIn(status["conditions"])
     .filter((one) => OURS.has(asText(one["type"])))
     .map((one) => ({ reason: null, message: null, ...one, observedGeneration: pod.metadata.generation }));
-  // Always said: what was written a moment ago may not have come back yet.
+  // Always sent, because the latest write may not have come back yet.
   const over = PASSING.filter((type) => !conditions.some((one) => asText(Object(one).type) === type));
   const removals = over.map((type) => ({ type, $patch: "delete" }));
   return { ...status, conditions: [...conditions, ...removals], observedGeneration: pod.metadata.generation };

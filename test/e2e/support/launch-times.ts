@@ -5,7 +5,7 @@ import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../../shared/kube/port.ts";
 import { follow } from "./follow.ts";
 
-/** From a container that is ready to the key that it lets open, in milliseconds; NaN while one of them has not been seen. */
+/** Milliseconds from a ready container to the key that it opens; NaN while one of them has not been seen. */
 export type StepMs = (ready: string, key: string) => number;
 
 /** Watches until the test is over. */

@@ -1,4 +1,4 @@
-/** Somebody who follows docs/first-steps.md in a shell: a clone, the cluster's kubeconfig, and what the page has them type. */
+/** A user who follows docs/first-steps.md in a shell: a clone, the cluster's kubeconfig, and the page's commands. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,9 +17,9 @@ const ROOT = resolve(import.meta.dirname, "../../..");
 export interface Newcomer {
   readonly cluster: Cluster;
   readonly folder: string;
-  /** of the page's "Five minutes", each with its commands */
+  /** the blocks of the page's "Five minutes", each with its commands */
   readonly blocks: readonly (readonly string[])[];
-  /** stdout, where the command ended well and nothing was to be said against it */
+  /** stdout of a command that succeeds without a warning */
   readonly type: (command: string) => Promise<string>;
   readonly typeAll: (block?: readonly string[]) => Promise<readonly string[]>;
   /** Runs the page's block for a second terminal; resolves when the webhooks answer. */
@@ -30,7 +30,7 @@ export interface Newcomer {
   readonly close: () => Promise<void>;
 }
 
-/** A clone after `npm ci`, as far as these commands can tell, so that nothing is left in this one. */
+/** A clone after `npm ci`, with the parts that these commands need, so that nothing is left in this one. */
 async function makeClone(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "first-steps-"));
   removeAtEnd(folder);
@@ -67,7 +67,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
   const folder = await makeClone();
   const [port = 0] = await freePorts(1);
   const blocks = await readBlocks(port);
-  // What a user's shell remembers of the first block.
+  // The lines of the first block that a user's shell remembers.
   const remembered = (blocks[0] ?? []).filter((line) => /^(?:export |sidecarset\(\))/.test(line));
   const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), controlPlane());
   const environment = { ...process.env, ...more, KUBECONFIG: kubeconfig, HOME: folder };
@@ -89,7 +89,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
     for (const command of block) printed.push(await type(command));
     return printed;
   };
-  // Without npm, which ends without its script.
+  // Starts the script without npm, which ends before its script does.
   const serve = async ([command = ""]: readonly string[] = [], featureGates = ""): Promise<void> => {
     const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     const script = command.replace("npm run serve --", `exec ${scripts.serve}`);
@@ -110,7 +110,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
   const pods = async () => (await cluster.list<Pod>(PODS, { namespace: "default" })).items;
   const leave = async () => {
     await type("kubectl delete -f infra/demo/web.yaml --wait=false");
-    // What other tests have left in the namespace is let go as docs/operations.md says.
+    // Ledgers of other tests lose their finalizers as docs/operations.md says.
     for (const { metadata } of (await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE })).items)
       if (metadata?.finalizers && metadata.name !== "sidecarset-ledger-log-agent")
         await type(

@@ -1,4 +1,4 @@
-/** For a file of scenarios: our functions while it runs, and a scene for each test. */
+/** The surroundings of a file of scenarios: the functions while it runs, and a scene for each test. */
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { apiServer } from "./access.ts";

@@ -1,4 +1,4 @@
-/** Requests that show what the optional roles permit, and what they do not. */
+/** Requests that the optional roles permit, and requests that they do not. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HOME_PODS, PULL_SPEC } from "./fence-write.ts";
 
@@ -52,7 +52,7 @@ const byWebhooks = (request: Request): Request => ({ ...request, account: "sidec
 /** Pods, claims and revisions block its deletion. Only an account that may change finalizers may say so. */
 const owners: object[] = [];
 
-/** Says whom pods, claims and revisions are to belong to from now on. */
+/** Sets the owner of pods, claims and revisions from now on. */
 export function belongTo(owner: object): void {
   owners.splice(0, owners.length, owner);
 }
@@ -81,7 +81,7 @@ const pulling = {
 /** The owner references that pods have, by the name of their owner. */
 const known = new Map<string, readonly object[]>();
 
-/** Says that this object is there, and may own others. */
+/** Registers this object as an existing owner. */
 export function knowOwner(owner: { readonly apiVersion: string; readonly kind: string }, one: KubernetesObject): void {
   const { name = "", uid } = one.metadata ?? {};
   known.set(name, [{ apiVersion: owner.apiVersion, kind: owner.kind, name, uid }]);
@@ -92,7 +92,7 @@ const CLAIM_SPEC = { accessModes: ["ReadWriteOnce"], resources: { requests: { st
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
 
 export interface Expectation {
-  /** In this order; what they need is there. */
+  /** Requests in this order; their objects exist. */
   readonly permits: readonly Request[];
   /** The role permits it for a right that another write takes; the fence around the reconciler refuses it. */
   readonly fenced?: readonly Request[];

@@ -1,4 +1,6 @@
-/** For a file of scenarios with ordered sets: what serves them while it runs, and a pass that a test asks for. */
+/**
+ * The surroundings of a file of scenarios with ordered sets: the webhooks while it runs, and passes when a test asks.
+ */
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";

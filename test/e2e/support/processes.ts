@@ -25,7 +25,10 @@ function killAll(): void {
 
 let watchdog: ChildProcess | undefined;
 
-/** Nobody can act on SIGKILL; another process sees the pipe's end. It has a session of its own, away from Ctrl-C. */
+/**
+ * Writes to the watchdog. SIGKILL cannot be handled, but another process sees the pipe's end. It has its own session,
+ * away from Ctrl-C.
+ */
 function tellWatchdog(line: string): void {
   if (watchdog === undefined) {
     const script = fileURLToPath(new URL("watchdog.ts", import.meta.url));
@@ -40,7 +43,7 @@ process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {
     killAll();
-    // Nobody else's handler is to keep us.
+    // Another handler could keep the process alive.
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });

@@ -76,7 +76,7 @@ interface Run {
   readonly cwd?: string;
 }
 
-/** False also where there is no `go`. What it says goes to stderr. */
+/** False also without `go`. Its output goes to stderr. */
 async function succeeds(args: readonly string[], { environment, cwd }: Run): Promise<boolean> {
   const env = { ...environment, CGO_ENABLED: "0" };
   const child = spawn("go", args, { cwd, stdio: ["ignore", cwd === undefined ? "ignore" : 2, 2], env });
@@ -112,7 +112,7 @@ async function findAll<Name extends ProgramName>(
   const foldersOf = (some: readonly ProgramName[]) =>
     [...new Set(some.map(moduleOf))].map((module) => moduleFolder(module, environment));
   const caches = foldersOf(names);
-  // Nobody knows of what version those are.
+  // The version of those programs is unknown.
   const assets = environment[VERSION_VARIABLE] === undefined ? environment["KUBEBUILDER_ASSETS"] : undefined;
   const folders = assets ? [assets, ...caches] : caches;
   const missing = () => names.filter((name) => !(name in find(folders, names)));

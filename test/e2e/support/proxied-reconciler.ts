@@ -18,7 +18,7 @@ export interface ProxiedReconciler extends Functions {
   readonly proxy: FaultProxy;
   /** The token in the kubeconfig. */
   readonly token: () => string;
-  /** Puts a new token into the kubeconfig, as whoever rotates credentials does. */
+  /** Puts a new token into the kubeconfig, as a rotation of credentials does. */
   renewToken(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** A sequence of reconciles that OpenKruise itself has run, and what it left in the cluster after each of them. */
+/** A sequence of OpenKruise's own reconciles, and the cluster after each of them. */
 import { readFileSync } from "node:fs";
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { withCondition } from "../../runner/suites/pod-update.ts";
@@ -17,7 +17,7 @@ export interface ReferenceSequence {
   readonly expected: ReconcileExpectation;
 }
 
-/** One reconcile, after what users, kubelets and owners did before it. */
+/** A reconcile, after the acts of users, kubelets and owners. */
 export interface Turn {
   readonly before: readonly Exclude<ReconcileStep, { readonly op: "reconcile" }>[];
   readonly sidecarSet: string;
@@ -32,8 +32,8 @@ export function readSequences(file: string): readonly ReferenceSequence[] {
 }
 
 /**
- * With uids that no cluster has seen: the garbage collector remembers owners that are gone. Versions of the SidecarSet
- * that the reference saw become numbers that no API server reaches here.
+ * The sequence with new uids, because the garbage collector remembers owners that are gone. The reference's versions of
+ * the SidecarSet become numbers that no API server reaches here.
  */
 export function asNew(sequence: ReferenceSequence, suffix: string): ReferenceSequence {
   const versions = new Set(sequence.expected.reconciles.map((one) => one.sidecarSetResourceVersionAtRead));
@@ -72,7 +72,7 @@ export function afterReference(sequence: ReferenceSequence, count: number): Reco
   return cluster;
 }
 
-/** Makes the cluster what it was after the reference's reconcile. */
+/** Gives the cluster the state after the reference's reconcile. */
 function leaveBehind(cluster: ReconcileCluster, name: string, expected: Reconciled): void {
   const set = cluster.sidecarSets.get(name);
   if (set && expected.sidecarSetStatus)

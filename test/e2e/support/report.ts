@@ -15,7 +15,7 @@ interface Totals {
 }
 
 export interface FileReport extends Totals {
-  /** without its folder, ".e2e.ts" and ".node.ts" */
+  /** the file without its folder, ".e2e.ts" and ".node.ts" */
   readonly file: string;
   readonly seconds: number;
   readonly figures: Figures;

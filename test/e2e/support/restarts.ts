@@ -8,10 +8,11 @@ import { CREDENTIALS } from "./webhook-credentials.ts";
 
 export interface Restarts {
   /**
-   * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a real
-   * node /kubelet, /containerd: answers when what was killed is ready again; /silence when its kubelet and containerd are killed,
-   * /reboot when all its processes are, containers among them, and it is ready again. /registry?delay=MS, ?lose=NAME:TAG and
-   * ?replace=NAME:TAG answer when that is so, with the manifests that were asked for by tag, a line each, oldest first.
+   * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a
+   * real node /kubelet, /containerd: answers when the killed process is ready again. /silence answers when its kubelet
+   * and containerd are killed; /reboot kills all its processes, with containers, and answers when it is ready again.
+   * /registry?delay=MS, ?lose=NAME:TAG and ?replace=NAME:TAG answer when that is so, with the manifests that were asked
+   * for by tag, a line each, oldest first.
    */
   readonly restartUrl: string;
   close(): void;

@@ -1,4 +1,4 @@
-/** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and the results. */
+/** A scenario: a namespace, a SidecarSet that selects its pods, workloads, and the results. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
@@ -125,7 +125,7 @@ export class Scene {
     return (await this.cluster.list<Pod>(PODS, { namespace })).items;
   }
 
-  /** Resolves to all pods, once so many are ready. */
+  /** Resolves to all pods, once that many are ready. */
   untilReady(count: number, namespace = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.pods(namespace),
@@ -152,7 +152,7 @@ export class Scene {
     return all.findLast((one) => one.name === name && one.generation === metadata?.generation);
   }
 
-  /** Resolves to the first report of this generation that says there is nothing left to do for now. */
+  /** Resolves to the first report of this generation with nothing left to do for now. */
   untilSettled(name = this.name): Promise<SidecarSetReport> {
     return this.#untilReported(name, ({ stop }) => expect(stop).toBe("settled"));
   }
@@ -179,7 +179,7 @@ export class Scene {
     return (await this.pods(namespace)).filter((pod) => hashOf(pod) === wanted);
   }
 
-  /** Resolves to the updated pods, once so many are updated, run what they should, and are ready. */
+  /** Resolves to the updated pods, once that many are updated, run their images, and are ready. */
   untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.updated(name, namespace),
@@ -187,7 +187,7 @@ export class Scene {
     );
   }
 
-  /** Once so many are updated, ready or not. */
+  /** Resolves when that many are updated, ready or not. */
   untilTouched(count: number, name = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.updated(name),
@@ -219,7 +219,7 @@ export class Scene {
     ).length;
   }
 
-  /** The scene's SidecarSets that are there. */
+  /** The scene's existing SidecarSets. */
   async #all(): Promise<readonly SidecarSet[]> {
     const { items } = await this.cluster.list<SidecarSet>(SIDECARSETS, {});
     return items.filter(({ metadata }) => this.#sets.has(metadata?.name ?? ""));

@@ -19,7 +19,7 @@ export interface Settings {
   readonly etcdUrl: string;
   /** PEM */
   readonly caCertificate: string;
-  /** of a cluster administrator */
+  /** a cluster administrator's token */
   readonly token: string;
   readonly auditLog: string;
   readonly webhookCredentials: WebhookCredentials;

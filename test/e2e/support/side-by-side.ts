@@ -38,7 +38,7 @@ export type Spec = Omit<StatefulSetSpec, "template"> & {
 
 /** The present state of one side. */
 export interface SideView {
-  /** by rising ordinal: "db-0 app:1 ready" */
+  /** sorted by ordinal: "db-0 app:1 ready" */
   readonly pods: readonly string[];
   readonly claims: readonly string[];
   readonly revisions: number;
@@ -92,7 +92,7 @@ export class SideBySide {
     await this.#each((side) => this.#cluster.delete(resourceOf(side), this.#key(side)));
   }
 
-  /** Both as `check` wants them; what is left of them then. */
+  /** Waits until both are as `check` wants them, and then compares them. */
   async until(check: (view: SideView) => void): Promise<void> {
     await this.#each((side) => eventually(() => this.view(side), check));
   }
@@ -162,7 +162,7 @@ function resourceOf(side: Side): Resource {
   return side === "theirs" ? BUILT_IN : STATEFUL_SETS;
 }
 
-/** Only where a pod has to be ready for a while do the two APIs say it in another place. */
+/** The two APIs differ only in the place of minReadySeconds. */
 function specOf(side: Side, { minReadySeconds, ...spec }: Spec): object {
   if (minReadySeconds === undefined) return spec;
   if (side === "theirs") return { ...spec, minReadySeconds };

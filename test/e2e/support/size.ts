@@ -1,4 +1,4 @@
-/** How often a test repeats what it does: a little in CI, a lot in `npm run soak`. */
+/** The number of repetitions in tests: a few in CI, many in `npm run soak`. */
 export const IS_SOAK = process.env["E2E_SOAK"] === "1";
 
 /** `ci` in `npm run test:e2e`, `soak` in `npm run soak`. */

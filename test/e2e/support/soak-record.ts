@@ -13,7 +13,7 @@ function read(): Readonly<Record<string, object>> {
   }
 }
 
-/** Only what is green is a figure; only files that count something are worth a long run. `date` as in ISO 8601. */
+/** Only passed tests are figures; only files that count something are worth a long run. `date` as in ISO 8601. */
 export function recordSoak(files: readonly FileReport[], date: string): void {
   const cores = availableParallelism();
   const green = files.filter(

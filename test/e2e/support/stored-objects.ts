@@ -16,7 +16,7 @@ const PLACES: Readonly<Record<string, string>> = {
   ContainerRecreateRequest: "apps.kruise.io/containerrecreaterequests",
 };
 
-/** As many as etcd takes at once. */
+/** The most operations that etcd takes at once. */
 const TRANSACTION_LIMIT = 128;
 
 const encode = (text: string) => Buffer.from(text).toString("base64");
@@ -42,7 +42,7 @@ async function commit(etcdUrl: string, operations: readonly Operation[]): Promis
 export function storeObjects(etcdUrl: string, objects: readonly KubernetesObject[]): Promise<void> {
   const operations = objects.map((object) => {
     const { resourceVersion: _, ...metadata } = object.metadata ?? {};
-    // Without a uid it would not count as existing.
+    // An object without a uid does not count as existing.
     const value = encode(JSON.stringify({ ...object, metadata: { uid: randomUUID(), ...metadata } }));
     return { requestPut: { key: encode(keyOf(object)), value } };
   });

@@ -24,7 +24,7 @@ const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced:
 /** The writes of one pass, as the API server took them. */
 export interface Written {
   readonly report: PassReport;
-  /** of the SidecarSet, before any pod was written to; absent: it was up to date */
+  /** the SidecarSet's status before any pod was written to; absent: it was up to date */
   readonly status?: SidecarSetStatus;
   readonly events: readonly RecordedEvent[];
   /** patches of pods and of their conditions */
@@ -45,7 +45,7 @@ export class TakenOver {
     this.#reconciler = reconciler;
   }
 
-  /** Needs what we install to be there. */
+  /** Needs the installed objects. */
   static async connect(settings: Settings & RawTarget): Promise<TakenOver> {
     const account = await asServiceAccount(settings, KRUISE_NAMESPACE, "sidecarset-reconciler");
     return new TakenOver(settings.etcdUrl, clusterOf(settings), clusterOf(account, "sidecarset-serverless"));
@@ -102,7 +102,7 @@ export class TakenOver {
     return seen;
   }
 
-  /** One round for one SidecarSet at `now`. */
+  /** A round for one SidecarSet at `now`. */
   async pass(sidecarSet: string, now: string, through: Through = (cluster) => cluster): Promise<Written> {
     let status: SidecarSetStatus | undefined;
     const events: RecordedEvent[] = [];
@@ -133,7 +133,7 @@ export class TakenOver {
     return { report, events, podWrites, ...(status ? { status } : {}) };
   }
 
-  /** One pass that follows the rollout, in real time. */
+  /** A pass that follows the rollout, in real time. */
   rollOut(sidecarSet: string): Promise<PassReport> {
     return runPass(this.#reconciler, {
       deadlineMs: 60_000,
@@ -174,7 +174,7 @@ function eventOf(object: KubernetesObject): RecordedEvent {
   return { kind, object: namespace ? `${namespace}/${name}` : name, type, reason, message };
 }
 
-/** Time stands still during a pass, as in the reference's. */
+/** A clock that stays during a pass, as in the reference's. */
 function standing(now: string): Clock {
   return { ...systemClock, epochMs: () => Date.parse(now) };
 }

@@ -1,4 +1,7 @@
-/** One takeover: the reference has had some turns of a sequence, the others are ours and compared with its own. */
+/**
+ * A takeover: the reference makes some turns of a sequence, and the product makes the others, compared with the
+ * reference's.
+ */
 import { READY_AT_ANNOTATION } from "../../../shared/api/names.ts";
 import { type Difference, formatDifference } from "../../runner/compare.ts";
 import { compareRound, take } from "../../runner/suites/reconcile.ts";
@@ -34,7 +37,7 @@ function asTheyLeaveThem(model: ReconcileCluster): void {
   }
 }
 
-/** Both write the status before they touch any pod; we follow with another one afterwards. */
+/** Compares statuses. Both write one before they touch any pod; the product writes another one afterwards. */
 function compareWithTheirs(seen: ReconcileCluster, turn: Turn, written: Written, path: string): readonly Difference[] {
   const { sidecarSet: name, expected } = turn;
   const set = seen.sidecarSets.get(name);
@@ -42,17 +45,17 @@ function compareWithTheirs(seen: ReconcileCluster, turn: Turn, written: Written,
   seen.events = [...written.events];
   asTheyLeaveThem(seen);
   if (set) return compareRound(seen, name, expected, path);
-  // Its revisions go with it, which the reference's own test cluster does not do.
+  // Its revisions are deleted too, which the reference's test cluster does not do.
   seen.revisions.clear();
   return compareRound(seen, name, { ...expected, controllerRevisions: [] }, path);
 }
 
 export class TakeoverRun {
-  /** as the cluster was read last */
+  /** the cluster as last read */
   seen = new ReconcileCluster();
   readonly #cluster: TakenOver;
   readonly #isOlder: boolean;
-  /** Versions of the SidecarSet that our passes saw, with what the reference's saw in their place. */
+  /** Versions of the SidecarSet that the product's passes saw → the reference's versions. */
   readonly #versions = new Map<string, string>();
 
   constructor(cluster: TakenOver, isOlder: boolean) {
@@ -60,7 +63,7 @@ export class TakeoverRun {
     this.#isOlder = isOlder;
   }
 
-  /** Loads the cluster as it was after `count` turns. */
+  /** Loads the cluster after `count` turns. */
   async begin(sequence: ReferenceSequence, count: number): Promise<void> {
     const model = afterReference(sequence, count);
     await this.#cluster.load(model, this.#isOlder);
@@ -91,7 +94,7 @@ export class TakeoverRun {
     this.noteVersion(turn);
   }
 
-  /** The version that the next pass will see stands for the one that the reference saw. */
+  /** Maps the next pass' version to the reference's. */
   noteVersion({ sidecarSet, expected }: Turn): void {
     const { resourceVersion = "" } = this.seen.sidecarSets.get(sidecarSet)?.metadata ?? {};
     this.#versions.set(resourceVersion, expected.sidecarSetResourceVersionAtRead);

@@ -72,7 +72,7 @@ const OLDER_KUBELET: Readonly<Record<string, string>> = {
 };
 export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `/${name}.`);
 
-/** The first version that serves what a file of tests is about. */
+/** The first version that serves the subject of a file of tests. */
 const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
 
 /** 1.36 reads registrations from files with this; 1.37 does without it. */
@@ -91,7 +91,7 @@ export function runsFrom(first: string): boolean {
   return isAtLeast(wanted(), first);
 }
 
-/** Nobody knows of what version programs are that are there already. */
+/** False if the version of existing programs is unknown. */
 export function isVersionKnown(): boolean {
   return wanted() !== undefined || !process.env["KUBEBUILDER_ASSETS"];
 }
@@ -110,7 +110,7 @@ function runsOn(name: string, version: string): boolean {
   return isAtLeast(version, FROM_ON[name] ?? version);
 }
 
-/** Filters, as vitest takes them, of what runs on this version when no file is named. */
+/** Filters for vitest of the files that run on this version when no file is named. */
 export function filesOn(version: string): readonly string[] {
   return Object.keys(CORE).flatMap((name) => (runsOn(name, version) ? [fileOf(name)] : []));
 }
@@ -136,7 +136,9 @@ const BELOW = " with kubelet ";
 /** Version → file → tests that passed and failed in its last run. */
 type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
 
-/** Writes what was run on other versions into versions.json and the tables of test/e2e/README.md. Other files keep what they had. */
+/**
+ * Writes results on other versions into versions.json and the tables of test/e2e/README.md. Other files keep theirs.
+ */
 export function recordResults(files: readonly Totals[]): void {
   const [version, kubelet] = [process.env[VERSION_VARIABLE], process.env[KUBELET_VARIABLE]];
   const isOnNode = process.env["E2E_NODE"] === "1";
@@ -148,14 +150,14 @@ export function recordResults(files: readonly Totals[]): void {
     .map(({ file, passed, failed }) => [file, [passed, failed]]);
   const next: Results = { ...all, [exact]: { ...all[exact], ...Object.fromEntries(ours) } };
   const sorted = Object.fromEntries(Object.entries(next).toSorted(([a], [b]) => a.localeCompare(b)));
-  // As the formatter has it.
+  // Arrays in the formatter's style.
   const text = JSON.stringify(sorted, undefined, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/g, "[$1, $2]");
   writeFileSync(RESULTS, `${text}\n`);
   const page = [versionTable(), kubeletTable()].reduce(withTable, readFileSync(PAGE, "utf8").split("\n"));
   writeFileSync(PAGE, page.join("\n"));
 }
 
-/** In place of the table whose first column has the same title. */
+/** Replaces the table whose first column has the same title. */
 function withTable(lines: readonly string[], table: readonly string[]): readonly string[] {
   const title = `${table[0]?.split(" | ")[0]} |`;
   const begin = lines.findIndex((line) => line.startsWith(title));

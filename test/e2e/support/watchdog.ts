@@ -1,4 +1,4 @@
-/** Waits until the process that started it is gone, however it went, and ends what that one leaves behind. */
+/** Waits until its parent process is gone, for any reason, and ends the processes that it leaves. */
 import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { clearNode } from "../node/leftovers.ts";
@@ -19,7 +19,7 @@ function end(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It is gone already.
+    // The process is gone already.
   }
 }
 

@@ -1,4 +1,4 @@
-/** How the API server proves to webhooks who it is: by a client certificate or by a bearer token, one at a time. */
+/** The API server's proof to webhooks of who it is: a client certificate or a bearer token, one at a time. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -32,7 +32,7 @@ export interface Front {
 }
 
 export interface BackendOptions {
-  /** for their files */
+  /** the folder of their files */
   readonly folder: string;
   readonly kubeconfig: string;
   readonly count: number;
@@ -75,7 +75,7 @@ function inTurn<T>(all: readonly T[]): () => T {
   return () => all[count++ % all.length] as T;
 }
 
-/** `serve` as the command line starts it, so many times. */
+/** Starts `serve` as the command line does, that many times. */
 export async function serveProcesses({ folder, kubeconfig, count }: BackendOptions): Promise<Backends> {
   const ports = await freePorts(count);
   const started = ports.map((port) => {

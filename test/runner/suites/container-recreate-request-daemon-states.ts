@@ -1,4 +1,4 @@
-/** How far the recreation of each container of a request has come. */
+/** The state of each container's recreation in a request. */
 import type {
   ContainerRecreateRequest,
   ContainerRecreateState,

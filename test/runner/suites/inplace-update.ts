@@ -68,7 +68,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)]));
 }
 
-/** JSON by what it says; Go's nil maps are as good as absent. */
+/** JSON, parsed; Go's nil maps count as absent. */
 function parsed(text: string): unknown {
   try {
     return withoutNulls(JSON.parse(text));

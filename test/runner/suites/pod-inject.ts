@@ -20,7 +20,7 @@ type Expected =
 
 const PANIC = "the reference panics";
 
-/** Both sides as Go prints the pod. What the reference panics on is only known to be refused. */
+/** Both sides as Go prints the pod. Where the reference panics, the product must refuse. */
 function expectedOutcome({ error, panic, skip, pod }: Outcome, { namespace }: PodInput) {
   if (panic !== undefined) return { refused: PANIC };
   if (error) return { refused: error };
@@ -39,7 +39,7 @@ function differences(input: PodInput, outcome: Outcome, random?: () => number): 
 
 const SHARES = Array.from({ length: 20 }, (_, index) => index / 20);
 
-/** Whatever the random number, one of the outcomes comes out; and over all of them, each does. */
+/** Every random number gives one of the outcomes; and all numbers together give each of them. */
 function compareOutcomes(input: PodInput, outcomes: readonly Outcome[]): readonly Difference[] {
   const results = SHARES.map((share) => outcomes.map((outcome) => differences(input, outcome, () => share)));
   const strays = results.filter((result) => result.every((difference) => difference.length > 0));

@@ -1,4 +1,4 @@
-/** One in-place upgrade, condition or flip of one pod, and what its status says afterwards, tick by tick. */
+/** An in-place upgrade, condition or flip of one pod, and its status afterwards, tick by tick. */
 import type { Namespace, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";

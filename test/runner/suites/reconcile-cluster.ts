@@ -39,7 +39,7 @@ function decideAlike(observation: Observation, context: DecideContext): Decision
 interface When {
   readonly now: string;
   readonly kruiseNamespace: string;
-  /** what the SidecarSet's resourceVersion is taken to be */
+  /** the assumed resourceVersion of the SidecarSet */
   readonly resourceVersion?: string;
 }
 
@@ -67,7 +67,7 @@ export class ReconcileCluster {
     else throw new Error(`unknown kind ${object.kind}`);
   }
 
-  /** The status stays what it was. */
+  /** Updates all but the status. */
   updateSidecarSet({ status: _, ...object }: SidecarSet): void {
     const name = object.metadata?.name ?? "";
     const status = this.sidecarSets.get(name)?.status;
@@ -88,7 +88,7 @@ export class ReconcileCluster {
     this.events = [];
     const stored = this.sidecarSets.get(name);
     if (!stored) return undefined;
-    // As observing pods refuses them.
+    // Refused as in the observation of pods.
     const { selector, namespaceSelector } = stored.spec;
     if ([selector, namespaceSelector].some((one) => typeof selectorMatches(one, {}) === "object")) return undefined;
     const { resourceVersion = stored.metadata?.resourceVersion ?? "" } = when;

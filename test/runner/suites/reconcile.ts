@@ -1,4 +1,4 @@
-/** Whole reconciles in sequence, hot upgrades and rollouts among them, with a kubelet that is told what to report. */
+/** Whole reconciles in sequence, with hot upgrades and rollouts, and a kubelet that reports as told. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -81,7 +81,7 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T)
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
 }
 
-/** As the reference's history was recorded: data as text, in the order of its own sort. */
+/** Revisions in the form of the reference's history: data as text, in the order of its own sort. */
 export function revisionViews(revisions: Iterable<ControllerRevision>): readonly unknown[] {
   const sorted = [...revisions].sort((a, b) => a.revision - b.revision || (keyOf(a) < keyOf(b) ? -1 : 1));
   return sorted.map(({ metadata = {}, revision, data }) => {
@@ -90,7 +90,7 @@ export function revisionViews(revisions: Iterable<ControllerRevision>): readonly
   });
 }
 
-/** Carries out what users, kubelets and owners do between reconciles. */
+/** Carries out the acts of users, kubelets and owners between reconciles. */
 export function take(cluster: ReconcileCluster, step: Exclude<ReconcileStep, { op: "reconcile" }>): void {
   switch (step.op) {
     case "advance":

@@ -29,7 +29,7 @@ function failed(reason: FailureReason, message: string): Reply {
   return { kind: "failed", reason, message };
 }
 
-/** False for what is terminating and waits for nothing any more. */
+/** False for an object that is terminating and waits for nothing any more. */
 function isHeld(kind: Kind, { metadata, ...rest }: KubernetesObject): boolean {
   if (!metadata?.deletionTimestamp || (metadata.finalizers ?? []).length > 0) return true;
   if (kind === "PersistentVolumeClaim") return false;
@@ -214,7 +214,7 @@ export class SetCluster {
     return this.objects.ControllerRevision.delete(name) ? { kind: "ok" } : this.missing("ControllerRevision", name);
   }
 
-  /** As the reference gives an owner, or takes it: an update to everything but a refusal. */
+  /** Changes an owner as the reference does: an update to everything but a refusal. */
   private patch(kind: Kind, before: KubernetesObject, change: (stored: KubernetesObject) => KubernetesObject): Reply {
     return this.isInjected("patch", kind, nameOf(before)) ?? this.update(kind, before, change);
   }

@@ -1,4 +1,4 @@
-/** Passes over a set on a small cluster: after each, everything in it is what the reference left. */
+/** Passes over a set on a small cluster: after each, the cluster equals the reference's. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -53,7 +53,7 @@ interface Expected {
   readonly revisionData: Labels;
 }
 
-/** With JSON by what it says. */
+/** Annotations, with JSON values parsed. */
 function parsedAnnotations(annotations: Labels | undefined): Members | undefined {
   if (!annotations) return undefined;
   const entries = Object.entries(annotations).map(([key, text]) => {
@@ -248,7 +248,7 @@ function expectedView({ error, events, ...rest }: Members, actual: Members | und
   };
 }
 
-/** Owners are null where there are none. */
+/** Makes missing owners null. */
 function withoutNoiseIn(view: Members): Members {
   const revisions = view["controllerRevisions"] as readonly Members[] | undefined;
   const controllerRevisions = revisions?.map((revision) => ({ ...revision, owners: revision["owners"] ?? undefined }));

@@ -104,7 +104,7 @@ function sequence(input: Input): readonly unknown[] {
   return views;
 }
 
-/** The text of the error is Go's; it never asks to be called again after a time. */
+/** The text of the error is Go's; it never asks for a later call. */
 function expectedView({ error, requeueAfterSeconds: _, pod, ...rest }: Reconcile) {
   return { ...rest, pod: { ...pod, conditions: byType(pod.conditions) }, isRefused: error !== undefined };
 }

@@ -1,4 +1,7 @@
-/** Calls of the Cluster port, each beside how the API spells it: told apart from the client on purpose. */
+/**
+ * Calls of the Cluster port, each beside the API's own form. The forms are written again here, apart from the client,
+ * on purpose.
+ */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { type Cluster, type ObjectKey, PODS, SIDECARSETS } from "../../../shared/kube/port.ts";
 import type { Chance } from "../chance.ts";
@@ -8,7 +11,7 @@ interface Wanted {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** of the body; "" where there is none */
+  /** type of the body; "" for none */
   readonly contentType: string;
   readonly isMetadataOnly: boolean;
 }
@@ -18,7 +21,7 @@ export interface Call {
   readonly isWrite: boolean;
   readonly wanted: Wanted;
   readonly run: (cluster: Cluster) => Promise<unknown>;
-  /** what it resolves with, of what the API server answered */
+  /** the call's result from the API server's answer */
   readonly said: (body: unknown) => unknown;
 }
 

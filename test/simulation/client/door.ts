@@ -34,7 +34,7 @@ export interface Arrival {
   readonly body: unknown;
   readonly atMs: number;
   fate?: Fate;
-  /** what the API server said; absent: it was not asked */
+  /** the API server's answer; absent: it was not asked */
   answer?: Answer;
   /** seconds that the answer asked to wait */
   retryAfter?: number;
@@ -49,7 +49,7 @@ export interface Answer {
 interface DoorOptions {
   readonly server: ApiServer;
   readonly chance: Chance;
-  /** of a request to meet one of the fates */
+  /** share of requests that meet a fate */
   readonly rate: number;
 }
 
@@ -116,7 +116,7 @@ export class Door {
     else refuse(response, STATUSES[fate], wait);
   }
 
-  /** In parts that end anywhere, at times compressed. */
+  /** Sends parts that end anywhere, at times compressed. */
   async #send({ code, body }: Answer, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { chance } = this.#options;
     const isZipped = /gzip/.test(String(request.headers["accept-encoding"])) && chance.isLucky(0.3);
@@ -184,7 +184,7 @@ interface DeletionBody {
   readonly dryRun?: readonly string[];
 }
 
-/** The API server has been asked all the same. */
+/** Fates after which the API server has got the call. */
 const ASKED: ReadonlySet<Fate> = new Set(["answer lost", "answer cut", "503, carried out"]);
 
 const STATUSES = {

@@ -94,11 +94,11 @@ function refusalProblem(code: number, body: unknown, error: unknown): string | u
 interface WatchSeen {
   readonly from: string;
   readonly events: readonly unknown[];
-  /** objects that have changed since, and are there still */
+  /** objects that have changed since, and still exist */
   readonly changes: number;
 }
 
-/** The code of what it throws; undefined: it ends quietly. */
+/** The code of its error; undefined: it ends quietly. */
 const WATCH_CODES: Readonly<Record<WatchFate["end"], number | undefined>> = {
   ends: undefined,
   "breaks in an event": undefined,

@@ -1,4 +1,7 @@
-/** `npm run simulate:client`: worlds of a client whose connections are in trouble; test/simulation/seeds-main.ts says what it takes. */
+/**
+ * `npm run simulate:client`: worlds of a client whose connections are in trouble; test/simulation/seeds-main.ts has the
+ * options.
+ */
 import { seedsMain } from "../seeds-main.ts";
 import { CLIENT_TROUBLE, ClientWorld } from "./world.ts";
 

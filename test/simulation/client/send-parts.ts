@@ -3,14 +3,14 @@ import type http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../chance.ts";
 
-/** Long enough for the client to have read what came before. */
+/** Milliseconds in which the client reads the earlier part. */
 const PAUSE_MS = 2;
 const MOST_PARTS = 12;
 
 export async function sendParts(response: http.ServerResponse, bytes: Buffer, chance: Chance): Promise<void> {
   const isSlow = chance.isLucky(0.2);
   const ends = isSlow ? Array.from({ length: MOST_PARTS }, () => chance.below(bytes.length + 1)) : [];
-  // Where a character or an escape is torn apart.
+  // Parts that tear a character or an escape apart.
   const torn = isSlow ? [bytes.indexOf(0xe2) + 1, bytes.indexOf(0xf0) + 2, bytes.indexOf(0x5c) + 1] : [];
   let from = 0;
   for (const end of [...ends, ...torn, bytes.length].sort((a, b) => a - b)) {

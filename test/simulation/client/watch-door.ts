@@ -69,7 +69,7 @@ export class WatchDoor {
     session.close();
     await sendParts(response, Buffer.from(lines.join("") + tailOf(end)), chance);
     if (end !== "breaks in an event") response.end();
-    // What was written is on its way before the connection breaks.
+    // Written bytes are sent before the connection breaks.
     else setTimeout(() => response.socket?.destroy(), BREAKS_AFTER_MS);
   }
 }

@@ -64,7 +64,7 @@ export class ClientWorld {
     return { seed, violations, happened, counts: this.#counts, trace };
   }
 
-  /** Somebody else creates, changes or deletes a pod. */
+  /** Creates, changes or deletes a pod, as another client. */
   #write(): void {
     const pods = this.#server.all<KubernetesObject>(PODS);
     const kind = this.#chance.pick(["create", "change", "delete"]);
@@ -86,7 +86,7 @@ export class ClientWorld {
     else this.#server.remove("user", PODS, pod);
   }
 
-  /** One call, and everything that arrived of it. */
+  /** A call, and every request of it that arrived. */
   async #made<T>(what: string, call: () => Promise<T>): Promise<{ outcome: Outcome; arrivals: readonly Arrival[] }> {
     this.#counts.calls++;
     const { length } = this.#door.arrivals;
@@ -107,7 +107,7 @@ export class ClientWorld {
     this.#write();
     const pods = this.#server.all<KubernetesObject>(PODS);
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = this.#chance.pick(pods).metadata ?? {};
-    // At times one that is not there, or was another.
+    // At times the pod does not exist, or was another one.
     const key = {
       namespace,
       name: this.#chance.isLucky(0.1) ? "a b?ä" : name,
@@ -145,7 +145,7 @@ export class ClientWorld {
       .filter(({ metadata }) => Number(metadata?.resourceVersion) > version).length;
   }
 
-  /** A whole list, page by page, while others write and tokens expire: it shows what was there, at its version. */
+  /** A whole list, page by page, during writes and expired tokens: it must show the objects at its version. */
   #pages = async (cluster: Cluster): Promise<void> => {
     const namespace = this.#chance.isLucky(0.5) ? undefined : "shop";
     const options = namespace === undefined ? {} : { namespace };
@@ -158,7 +158,7 @@ export class ClientWorld {
         if (asked?.continue === undefined) lists++;
         else if (lists <= expiring) this.#server.compact();
         if (this.#chance.isLucky(0.5)) this.#write();
-        // Nobody else writes while it is under way.
+        // No other client writes during the call.
         snapshots.set(this.#server.resourceVersion, this.#server.all<KubernetesObject>(PODS));
         return cluster.list<never>(resource, asked);
       },

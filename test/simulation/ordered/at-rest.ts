@@ -16,7 +16,7 @@ interface AtRest {
   readonly revisions: readonly ControllerRevision[];
 }
 
-/** One sentence for each thing that is wrong. */
+/** One sentence for each fault. */
 export function restProblems({ set, pods, claims, revisions }: AtRest): readonly string[] {
   const own = podsOf(set, pods);
   const history = revisionsOf(set, revisions).toSorted((a, b) => a.revision - b.revision);
@@ -90,7 +90,7 @@ function podProblems(set: StatefulSet, pod: Pod, history: readonly ControllerRev
   ].map((why) => `pod ${name} ${why}`);
 }
 
-/** Claims of pods that are there go with the set, or stay. */
+/** Claims of existing pods are deleted with the set, or stay. */
 function ownedProblems(set: StatefulSet, claims: readonly PersistentVolumeClaim[]): readonly string[] {
   const isSetOwner = set.spec.persistentVolumeClaimRetentionPolicy?.whenDeleted === "Delete";
   const desired = desiredOrdinals(set.spec);

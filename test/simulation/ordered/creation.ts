@@ -6,20 +6,23 @@ import { conditionIn, desiredOrdinals, isOrdered, ordinalOf, scaleBudgetOf } fro
 /** The objects that a pass got when it last looked. */
 export interface Sight {
   set?: StatefulSet;
-  /** when it was told of that */
+  /** time when the pass got it */
   setAtMs?: number;
   pods: readonly Pod[];
 }
 
-/** So old may the set be that a pod is made for. */
+/** Milliseconds: the greatest age of the read set when its pod is created. */
 const MOST_MS = 1_000;
 
-/** At the moment at which it is sent. */
+/** Judges the age of the read set when the create is sent. */
 export function staleness({ setAtMs = Number.NEGATIVE_INFINITY }: Sight, nowMs: number): string | undefined {
   return nowMs - setAtMs > MOST_MS ? `makes a pod for a set that it was told of ${nowMs - setAtMs} ms ago` : undefined;
 }
 
-/** One sentence for each that is wrong. In order none comes before all below are ready, else within the scale budget. */
+/**
+ * One sentence for each fault. An ordered set creates a pod only after all below are ready, and another within the
+ * scale budget.
+ */
 export function creationProblems(ordinal: number, { set, pods }: Sight, nowMs: number): readonly string[] {
   if (!set) return ["is made by a pass that read no set"];
   const lower = desiredOrdinals(set.spec).filter((one) => one < ordinal);

@@ -20,7 +20,7 @@ import { podsOf } from "./own.ts";
 
 const GATE = "InPlaceUpdateReady";
 
-/** One sentence each; none: the wanted state is there. */
+/** One sentence for each missing part; empty: the wanted state is reached. */
 export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: boolean): readonly string[] {
   const set = server.peek<StatefulSet>(STATEFUL_SETS, { namespace: NAMESPACE, name: SET });
   if (!set) return [`there is no set ${SET}`];
@@ -62,7 +62,7 @@ function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly s
   const old = pods.filter(
     (pod) => imageIn(pod) !== image && ordinalOf(pod) - startOf(spec) >= (rolling?.partition ?? 0),
   );
-  // The partition counts reserved ordinals too, and how many pods are to be updated does not.
+  // The partition counts reserved ordinals too, but the number of pods to update does not.
   const mayStay = reservedOrdinals(spec).length;
   return old.length > mayStay ? [`at an old template: ${old.map(({ metadata }) => metadata?.name)}`] : [];
 }

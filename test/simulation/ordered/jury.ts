@@ -1,4 +1,4 @@
-/** Everybody who judges a world: shown what passes are told and send, and what is written. */
+/** All judges of a world: they see passes' reads, calls and writes. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import {
@@ -46,7 +46,7 @@ export class Jury {
     for (const why of this.#landed.see(write)) this.#report(`${what} ${why}`);
   }
 
-  /** The same cluster; what goes over it is judged. */
+  /** The same cluster, with judged calls. */
   watched(pass: string, cluster: Cluster): Cluster {
     return {
       ...cluster,

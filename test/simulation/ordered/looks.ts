@@ -5,7 +5,7 @@ import type { Ledger } from "../../../shared/core/ledger.ts";
 import { CONTROLLER_REVISIONS, type ObjectList, PODS, type Resource } from "../../../shared/kube/port.ts";
 
 export interface Snapshot {
-  /** as it was read before the lists */
+  /** the set before the lists were read */
   readonly set: StatefulSet;
   pods: readonly Pod[];
   revisions: readonly ControllerRevision[];
@@ -17,15 +17,15 @@ export interface Snapshot {
 export interface Sent {
   readonly pass: string;
   readonly verb: "CREATE" | "PATCH" | "DELETE";
-  /** with the subresource, such as "statefulsets/status" */
+  /** the resource with its subresource, such as "statefulsets/status" */
   readonly resource: string;
   readonly name: string;
-  /** of a create: the object; of a merge patch: its body */
+  /** the object of a create, or the body of a merge patch */
   readonly body: unknown;
   readonly look: Snapshot;
 }
 
-/** The world as it is now. */
+/** The present world. */
 export interface Facts {
   readonly pods: () => readonly Pod[];
   readonly claims: () => readonly PersistentVolumeClaim[];
@@ -34,7 +34,7 @@ export interface Facts {
   readonly nowMs: () => number;
 }
 
-/** One sentence for each thing that is wrong with what is sent. */
+/** One sentence for each fault of a call. */
 export type SendingRule = (sent: Sent, facts: Facts) => readonly string[];
 
 export class Looks {

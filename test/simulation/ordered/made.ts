@@ -1,4 +1,4 @@
-/** Judges what a pass makes: pods, claims and revisions as they are sent, by what the pass was told. */
+/** Judges new pods, claims and revisions of a pass when it sends them, by what the pass had read. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Facts, SendingRule, Sent } from "./looks.ts";
@@ -44,7 +44,7 @@ function hasVolumes({ spec }: StatefulSet, { metadata, spec: { volumes = [] } }:
   );
 }
 
-/** Below the partition as pods were before, else as they are to be. */
+/** Pods below the partition have the older revision, and the others the new one. */
 function revisionProblems(
   pod: Pod,
   { look: { set, pods }, facts, ordinal }: Pick<Sent, "look"> & { readonly facts: Facts; readonly ordinal: number },
@@ -76,7 +76,7 @@ export const madeClaim: SendingRule = ({ body, look: { set } }) => {
   ]);
 };
 
-/** One for each template that there was, with the next number. */
+/** A revision for each template that existed, with the next number. */
 export const madeRevision: SendingRule = ({ body, look: { set, revisions }, name }) => {
   const made = body as ControllerRevision;
   const own = revisionsOf(set, revisions);
@@ -98,7 +98,7 @@ function highest(revisions: readonly ControllerRevision[]): number {
   return Math.max(0, ...revisions.map(({ revision }) => revision));
 }
 
-/** Only the number of a revision that is to be the newest again moves. */
+/** A revision changes only its number, when it becomes the newest again. */
 export const changedRevision: SendingRule = ({ body, name, look: { set, revisions } }) => {
   const { revision } = body as Partial<ControllerRevision>;
   const own = revisionsOf(set, revisions);
@@ -114,7 +114,7 @@ export const changedRevision: SendingRule = ({ body, name, look: { set, revision
   ]);
 };
 
-/** Never one that anything is at; the oldest first; no more than the limit wants. */
+/** Unused revisions only; the oldest first; no more than the limit wants. */
 export const deletedRevision: SendingRule = ({ name, look: { set, pods, revisions, touched } }, facts) => {
   const own = revisionsOf(set, revisions);
   const there = facts.revisions().filter(({ metadata }) => own.some((one) => one.metadata?.name === metadata?.name));

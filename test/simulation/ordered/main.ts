@@ -1,4 +1,6 @@
-/** `npm run simulate:ordered`: worlds with an ordered set, on all cores; test/simulation/seeds-main.ts says what it takes. */
+/**
+ * `npm run simulate:ordered`: worlds with an ordered set, on all cores; test/simulation/seeds-main.ts has the options.
+ */
 import { type SeedResult, seedsMain } from "../seeds-main.ts";
 import { STRIKES, setScenarioOf } from "./scenario.ts";
 import { SetWorld } from "./world.ts";

@@ -38,7 +38,7 @@ export class Nodes {
     scheduler.after(chance.between(1, Math.max(1, mostMs)), run);
   }
 
-  /** As it is now, if it is still that pod. */
+  /** The present pod, if it is still that one. */
   #pod(name: string, uid: string): Pod | undefined {
     const pod = this.#options.server.peek<Pod>(PODS, { namespace: NAMESPACE, name });
     return pod?.metadata?.uid === uid ? pod : undefined;

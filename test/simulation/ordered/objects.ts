@@ -1,4 +1,4 @@
-/** The ordered set of the world and its pods: what users write, and what can be read off them. */
+/** The ordered set of the world and its pods: users' parts, and facts about them. */
 import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import type { SetScenario } from "./scenario.ts";
@@ -85,7 +85,7 @@ export function budgetOf({ updateStrategy, replicas = 1 }: StatefulSetSpec): num
   return Math.max(1, count);
 }
 
-/** How many of the pods in range may be down while others are made; without a word of the set any number. */
+/** The most pods in range that may be down while others are made; any number if the set has no such field. */
 export function scaleBudgetOf({ scaleStrategy, replicas = 1 }: StatefulSetSpec): number {
   const most = scaleStrategy?.maxUnavailable;
   if (most === undefined) return Number.POSITIVE_INFINITY;
@@ -100,7 +100,7 @@ export function conditionIn({ status }: Pod, type: string): PodCondition | undef
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Ready, running what it should, and going to stay. */
+/** True for a pod that is ready, runs its image, and is not being deleted. */
 export function isServing(pod: Pod): boolean {
   const runs = pod.status?.containerStatuses?.[0]?.image === imageIn(pod);
   const isReady = pod.status?.phase === "Running" && conditionIn(pod, "Ready")?.status === "True";

@@ -1,4 +1,4 @@
-/** Judges when a pass takes a pod away: what it was told about the pods below, above and beyond, as it is sent. */
+/** Judges the removal of a pod when a pass sends it, by what the pass had read of pods below, above and beyond. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Facts, SendingRule, Snapshot } from "./looks.ts";
@@ -53,7 +53,10 @@ function updateProblems(look: Snapshot, pod: Pod, facts: Facts): readonly string
   ];
 }
 
-/** In order nothing that serves goes while one of the others is not available, nor is one updated before those beyond are gone. */
+/**
+ * An ordered set removes no serving pod while another one is not available, and updates none before all pods beyond the
+ * range are gone.
+ */
 function waitProblems({ set, pods }: Snapshot, pod: Pod): readonly string[] {
   if (!isOrdered(set) || !isHealthy(pod)) return [];
   const own = podsOf(set, pods);

@@ -1,4 +1,4 @@
-/** From a seed to what happens to an ordered set: what it is, who runs passes when, and what goes wrong. */
+/** Makes of a seed the fate of an ordered set: its spec, the passes, and the faults. */
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "../faults.ts";
@@ -70,7 +70,7 @@ export interface SetScenario {
   readonly goneMs: number;
   /** ordinals that are reserved from the beginning */
   readonly reserved: readonly number[];
-  /** who is in the way while there is trouble */
+  /** obstacles while there is trouble */
   readonly hindrances: readonly HindrancePlan[];
 }
 
@@ -167,7 +167,7 @@ function strikesOf(chance: Chance, count: number, withinMs: number): SetScenario
   return Array.from({ length: count }, () => ({ atMs: chance.below(withinMs), strike: chance.pick(EVERYWHERE) }));
 }
 
-/** One of them at least. */
+/** At least one of the items. */
 function some<T>(chance: Chance, items: readonly T[]): readonly T[] {
   const chosen = items.filter(() => chance.isLucky(0.4));
   return chosen.length > 0 ? chosen : [chance.pick(items)];

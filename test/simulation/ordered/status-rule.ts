@@ -1,4 +1,4 @@
-/** Judges a status that a pass writes: its own recount of what the pass was told, and what may be current when. */
+/** Judges a status that a pass writes: a recount of what the pass had read, and the revisions that may be current. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../../shared/api/stateful-set.ts";
 import type { SendingRule } from "./looks.ts";
@@ -72,7 +72,7 @@ export const writtenStatus: SendingRule = ({ body, look: { set, pods } }, facts)
   ];
 };
 
-/** Complete: every pod is updated and ready. Until then the current revision stays what it is. */
+/** Complete means that every pod is updated and ready. Until then the current revision stays. */
 function currentProblems(
   set: StatefulSet,
   status: StatefulSetStatus,

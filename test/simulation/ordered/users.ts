@@ -30,7 +30,7 @@ export class SetUsers {
     this.wish = { version: 1, replicas, partition: 0, isPaused: false, maxUnavailable, reserved, whenScaled };
   }
 
-  /** Writes the set as it is wished for. */
+  /** Writes the set with this change. */
   apply(change: Partial<Wish>): void {
     const { server, scenario } = this.#options;
     this.wish = { ...this.wish, ...change };
@@ -48,7 +48,7 @@ export class SetUsers {
     server.put(WRITER, STATEFUL_SETS, set);
   }
 
-  /** False when there is nothing for it. */
+  /** False when the strike has no target. */
   strike(strike: Strike): boolean {
     return this.#acts[strike]() !== false;
   }
@@ -68,7 +68,7 @@ export class SetUsers {
     "ordinal reserved": () =>
       this.apply({ reserved: this.wish.reserved.length > 0 ? [] : [this.#options.chance.below(3)] }),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod)),
-    // Where scaling has a budget, a failed pod may wait for ever: docs/compatibility.md.
+    // With a scale budget a failed pod may wait for ever: docs/compatibility.md.
     "pod failed": () =>
       this.#options.scenario.scaleMaxUnavailable === undefined &&
       this.#withPod((pod) => this.#put({ ...pod, status: { ...pod.status, phase: "Failed" } })),
@@ -120,7 +120,7 @@ export class SetUsers {
     this.#options.server.put(WRITER, PODS, pod);
   }
 
-  /** Not ready for a moment, without a restart. */
+  /** Makes a pod not ready for a moment, without a restart. */
   #flap(pod: Pod): void {
     const conditions = withCondition(pod, "Ready", false, "2026-01-01T00:00:00Z");
     this.#put({ ...pod, status: { ...pod.status, conditions } });

@@ -1,4 +1,4 @@
-/** Judges every write of a pass at the moment it lands: order, budget, reservations, claims, and what was said to be observed. */
+/** Judges every write of a pass when it lands: order, budget, reservations, claims, and what was called observed. */
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import {
@@ -143,13 +143,13 @@ export class SetWitness {
     else if (write.object.metadata.annotations?.["sidecarset.kruise.io/fence"]) this.fences++;
   }
 
-  /** Under every spec that a write of a pass may have been decided by. */
+  /** True under every spec that the write may have been decided by. */
   #isNewest(pod: Pod): boolean {
     const specs = this.#specsFrom(this.#observed);
     return specs.every(({ template }) => template?.spec?.containers[0]?.image === imageIn(pod));
   }
 
-  /** Never two pods of one ordinal; in order, none before all below serve, as the pass was told when it looked. */
+  /** One ordinal never has two pods. An ordered set creates a pod only if the pass saw all below serve. */
   #judgeCreate(write: Write, next: Pod): void {
     this.created++;
     const ordinal = ordinalOf(next);
@@ -180,12 +180,12 @@ export class SetWitness {
     const specs = this.#specsFrom(reservation.generation);
     const leaving = specs.filter((spec) => !desiredOrdinals(spec).includes(ordinal));
     if (leaving.length > 0) {
-      // It may still be the update that it was reserved for.
+      // Otherwise it may be the update that was reserved.
       if (leaving.length === specs.length) this.#judgeScaleDown(write, leaving, ordinal);
       return;
     }
     if (isDeleted) this.#judgeClaims(write, previous);
-    // One that has not been ready for long enough is down already.
+    // A pod that was not ready for long enough counts as down already.
     if (isServing(previous) && specs.every((spec) => this.#isAvailable(spec, previous)))
       this.#judgeUpdate(write, specs, previous);
   }
@@ -215,7 +215,7 @@ export class SetWitness {
       this.#report(write, `is one of ${this.#taken.size} pods taken away at once, ${limit} allowed`);
   }
 
-  /** From the top, one after the other, where an order is kept. */
+  /** Removal goes from the top, one after the other, if the set keeps an order. */
   #judgeScaleDown(write: Write, specs: readonly StatefulSetSpec[], ordinal: number): void {
     const isKept = (spec: StatefulSetSpec) => {
       const range = desiredOrdinals(spec);

@@ -1,4 +1,4 @@
-/** One world with an ordered set: built from a scenario, run to its end, judged on the way. */
+/** A world with an ordered set: built from a scenario, run to its end, judged on the way. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
@@ -89,7 +89,7 @@ export class SetWorld {
     this.#users.apply({});
   }
 
-  /** Everything that the scenario has in store, in a set that is at rest first. */
+  /** Runs all events of the scenario, on a set that is at rest first. */
   async run(): Promise<SetWorldResult> {
     const { passes, strikes } = this.#scenario;
     const scheduler = this.#scheduler;
@@ -102,7 +102,7 @@ export class SetWorld {
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.#startPass(plan));
     await scheduler.runFor(TROUBLE_MS + 60_000);
     this.#calm();
-    // Who was frozen comes back now.
+    // Frozen processes come back now.
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await scheduler.runFor(FROZEN_MS + 60_000);
     await this.#settle();
     const { writes, created, taken, fences } = this.#witness;
@@ -121,7 +121,7 @@ export class SetWorld {
     Object.assign(this.#weather, { faultRate: 0, slowRate: 0, expireRate: 0, eventRate: 0, hinder: undefined });
   }
 
-  /** Passes one a minute until the wanted state is there; then one that finds nothing to do. */
+  /** Passes one a minute until the wanted state is reached; then one with nothing to do. */
   async #settle(): Promise<void> {
     let left: readonly string[] = ["not begun"];
     for (let pass = 0; pass < MOST_PASSES && left.length > 0; pass++) {
@@ -145,7 +145,7 @@ export class SetWorld {
     await this.#scheduler.runFor(60_000);
   }
 
-  /** In a process of its own. */
+  /** Starts a pass in its own process. */
   #startPass(plan: Omit<SetPlan, "startMs">): Promise<SetPassReport> {
     const name = `pass-${++this.#passes}`;
     const chance = seededChance(this.#scenario.seed, 100 + this.#passes);

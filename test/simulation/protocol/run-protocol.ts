@@ -5,7 +5,7 @@ import { SETTINGS } from "./settings.ts";
 
 export const PROTOCOLS = SETTINGS.length;
 
-/** Worlds `from` … `to` - 1. What is counted as `runs` are states, as `calls` transitions. */
+/** Worlds `from` … `to` - 1. `runs` counts states, and `calls` transitions. */
 export function runProtocols(from: number, to: number): Campaign {
   let campaign = emptyCampaign();
   for (const [index, setting] of SETTINGS.slice(from, to).entries()) {

@@ -1,4 +1,7 @@
-/** In which small worlds every interleaving is looked at: each has one change of the SidecarSet and one kind of fault at least. */
+/**
+ * The small worlds in which every interleaving is tried: each has one change of the SidecarSet and at least one kind of
+ * fault.
+ */
 import type { Setting, Spec } from "./state.ts";
 
 const spec = (generation: number, more: Partial<Spec> = {}): Spec => ({

@@ -1,9 +1,9 @@
 /** The protocol in the small: pods, one ledger, ticks that may stop anywhere, and writes that arrive whenever they like. */
 import { EMPTY_LEDGER, type Ledger } from "../../../shared/core/ledger.ts";
 
-/** One generation of the SidecarSet. */
+/** A generation of the SidecarSet. */
 export interface Spec {
-  /** of the SidecarSet object: another one is another object under the same name */
+  /** uid of the SidecarSet; another uid is another object of the same name */
   readonly uid: string;
   readonly generation: number;
   readonly hash: string;
@@ -18,7 +18,7 @@ export interface Setting {
   readonly ticks: number;
   /** rounds that each tick may begin */
   readonly rounds: number;
-  /** each but the first is a change by the user, at any moment */
+  /** the first spec, and the user's changes, at any moment */
   readonly specs: readonly Spec[];
   /** too few rounds to come to the end */
   readonly isCutShort?: boolean;
@@ -26,7 +26,7 @@ export interface Setting {
   readonly isStrict?: boolean;
   /** a tick may also leave reserved pods unfenced that it wants no more, and count them as updated */
   readonly hasUnfenced?: boolean;
-  /** how often each of these may happen, to any pod at any moment */
+  /** number of such events, to any pod at any moment */
   readonly touches?: number;
   readonly flaps?: number;
   readonly replacements?: number;
@@ -35,7 +35,7 @@ export interface Setting {
 }
 
 export interface Pod {
-  /** another one is another pod */
+  /** a new uid is another pod */
   readonly uid: string;
   readonly version: number;
   readonly hash: string;
@@ -44,7 +44,7 @@ export interface Pod {
   readonly limit: number;
 }
 
-/** On its way to a pod. */
+/** A patch on its way to a pod. */
 export interface Flying {
   readonly pod: number;
   readonly uid: string;
@@ -72,7 +72,7 @@ export interface State {
   readonly pods: readonly Pod[];
   readonly stored: Stored;
   readonly ticks: readonly Tick[];
-  /** index in `specs` of what is there now, and of what observedGeneration shows; -1: nothing yet */
+  /** index in `specs` of the present spec, and of the one that observedGeneration shows; -1: nothing yet */
   readonly spec: number;
   readonly observed: number;
   readonly touches: number;
@@ -120,7 +120,7 @@ function flyingText(flying: readonly Flying[]): string {
 }
 
 function tickText({ step, left, read, spec, pods, flying }: Tick, stored: Stored): string {
-  // A ledger that was read and is not there any more can be swapped no more: what it said decides only what is tried.
+  // A ledger that was read and is gone can no longer be swapped: its contents only decide what is tried.
   const seen = read ? (read.version === stored.version ? "=" : `${read.version};${textOf(read.ledger)}`) : "";
   return `${step}${left}!${seen}!${spec ?? ""}!${pods?.map(podText).join() ?? ""}!${flyingText(flying)}`;
 }

@@ -162,7 +162,7 @@ function* writeStatus(state: State, { left, flying, spec }: Tick, become: Become
   if (spec !== undefined && state.spec === spec) yield become(idle, { observed: Math.max(state.observed, spec) });
 }
 
-/** For each order in which pods may get their turn. */
+/** The wanted writes for each possible order of pods. */
 function wishes(
   { hash, isPaused, maxUnavailable, partition = 0 }: Spec,
   pods: readonly Pod[],

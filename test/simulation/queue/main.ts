@@ -1,4 +1,6 @@
-/** `npm run simulate:queue`: worlds whose SidecarSets go through a queue; test/simulation/seeds-main.ts says what it takes. */
+/**
+ * `npm run simulate:queue`: worlds whose SidecarSets go through a queue; test/simulation/seeds-main.ts has the options.
+ */
 import { seedsMain } from "../seeds-main.ts";
 import { QUEUE_TROUBLE, QueueWorld } from "./world.ts";
 

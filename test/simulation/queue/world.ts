@@ -56,7 +56,7 @@ const REPORT_MS = 1_000;
 const MINUTE_MS = 60_000;
 /** No two machines are further apart. */
 const MOST_SKEW_MS = 1_000;
-/** From the admission of a pod's status until it is stored, at most. */
+/** Most milliseconds between a pod status' admission and its storage. */
 const STORED_MS = 200;
 /** docs/deploy-scale.md: "in a second or two", and the time of a pass's calls, and of one that is at work already. */
 const SOON_MS = 10_000;
@@ -76,7 +76,7 @@ export class QueueWorld {
   readonly #working = new Map<string, number>();
   /** SidecarSet → when its pods were listed last, by anybody */
   readonly #lookedAt = new Map<string, number>();
-  /** message id → when the last news came that it stands for */
+  /** message id → time of its last news */
   readonly #toldAt = new Map<string, number>();
   readonly #storedUntil = new Map<string, number>();
   readonly #hints: ReturnType<typeof hints>;
@@ -86,9 +86,9 @@ export class QueueWorld {
   #skipped = 0;
   #isCalm = false;
   #isNobodyTold = false;
-  /** most of the workers' passes end at once, until messages are given up */
+  /** true: most of the workers' passes end at once, until messages are given up */
   readonly #isLong: boolean;
-  /** how far clocks are off, at most */
+  /** the largest error of clocks, in milliseconds */
   readonly #skewMs: number;
 
   constructor(seed: number) {
@@ -99,7 +99,7 @@ export class QueueWorld {
     const tell = async (work: readonly Work[]) => {
       for (const one of work) this.#tell(one);
     };
-    // Whoever admits has a clock as well.
+    // The admitting process has its own clock too.
     const skewMs = this.#chance.between(-this.#skewMs, this.#skewMs);
     let isBuilt = false;
     this.#world = new World(scenarioOf(seed), {
@@ -138,7 +138,7 @@ export class QueueWorld {
   async #settles(): Promise<void> {
     const { scheduler, scenario, witness, server } = this.#world;
     const givenUp = this.#fifo.failed.length;
-    // Who was held up is gone by then, and what it sent has come.
+    // By then delayed workers are gone, and their calls have arrived.
     await scheduler.runFor(7 * MINUTE_MS);
     const pods = server.all(PODS).length;
     for (let minutes = 0; minutes < 5 * (pods + 3) && this.#left().length > 0; minutes++)
@@ -156,7 +156,7 @@ export class QueueWorld {
       this.#world.violated(`${this.#fifo.length} messages wait although there is nothing to do`);
   }
 
-  /** One change after the other, to what was there before too; of the last ones nobody tells. */
+  /** Makes one change after the other, also to older SidecarSets. The last ones are not announced. */
   async #answersSoon(): Promise<void> {
     const { releases } = this.#world.users;
     const { name: any = "" } = this.#world.scenario.sets[0] ?? {};
@@ -170,7 +170,7 @@ export class QueueWorld {
       pause(false),
     ];
     for (const change of changes) await this.#answers(change, SOON_MS + 2 * MOST_SKEW_MS);
-    // Whoever's clock is behind dates news so that they are looked into before they are stored.
+    // With a slow clock, news are looked into before they are stored.
     if (this.#skewMs === 0) await this.#newPod();
     this.#isNobodyTold = true;
     for (const change of changes) await this.#answers(change, MINUTE_MS + SOON_MS);
@@ -181,12 +181,12 @@ export class QueueWorld {
     for (const problem of this.#left()) this.#world.violated(`${minutes} minutes after the last change: ${problem}`);
   }
 
-  /** Counted as soon as it is ready, though nobody changes a SidecarSet. */
+  /** A new pod is counted as soon as it is ready, though nobody changes a SidecarSet. */
   async #newPod(): Promise<void> {
     const { scheduler, scenario, users } = this.#world;
     for (let minute = 0; minute < 5 && this.#left().length > 0; minute++) await scheduler.runFor(MINUTE_MS);
     if (this.#left().length > 0) return;
-    // By then no pass follows any more what was before.
+    // By then no pass follows the earlier change any more.
     await scheduler.runFor(2 * MINUTE_MS);
     users.createPod("shop", "late-1");
     await scheduler.runFor(STARTED_MS + scenario.noticeMs + scenario.readyMs + SOON_MS);
@@ -195,7 +195,7 @@ export class QueueWorld {
 
   async #answers(change: (set: string) => void, withinMs: number): Promise<void> {
     const { scheduler, scenario, users } = this.#world;
-    // Not at the turn of a minute, when all have their turn anyway.
+    // Not at the turn of a minute, when all SidecarSets are served anyway.
     const untilTurn = MINUTE_MS - (scheduler.nowMs % MINUTE_MS);
     await scheduler.runFor(untilTurn + this.#chance.between(15_000, 40_000));
     for (const { name } of scenario.sets) change(name);
@@ -215,7 +215,7 @@ export class QueueWorld {
     );
   }
 
-  /** Once a minute, for ever. */
+  /** Fills the queue once a minute, for ever. */
   async #schedule(): Promise<void> {
     for (;;) {
       const { nowMs } = this.#world.scheduler;
@@ -228,7 +228,7 @@ export class QueueWorld {
     }
   }
 
-  /** As functions/lambda/rollout.ts does by schedule. */
+  /** Fills the queue as functions/lambda/rollout.ts does by schedule. */
   async #fill(at: number): Promise<void> {
     const plan = { ...this.#planOf(NOBODY), deadlineMs: LIMIT_MS - REPORT_MS };
     await this.#world.start({ plan }, async ({ cluster, options: { sidecarSet: _, ...options } }) => {
@@ -255,7 +255,7 @@ export class QueueWorld {
     });
   }
 
-  /** In the order in which they were admitted; now and then storage takes long. */
+  /** Stores in the order of admission; now and then storage takes long. */
   #admit(next: SidecarSet, before: SidecarSet | undefined, store: () => void): void {
     const name = next.metadata?.name ?? "";
     const { nowMs } = this.#world.scheduler;
@@ -268,7 +268,7 @@ export class QueueWorld {
     );
   }
 
-  /** As many as there are workers, one message each. */
+  /** Hands a message to each free worker. */
   #dispatch(): void {
     while (this.#busy < this.#workers) {
       const kept = this.#fifo.receive();
@@ -298,7 +298,7 @@ export class QueueWorld {
     return { served: new Map(), memory: newPassMemory(), skewMs };
   }
 
-  /** As functions/lambda/rollout.ts does with a message, and Lambda with a function whose time is up. */
+  /** Serves a message as functions/lambda/rollout.ts does, and ends it as Lambda does at the time limit. */
   async #serve(kept: Kept, { served, memory, skewMs }: Environment): Promise<boolean | "killed"> {
     const { scheduler } = this.#world;
     const work = parseWork(kept.message.MessageBody);
@@ -329,7 +329,7 @@ export class QueueWorld {
     return how;
   }
 
-  /** Sees when pods are listed for whom, and that no two are at work for one SidecarSet. */
+  /** Records when pods are listed for a SidecarSet, and that no two passes work for one. */
   #watched(cluster: Cluster, sidecarSet: string): Cluster {
     this.#passes++;
     const others = this.#working.get(sidecarSet) ?? 0;
@@ -337,7 +337,7 @@ export class QueueWorld {
     this.#working.set(sidecarSet, others + 1);
     const looks = async <T>(isLook: boolean, answer: Promise<T>): Promise<T> => {
       const { nowMs } = this.#world.scheduler;
-      // One that is gone has no pods to be looked at.
+      // A deleted SidecarSet has no pods to look at.
       const isDone = await answer.then(
         () => isLook,
         (error: unknown) => isKubeError(error, 404),
@@ -394,7 +394,7 @@ export class QueueWorld {
 
 /** The queue starts passes, and nobody else. */
 function scenarioOf(seed: number): Scenario {
-  // Some passes come to their end before they have read anything.
+  // Some passes end before they have read anything.
   const slow = { slowRate: 0.5, faultRate: 0.1, networkFaults: ["timeout, not applied", "503"] } as const;
   return { ...ordinaryScenarioOf(seed), passes: [], ...(seed % 15 === 3 ? slow : {}) };
 }

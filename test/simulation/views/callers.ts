@@ -1,4 +1,4 @@
-/** For which pods API servers ask the webhook, as their registration says and as it is to be. */
+/** The pods about which API servers ask the webhook, by their registration and by the right one. */
 import { parse } from "@marcbachmann/cel-js";
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -14,7 +14,7 @@ import { conditionsIn, type Registered } from "./registration-judge.ts";
 
 const expressions = new Map<string, ReturnType<typeof parse>>();
 
-/** As an API server evaluates it. */
+/** Evaluates as an API server does. */
 function isTrue(expression: string, pod: Pod, namespace: string): boolean {
   const parsed = expressions.get(expression) ?? parse(expression);
   expressions.set(expression, parsed);
@@ -34,7 +34,10 @@ export function isExempt({ metadata }: Pod, { metadata: { name, labels = {} } = 
   return isMirror || name === "kube-system" || labels[CONTROL_PLANE_LABEL] !== undefined;
 }
 
-/** Told apart from the core on purpose: labels of Namespaces other than the name cannot be seen there. */
+/**
+ * Judges by rules that are written again here, apart from the core, on purpose: labels of Namespaces other than the
+ * name cannot be seen there.
+ */
 export function isToBeAsked(sets: readonly SidecarSet[], { metadata }: Pod, namespace: string): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ apiVersion }) => apiVersion?.startsWith(`${SIDECARSET_GROUP}/`));
   return isOwned === true || sets.some(({ spec }) => mayMatch(spec, metadata?.labels, namespace));

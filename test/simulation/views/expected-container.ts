@@ -58,7 +58,10 @@ function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvV
   return metadata?.[of as "labels" | "annotations"]?.[key];
 }
 
-/** In this world: `cpu*50%` of the sum or the maximum of whole thousandths that the targets request and are limited to. */
+/**
+ * A policy of this world: `cpu*50%` of the sum or the maximum of the targets' requests and limits, in whole
+ * thousandths.
+ */
 function derived({ resourcesPolicy }: SidecarContainer, { spec }: Pod, sets: readonly SidecarSet[]) {
   const { targetContainersNameRegex = "", targetContainersMode } = resourcesPolicy ?? {};
   const names = sets.flatMap((set) => [...(set.spec.containers ?? []), ...(set.spec.initContainers ?? [])]);

@@ -22,7 +22,7 @@ export type Chosen = SidecarSet | "refused" | undefined;
 export interface Surroundings {
   readonly namespace: Namespace | undefined;
   readonly revisions: readonly ControllerRevision[];
-  /** what chance gives */
+  /** the drawn number */
   readonly random: number;
 }
 
@@ -50,7 +50,7 @@ export function chosenOf(sidecarSet: SidecarSet, { metadata }: Pod, around: Surr
   return isOld ? asRecorded(sidecarSet, found) : sidecarSet;
 }
 
-/** Under policy Partial. */
+/** True if policy Partial leaves the pod at the older revision. */
 function isLeftBehind({ spec }: SidecarSet, labels: Labels | undefined, random: number): boolean {
   const { selector, partition = 0 } = spec.updateStrategy ?? {};
   if (selector && !hasLabels(labels, selector)) return true;

@@ -16,7 +16,7 @@ import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarse
 import { expectedContainer } from "./expected-container.ts";
 
 type Annotations = Record<string, string>;
-/** In the place of every time at which something was injected. */
+/** The text in place of every time of an injection. */
 export const SOME_TIME = "some time";
 
 interface Placed {
@@ -53,7 +53,7 @@ function isReadable(annotations: Annotations): boolean {
   return [HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION].every((key) => asObject(annotations[key]) !== undefined);
 }
 
-/** {} for none, undefined for what is no object. */
+/** {} for none, undefined for text that is no object. */
 function asObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (!text) return {};
   try {

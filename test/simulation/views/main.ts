@@ -1,6 +1,6 @@
 /**
- * `npm run simulate:views`: worlds of pod webhooks that go by announcements, and of those who keep the registration;
- * test/simulation/seeds-main.ts says what it takes.
+ * `npm run simulate:views`: worlds of pod webhooks with announcements, and of passes that keep the registration;
+ * test/simulation/seeds-main.ts has the options.
  */
 import { type SeedResult, seedsMain } from "../seeds-main.ts";
 import { POD_TROUBLE, PodWorld } from "./pod-world.ts";

@@ -15,11 +15,11 @@ export interface State {
   readonly version: number;
   /** milliseconds: from when */
   readonly atMs: number;
-  /** undefined: there is none */
+  /** undefined: it does not exist */
   readonly object: KubernetesObject | undefined;
 }
 
-/** key → how many of its states were told of */
+/** key → number of its states that users were told of */
 export type Told = ReadonlyMap<string, number>;
 
 const NOTHING: State = { version: 0, atMs: 0, object: undefined };
@@ -51,7 +51,7 @@ export class ObjectStates {
     throw new KubeError(`${place.plural} "${place.name}" not found`, { code: 404, reason: "NotFound" });
   }
 
-  /** Whatever is there. `createdAt`: RFC3339, absent: now. */
+  /** Stores the object in place of any other. `createdAt`: RFC3339, absent: now. */
   put(place: Place, object: KubernetesObject, createdAt?: string): KubernetesObject {
     const before = this.peek(place)?.metadata;
     const now = new Date(this.#scheduler.nowMs).toISOString();
@@ -138,7 +138,7 @@ export class ObjectStates {
     return states.filter((_, at) => (states[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) > since);
   }
 
-  /** Every state that a reader may have seen who began to look when so much was told. */
+  /** Every state that a reader may have seen who began to look after these were told. */
   since(told: Told, place: Place): readonly State[] {
     const key = keyOf(place);
     const count = told.get(key) ?? 0;

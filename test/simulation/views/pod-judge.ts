@@ -24,18 +24,18 @@ export interface Gates {
   readonly EnableSortSidecarContainerByName: boolean;
 }
 
-/** One pod on its way. */
+/** A pod on its way. */
 export interface Asked {
   readonly pod: Pod;
   readonly namespace: string;
   /** false: an update, or a subresource, which nothing is injected into */
   readonly isCreated: boolean;
-  /** what its creator was told of before */
+  /** the states that its creator knew before */
   readonly told: Told;
   /** milliseconds: from when to when it was decided */
   readonly fromMs: number;
   readonly untilMs: number;
-  /** the answer says that what it rests on is older than it should be */
+  /** the answer says that its facts are older than they should be */
   readonly isStale: boolean;
 }
 
@@ -96,7 +96,7 @@ export class PodJudge {
   #namespaces({ namespace, told, isStale }: Asked): readonly (Namespace | undefined)[] {
     const seen = this.#states.since(isStale ? NOBODY : told, { plural: NAMESPACES.plural, name: namespace });
     const all = seen.map(({ object }) => object as Namespace | undefined);
-    // Where only its name is looked at nobody asks whether it is still there.
+    // A selector of the name alone does not ask whether the namespace exists.
     const nameOnly: Namespace = { metadata: { name: namespace, labels: { [NAMESPACE_NAME_LABEL]: namespace } } };
     return all.includes(undefined) ? [nameOnly, ...all] : all;
   }
@@ -137,7 +137,7 @@ export class PodJudge {
   }
 }
 
-/** One of each; the last of each comes last. */
+/** All combinations of one option of each; the last options come last. */
 function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option[]> {
   const [first, ...others] = all;
   if (!first) {
@@ -147,7 +147,7 @@ function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option
   for (const option of first) for (const rest of waysOf(others)) yield [option, ...rest];
 }
 
-/** Times within the request are all the same, and so are texts of JSON that say the same. */
+/** The pod with equal times for all within the request, and with JSON texts in one form. */
 function plain(pod: Pod, { fromMs, untilMs }: Asked): Pod {
   if (!pod.metadata?.annotations) return pod;
   const annotations: Record<string, string> = { ...pod.metadata.annotations };

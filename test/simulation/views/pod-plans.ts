@@ -11,7 +11,7 @@ import {
 import type { Chance } from "../chance.ts";
 import { JSON_ANNOTATION } from "./sidecarset-plans.ts";
 
-/** As an API server sends it. `isWhole`: it has its namespace; else only the request has. */
+/** A pod as an API server sends it. `isWhole`: the pod names its namespace; otherwise only the request does. */
 export function planPod(serial: number, namespace: string, chance: Chance): Pod {
   const isGenerated = chance.isLucky(0.5);
   const labels = planLabels(chance);

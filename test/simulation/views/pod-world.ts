@@ -56,7 +56,7 @@ const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
 const DURATION_MS = 30_000;
 const REST_MS = 20_000;
-/** After the last trouble of a process everything is as it was. */
+/** Milliseconds after the last trouble of a process until everything is as before. */
 const RECOVERY_MS = 10_000;
 /** API servers hear of a registration so late. */
 const SPREAD_MS = 1_000;
@@ -322,7 +322,7 @@ export class PodWorld {
   }
 
   #isStale(process: WebhookProcess, answer: Decided, isTroubled: boolean): boolean {
-    // A refusal says nothing of what it rests on.
+    // A refusal does not say which facts it used.
     if (answer.kind === "denied") return isTroubled;
     const doubts = answer.warnings.filter((warning) => warning.includes("earlier state"));
     if (doubts.length === 0) return false;
@@ -449,7 +449,7 @@ export class PodWorld {
   }
 }
 
-/** Reviews of pods that are there already, or of a part of them. */
+/** Reviews of existing pods, or of a part of them. */
 const NOT_INJECTED = [
   { operation: "UPDATE" },
   { operation: "UPDATE", subResource: "status" },

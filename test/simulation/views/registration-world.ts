@@ -36,7 +36,10 @@ type Trouble = (typeof REGISTRATION_TROUBLE)[number];
 const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const NAMES = ["a", "b", "c"];
 const DURATION_MS = 30 * 60_000;
-/** API servers wait for the webhook no longer, store what was admitted within a minute, and see a registration so late. */
+/**
+ * The limits of API servers: they wait this long for the webhook, store an admitted object within a minute, and see a
+ * registration that late.
+ */
 const TIMEOUT_MS = 10_000;
 const LONGEST_WRITE_MS = 55_000;
 const SPREAD_MS = 1_000;
@@ -115,7 +118,10 @@ export class RegistrationWorld {
     this.#server.put("user", MUTATING_WEBHOOK_CONFIGURATIONS, { ...mutation, metadata });
   }
 
-  /** After each write of anybody's: what is in force, and whether it asks about all pods that it has to ask about. */
+  /**
+   * After each write by anybody: takes in the registration in force, and judges whether it asks about all pods that it
+   * must.
+   */
   #look(): void {
     const condition = conditionIn(this.#server.peek(MUTATING_WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_CONFIGURATION }));
     if (!this.#newest || this.#newest.condition !== condition) this.#seeChange(condition);
@@ -280,7 +286,7 @@ function conditionIn(configuration: KubernetesObject | undefined): string | unde
 
 const answers = new Map<string, boolean>();
 
-/** As an API server evaluates it. */
+/** Evaluates as an API server does. */
 function isAsked(condition: string | undefined, labels: Readonly<Record<string, string>>): boolean {
   if (condition === undefined) return true;
   const key = `${condition} ${JSON.stringify(labels)}`;

@@ -1,11 +1,11 @@
-/** How an API server asks a webhook, and what it makes of the answer. */
+/** An API server's call of a webhook, and its use of the answer. */
 import jsonPatch from "fast-json-patch";
 import type { AdmissionRequest, AdmissionResponse } from "../../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { Answerer } from "../../../shared/webhook/server/http.ts";
 
 export type Answered =
-  /** `object`: with the patch applied; absent: there is none */
+  /** `object`: with the patch applied; absent: no patch */
   | { readonly kind: "allowed"; readonly object?: KubernetesObject; readonly warnings: readonly string[] }
   | { readonly kind: "denied"; readonly message: string }
   /** no decision */

@@ -1,4 +1,4 @@
-/** SidecarSets as users write them: every selector and everything that changes what pods get. */
+/** SidecarSets as users write them: every selector and every field that changes pods. */
 import type { KubernetesObject, LabelSelector } from "../../../shared/api/kubernetes.ts";
 import {
   BASE_ANNOTATION,
@@ -56,7 +56,7 @@ const NAMESPACE_SELECTORS: readonly LabelSelector[] = [
 
 interface Planning {
   readonly chance: Chance;
-  /** it is changed; undefined: it is new */
+  /** the object before the change; undefined: it is new */
   readonly before: KubernetesObject | undefined;
   /** the revisions that exist */
   readonly revisions: readonly KubernetesObject[];
@@ -81,7 +81,7 @@ function planSpec(name: string, serial: number, chance: Chance, revisions: Plann
   const isOften = chance.isLucky(0.5);
   const brought = planBrought(name, serial, chance);
   const injectionStrategy = planInjection(name, chance, revisions);
-  // What OpenKruise does not upgrade in place it allows only where nothing is upgraded.
+  // OpenKruise forbids containers that it does not upgrade in place, unless nothing is upgraded.
   const isFixed = name === CANARY || brought.initContainers?.some(({ restartPolicy }) => restartPolicy === "Always");
   return {
     selector: chance.pick(isOften ? SELECTORS.slice(0, 2) : SELECTORS),

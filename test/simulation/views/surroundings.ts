@@ -60,7 +60,7 @@ export function planRevision({ metadata }: KubernetesObject, serial: number, cha
   return { place, object: object as ControllerRevision };
 }
 
-/** As Go writes what a pass records: it leaves no resources out. */
+/** A recorded spec in Go's form, which always has resources. */
 function inGo({ containers = [], initContainers, ...rest }: Partial<SidecarSetSpec>): Partial<SidecarSetSpec> {
   const written = (all: readonly SidecarContainer[]) => all.map((one) => ({ resources: {}, ...one }));
   return {

@@ -12,14 +12,14 @@ interface Kind {
 /** All states of one SidecarSet, oldest first; "" for none. */
 type States = readonly string[];
 
-/** name → how many of its states were told of */
+/** name → number of its states that users were told of */
 export type Answered = ReadonlyMap<string, number>;
 
 export class Truth {
   readonly #objects = new Map<string, KubernetesObject>();
   readonly #states = new Map<string, string[]>();
   readonly #answered = new Map<string, number>();
-  /** of SidecarSets, after each write */
+  /** the SidecarSets after each write */
   readonly #lists: ObjectList<KubernetesObject>[];
   readonly #scheduler: Scheduler;
   #version: number;
@@ -46,7 +46,7 @@ export class Truth {
     return object;
   }
 
-  /** Whatever is there. */
+  /** Stores the object in place of any other. */
   put(kind: Kind, name: string, object: KubernetesObject, createdAt: string): void {
     const before = this.peek(kind, name)?.metadata;
     const metadata = {
@@ -103,7 +103,7 @@ export class Truth {
     return new Map(this.#answered);
   }
 
-  /** As it was so many writes ago; now: of the newest version, whatever else was written. */
+  /** The list that many writes ago, with the present version of the whole store. */
   listAt(writesAgo: number): ObjectList<KubernetesObject> {
     const list = this.#lists.at(Math.max(-this.#lists.length, -1 - writesAgo)) ?? {
       metadata: { resourceVersion: "0" },

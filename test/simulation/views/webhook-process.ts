@@ -15,7 +15,7 @@ type Rights = "all" | "registration" | "none";
 export interface WebhookProcess {
   readonly name: string;
   readonly rights: Rights;
-  /** of its wall clock, milliseconds */
+  /** error of its wall clock, in milliseconds */
   readonly skewMs: number;
   /** virtual time until which nothing of it moves */
   frozenUntil: number;
@@ -97,7 +97,7 @@ function listed(surface: Surface, process: WebhookProcess, plural: string, { nam
   return { metadata: { resourceVersion: String(at) }, items };
 }
 
-/** There and back takes its time; what a frozen process gets, it gets when it goes on. */
+/** The way there and back takes time; a frozen process gets its answer when it continues. */
 async function callBy(surface: Surface, process: WebhookProcess, what: string, carryOut: () => unknown) {
   const { scheduler, chance, rates, note, say } = surface;
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => void scheduler.after(ms, resolve));

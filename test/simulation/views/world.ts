@@ -1,7 +1,7 @@
 /**
  * A world of pod webhooks that know SidecarSets by announcements: users write SidecarSets and then create pods, API
- * servers lag, processes stop and go on, clocks differ, people delete the ConfigMap. The judge: what was answered before
- * a pod's creation began is what the pod is admitted with, or the admission says that it may not be.
+ * servers lag, processes stop and continue, clocks differ, people delete the ConfigMap. The judge: a pod is admitted
+ * with every state that was answered before its creation began, or the admission says that it may not be.
  */
 
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
@@ -46,7 +46,7 @@ export type ViewResult = SeedResult<"pods" | "warned" | "unasked" | "writes">;
 
 interface Process {
   readonly name: string;
-  /** of its wall clock, milliseconds */
+  /** error of its wall clock, in milliseconds */
   readonly skewMs: number;
   /** virtual time until which nothing of it moves */
   frozenUntil: number;
@@ -95,7 +95,7 @@ export class ViewWorld {
     this.#seed = seed;
     this.#chance = seededChance(seed);
     const calm = this.#chance.isLucky(0.2);
-    // Where nothing is announced an API server that lists an older state can't be told from one that does not.
+    // Without announcements an API server with an older list cannot be recognized.
     const isStale = this.#chance.isLucky(0.5);
     this.#rates = {
       trouble: calm ? 0 : 0.02,
@@ -105,7 +105,7 @@ export class ViewWorld {
       crowds: calm || isStale ? 0 : 0.04,
       refused: this.#chance.pick([0.01, 0.05]),
     };
-    // So that versions gain a digit while somebody looks.
+    // Starts near a new digit, so that versions gain one during the run.
     this.#truth = new Truth(this.#scheduler, this.#chance.pick([3, 93, 985, 9_990]));
   }
 
@@ -173,7 +173,7 @@ export class ViewWorld {
     })(() => ({ kind: "allowed" }));
   }
 
-  /** There and back takes its time; what a frozen process gets, it gets when it goes on. */
+  /** The way there and back takes time; a frozen process gets its answer when it continues. */
   async #call<T>(process: Process, what: string, carryOut: () => T): Promise<T> {
     process.calls++;
     const held = this.#chance.isLucky(this.#rates.slow);
@@ -244,7 +244,7 @@ export class ViewWorld {
     }
   }
 
-  /** As API servers do: whoever was reviewed with an older object is reviewed again. */
+  /** Writes as API servers do: a review of an older object is repeated. */
   async #write(name: string): Promise<void> {
     const isDeletion = this.#chance.isLucky(0.25);
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -324,7 +324,7 @@ export class ViewWorld {
     for (const name of MANY_NAMES) void this.#write(name);
   }
 
-  /** One process gets one pod after it was put back, and the next one when it takes the registration for proven. */
+  /** A process gets a pod after it was put back, and the next one when it trusts the registration. */
   async #rest(): Promise<void> {
     const [resting, ...others] = this.#views;
     if (resting === undefined || others.length === 0) return;
@@ -360,7 +360,7 @@ export class ViewWorld {
     this.#say("the ConfigMap is deleted");
     this.#truth.remove(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP);
     await this.#sleep(this.#chance.between(0, 90_000));
-    // Whoever was let through without an announcement was let through before.
+    // A write without an announcement was admitted earlier.
     this.#say("the ConfigMap is created");
     const createdAt = new Date(this.#scheduler.nowMs).toISOString();
     this.#truth.put(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP, {}, createdAt);

@@ -11,12 +11,12 @@ function errorsOf(spec: Fields): readonly string[] {
   return validatePod(spec as unknown as SidecarSetSpec).map(printFieldError);
 }
 
-/** In the errors, `volume` replaces the path of the volume. */
+/** Errors of a volume; `volume` replaces its path. */
 export function errorsOfVolume(source: Fields): readonly string[] {
   return errorsOf({ volumes: [{ name: "v", ...source }] }).map((error) => error.replace("spec.volumes[0]", "volume"));
 }
 
-/** In the errors, `container` replaces the path of the container. */
+/** Errors of a container; `container` replaces its path. */
 export function errorsOfContainer(changes: Fields, volumes: readonly Fields[] = []): readonly string[] {
   const errors = errorsOf({ containers: [{ ...CONTAINER, ...changes }], volumes });
   return errors.map((error) => error.replace("spec.containers[0]", "container"));
