@@ -85,7 +85,7 @@ async function read(response: http.IncomingMessage): Promise<string | undefined>
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// Which addresses a gate may have: where the world can reach it, unless settings say that it is private.
+// Tells which addresses a gate may have: where the world can reach it, unless settings say that it is private.
 
 /** Source: IANA's registries of special-purpose addresses, and multicast. */
 const NOT_PUBLIC = [
@@ -125,8 +125,8 @@ function listOf(subnets: readonly string[]): BlockList {
 }
 
 /**
- * Addresses where no gate can be, whatever settings say: unspecified and broadcast ones, and those where clouds give a
- * machine its credentials (AWS, Azure, Alibaba, Google), including link-local ones.
+ * Addresses where no gate can be, whatever settings say: unspecified and broadcast ones. Also addresses where clouds
+ * give a machine its credentials (AWS, Azure, Alibaba, Google), including link-local ones.
  */
 const never = listOf([
   "0.0.0.0/8",

@@ -31,7 +31,7 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
     const last = failures.get(receiver.url.href);
     if (last && isRecent(last.atMs)) return last.why;
     const notTaken = await send(receiver, sidecarSet, notification, { timeoutMs, resolve });
-    // What it refuses of one SidecarSet it may take of the next.
+    // A receiver that refuses a notification of one SidecarSet may accept one of the next.
     if (notTaken?.isOfReceiver) failures.set(receiver.url.href, { why: notTaken.why, atMs: now() });
     else failures.delete(receiver.url.href);
     return notTaken?.why;

@@ -297,7 +297,7 @@ export function withReservations(
 }
 
 /**
- * `plan` with a mark on every kept reservation that is patched, unless this pass made it: the pass that did must not
+ * `plan` with a mark on every kept reservation that is patched, unless this pass made it. The pass that did must not
  * free it while a late patch of this one is possible.
  */
 export function takenOver(

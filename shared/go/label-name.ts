@@ -1,4 +1,4 @@
-/** Whether a text is a Kubernetes name (label key or value, DNS label, port name, …), and if not, why. */
+/** Tells whether a text is a Kubernetes name (label key or value, DNS label, port name, …), and if not, why. */
 
 const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED})?`;

@@ -1,4 +1,4 @@
-/** Whether labels match a LabelSelector that was not validated first, as in OpenKruise. */
+/** Tells whether labels match a LabelSelector that was not validated first, as in OpenKruise. */
 import type { LabelSelector, LabelSelectorRequirement, Labels } from "../api/kubernetes.ts";
 import { quote } from "./field-error.ts";
 

@@ -1,4 +1,4 @@
-/** Which of two resourceVersions is later. */
+/** Tells which of two resourceVersions is later. */
 
 /** resourceVersions are decimal numbers of any length. Source: Kubernetes API concepts, "Resource versions". */
 export function isLater(version: string | undefined, than: string): boolean {

@@ -1,4 +1,4 @@
-/** Whether two label selectors may select the same pod, by OpenKruise's rule of thumb. */
+/** Tells whether two label selectors may select the same pod, by OpenKruise's rule of thumb. */
 import type { LabelSelector, LabelSelectorRequirement } from "../api/kubernetes.ts";
 
 /** OpenKruise's text for "any value"; a label with this real value is treated the same. */

@@ -1,8 +1,8 @@
 /** Characters that are invisible or misleading, and their visible replacement. */
 
 /**
- * Control characters, surrogates, characters without a picture or that change the direction of text, line ends, and
- * characters that renderers leave out, such as tags and variation selectors.
+ * Control characters, surrogates, line ends, and characters without a picture or that change the direction of text.
+ * Also characters that renderers leave out, such as tags and variation selectors.
  */
 export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 

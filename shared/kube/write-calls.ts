@@ -28,7 +28,7 @@ export function createCall(resource: Resource, object: KubernetesObject, options
 
 /**
  * Escapes characters like Go, without changing the meaning, because they appear only inside texts. The bytes of a
- * ControllerRevision's data matter: an API server that rewrites it (for example to remove an owner) refuses a different
+ * ControllerRevision's data matter. An API server that rewrites it (for example to remove an owner) refuses a different
  * spelling as a change.
  */
 function asGoWrites(json: string): string {

@@ -1,6 +1,6 @@
 /**
  * CLUSTERS: several clusters of one deployment. The table names each and gives it its own settings, in the names of the
- * environment; all other settings come from the environment, for all clusters.
+ * environment. All other settings come from the environment, for all clusters.
  */
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "./config-error.ts";

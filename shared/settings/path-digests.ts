@@ -1,5 +1,5 @@
 /**
- * PATH_DIGESTS: digests by which a function recognizes the secrets of its paths without reading any, so that many new
+ * PATH_DIGESTS: digests by which a function recognizes the secrets of its paths without reading any. So many new
  * processes at once ask nothing of AWS. `sidecarset path-secrets --digests` prints it.
  */
 import { ConfigError } from "./config-error.ts";

@@ -1,6 +1,6 @@
 /**
- * Whether traces are on, by OpenTelemetry's own variables. OpenTelemetry's library reads the variables that are not
- * named here.
+ * Tells whether traces are on, by OpenTelemetry's own variables. OpenTelemetry's library reads the variables that are
+ * not named here.
  */
 import { ConfigError } from "./config-error.ts";
 

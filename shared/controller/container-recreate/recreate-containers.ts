@@ -173,7 +173,7 @@ async function isolated(
     retries.succeeded(request);
     return "done";
   } catch (error) {
-    // What changed meanwhile is looked at in the next round; a webhook may deny each write with 409.
+    // The next round looks at objects that changed meanwhile; a webhook may deny each write with 409.
     const isAgain = retries.failed(request);
     if (isKubeError(error, 409) && !isAgain) return "changed";
     if (isKubeError(error, 404)) return "failed";

@@ -276,7 +276,7 @@ export class PodTable {
   }
 
   /**
-   * A record in half the time, for use before the row changes: name, uid and version are read on demand, so a copy made
+   * A record in half the time, for use before the row changes. Name, uid and version are read on demand, so a copy made
    * member by member lacks them.
    */
   record(row: number): Pod | undefined {

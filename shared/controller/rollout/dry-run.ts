@@ -86,7 +86,7 @@ function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservatio
   });
 }
 
-// What a dry run would do, in words.
+// The actions of a dry run, in words.
 
 /** One line for people about an action. */
 export function describeAction(action: Action): string {
@@ -124,7 +124,7 @@ export function describeAction(action: Action): string {
   }
 }
 
-// What a dry run says of disruption budgets: which would count pods, and which keep pods as they are.
+// The words of a dry run about disruption budgets: which ones would count pods, and which ones hold pods.
 
 /** `granted`: uids of pods that there is room to reserve. Nothing is said where no budget is asked. */
 export function disruptionSteps({ actions, summary }: Decision, granted: ReadonlySet<string>): readonly string[] {

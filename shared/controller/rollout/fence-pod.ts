@@ -8,9 +8,9 @@ import { fencePatch, statusFencePatch } from "./pod-patch.ts";
 import { isBusy } from "./pod-trouble.ts";
 
 /**
- * Writes an annotation. If the API server refuses it, writes a condition to the status: the size limit of annotations,
- * and most policies and webhooks, concern pods but not pods/status. If both fail, returns the first outcome. `isSlow`:
- * an earlier write had no answer, so the status comes first, and the annotation only if that fails.
+ * Writes an annotation. If the API server refuses it, writes a condition to the status. The size limit of annotations,
+ * and most policies and webhooks, do not concern pods/status. If both fail, returns the first outcome. `isSlow`: an
+ * earlier write had no answer, so the status comes first, and the annotation only if that fails.
  */
 export async function fencePod(cluster: Cluster, state: PodState, isSlow = false): Promise<Outcome> {
   const first = isSlow ? await fenceByStatus(cluster, state) : undefined;
@@ -35,7 +35,7 @@ async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome
 
 /**
  * True if another write may succeed. 422 also means annotations that are too long, 500 a webhook that cannot be called,
- * and a timeout a slow one: if the first write lands late, it is a fence anyway.
+ * and a timeout a slow one. If the first write lands late, it is a fence anyway.
  */
 function mayBeRefused(outcome: Outcome): boolean {
   if (outcome.kind === "done") return false;

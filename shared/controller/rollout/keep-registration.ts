@@ -37,8 +37,8 @@ export async function keepRegistration(service: RegistrationService): Promise<Re
 }
 
 /**
- * Updates the registration, which is read first: a SidecarSet missing from the list was admitted after that, which
- * changes the registration's version, or just before, which the registration says.
+ * Updates the registration, which is read first. A SidecarSet missing from the list was admitted later, which changes
+ * the registration's version, or just before, which the registration says.
  */
 async function keep({
   cluster,

@@ -76,7 +76,7 @@ export async function readWorkload(
     snapshot.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
   } catch (error) {
     if (!OF_ONE_OBJECT.some((code) => isKubeError(error, code))) throw error;
-    // What it was a moment ago says nothing of one that is being restarted.
+    // The last known state of a workload says nothing while it restarts.
     snapshot.workloads.delete(keyOfWorkload(ref));
     snapshot.unreadWorkloads ??= new Map();
     snapshot.unreadWorkloads.set(keyOfWorkload(ref), wordsOf(error as KubeError));

@@ -162,7 +162,7 @@ function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelecto
 }
 
 /**
- * Excludes pods that are too large or malformed: a tenant's large pods would fill the memory of passes over all pods,
+ * Excludes pods that are too large or malformed. A tenant's large pods would fill the memory of passes over all pods,
  * and a malformed one would end them.
  */
 function withoutLarge(scope: ReturnType<typeof scopeOf>, sidecarSet: SidecarSet, leftOut: Map<string, LeftOut>) {

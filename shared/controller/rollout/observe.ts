@@ -269,7 +269,7 @@ export function checksIn({ stored, sidecarSet }: Snapshot): readonly CheckRecord
 
 /**
  * The context of a decision. One machine writes the start of a soak, of a wait for a pod, of a budget's count or of a
- * check, and another one reads it. So these use the API server's clock, if known: a pass whose own clock is a day ahead
+ * check, and another one reads it. So these use the API server's clock, if known. A pass whose own clock is a day ahead
  * must not end a soak.
  */
 export function decideContext(

@@ -141,7 +141,7 @@ export function patchedPod(
 
 /** True if `pod`, read after a write without a clear answer, has everything that the write sets. */
 export function isPatched(pod: Pod, { images, annotations, resources, labels = {} }: PatchPod): boolean {
-  // What the API server makes of them is for the next round to see.
+  // The next round sees the API server's result.
   if (resources !== undefined) return false;
   const { annotations: has = {}, labels: hasLabels = {} } = pod.metadata ?? {};
   return (

@@ -35,7 +35,7 @@ export async function putBackLeft(service: Service): Promise<boolean> {
 
 type Keeps = (pod: Pod) => boolean;
 
-/** Whether the named SidecarSet still handles the pod itself; each one is read once. */
+/** Tells whether the named SidecarSet still handles the pod itself; each one is read once. */
 function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
   const known = new Map<string, Promise<Keeps>>();
   const read = async (name: string): Promise<Keeps> => {

@@ -139,7 +139,7 @@ async function begin(service: Service, context: Context, name: string): Promise<
     const begun = await beginRollout(context, name);
     if (typeof begun === "string") return { report: reportOn(context, name, begun) };
     const { snapshot, result: first } = begun;
-    // What an earlier pass could not send: the first round comes before it.
+    // Notifications that an earlier pass could not send go out before the first round.
     beginNotify(context, undefined, snapshot.sidecarSet);
     const { evicted, isOutdated } = await evictMissed(context, snapshot, holdsIn(first.decision.summary));
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;

@@ -31,8 +31,8 @@ export function isDue(context: Context, state: PodState): boolean {
 }
 
 /**
- * True if the pass need not try again: the API server refused four writes to each remaining pod or fence of each
- * reserved one, or writes to many pods in a row.
+ * True if the pass need not try again. The API server refused four writes to each remaining pod or fence of each
+ * reserved one, or many pods in a row.
  */
 export function isRefusedThroughout(
   context: Context,

@@ -214,7 +214,7 @@ export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before,
 }
 
 /**
- * Skips pods whose owners revert this pass's writes: they would be next again at once, or keep their place in the
+ * Skips pods whose owners revert this pass's writes. They would be next again at once, or keep their place in the
  * budget, and the others would wait for ever.
  */
 export function noteTakenBack(context: Rollout & ServerClock & { readonly clock: Clock }, snapshot: SeenPods): void {

@@ -280,7 +280,7 @@ function hasMoved(before: Progress, after: Progress): boolean {
   return a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
 }
 
-// What becomes of reservations whose SidecarSet is gone.
+// The end of reservations whose SidecarSet is gone.
 
 /**
  * Empties the ledger of a deleted SidecarSet once no write to its reserved pods can land: otherwise its ConfigMap and

@@ -137,7 +137,7 @@ function obstacleIn(
   { type, status, reason }: StatusCondition,
   was: StatusCondition | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
-  // What blocks the rollout now is news, also where something else did before.
+  // A new blocker is news, even if another one blocked before.
   const isNew = was?.status !== status || (type === "Blocked" && was.reason !== reason);
   return isNew && status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
 }

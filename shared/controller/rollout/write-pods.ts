@@ -311,7 +311,7 @@ async function learn(
   }
 }
 
-// Whether a SidecarSet says something else by now, asked while a batch of its pods is written to.
+// Tells whether a SidecarSet says something else by now, asked while a batch of its pods is written to.
 
 /** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
 const EVERY_MS = 2_000;

@@ -28,7 +28,7 @@ export async function announceLedger(context: Context, snapshot: Snapshot, decis
   // Of a definition that prunes it: then there is nowhere to say it.
   if (status && status.ledgerNamespace !== "") return true;
   const outcome = await writeStatus(context, snapshot, decision, { isObservable: false, mayWait: false });
-  // What is decided now is shown before pods are written to all the same.
+  // This write does not count as recent, so that the decision is still shown before pods are written to.
   statusWrittenAtMs.delete(context);
   return outcome !== "lost";
 }

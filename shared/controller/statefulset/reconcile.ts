@@ -214,7 +214,7 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   const stop = stopOf(following.progress, timestamp(clock)) ?? stopByTime(clock.now(), following.movedAtMs, limits);
   if (stop) return stop;
   if (following.restarts === 0 && !(await hasNews(context, following, limits))) return undefined;
-  // What the selector does not show is looked for where something was in the way.
+  // Reads reserved objects that the selector does not show, if something was in the way.
   const snapshot = await observeSet(context, following.restarts > 0);
   if (!snapshot) return "gone";
   reopenLostFeed(context, following, snapshot);
@@ -249,7 +249,7 @@ async function hasNews(context: SetContext, following: Following, limits: Limits
   const { requeueAfterSeconds } = outcome;
   const waitMs = requeueAfterSeconds > 0 ? Math.min(RECHECK_MS, 1000 * requeueAfterSeconds) : RECHECK_MS;
   if (await havePodsChanged(context, following, limits, waitMs)) return true;
-  // What was written is looked at once more, and what is reserved is freed, news or not.
+  // Looks once more at written pods, and frees reservations, even without news.
   return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
 }
 
@@ -323,7 +323,8 @@ function hasMoved(before: SetProgress, after: SetProgress): boolean {
   return JSON.stringify(a) !== JSON.stringify(b);
 }
 
-// Which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for.
+// Tells which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks
+// for.
 
 /** The same for two states of a pod between which no pass would tell a difference. */
 export function signatureOf(pod: Pod): string {
@@ -347,7 +348,7 @@ function isUpdating({ metadata }: Pod): boolean {
   return Object.keys(metadata?.annotations ?? {}).some((key) => key.includes("inplace-update-"));
 }
 
-// What a pass would do about one set now, without writing anything.
+// The actions of a pass on one set now, without writing.
 
 /** Options of a forecast beyond the current actions. */
 export interface SetPlanWish {

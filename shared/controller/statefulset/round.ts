@@ -32,7 +32,7 @@ import {
   subjectOf,
 } from "./observe.ts";
 
-// What a round reserves of a set in its ledger, and how it fences what is not wanted any more.
+// The reservations of a round in the ledger of a set, and the fences of unwanted ones.
 
 /** Each object once, in its listed state. */
 export function wantedStates({ writes }: SetPlan): readonly PodState[] {

@@ -1,4 +1,4 @@
-/** Whether an integer field is within its bounds. */
+/** Tells whether an integer field is within its bounds. */
 import { type FieldError, invalid, invalidEach } from "../../go/field-error.ts";
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { rangeErrors } from "../../go/label-name.ts";

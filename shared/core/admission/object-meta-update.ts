@@ -1,4 +1,4 @@
-/** Which changes of metadata are allowed: names and times stay, and no finalizer is added during deletion. */
+/** Tells which changes of metadata are allowed: names and times stay, and no finalizer is added during deletion. */
 import type { ObjectMeta } from "../../api/kubernetes.ts";
 import { type FieldError, forbidden, invalid, quote } from "../../go/field-error.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";

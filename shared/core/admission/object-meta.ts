@@ -1,4 +1,4 @@
-/** Whether metadata is valid: names, labels, annotations, owners, finalizers. */
+/** Tells whether metadata is valid: names, labels, annotations, owners, finalizers. */
 import type { KubernetesObject, ObjectMeta, OwnerReference } from "../../api/kubernetes.ts";
 import { type FieldError, forbidden, invalid, invalidEach, required, tooLong } from "../../go/field-error.ts";
 import { byteLength, qualifiedNameErrors } from "../../go/label-name.ts";

@@ -1,4 +1,4 @@
-/** Whether a LabelSelector is valid in a SidecarSet. */
+/** Tells whether a LabelSelector is valid in a SidecarSet. */
 import type { LabelSelector, LabelSelectorRequirement, Labels } from "../../api/kubernetes.ts";
 import { type FieldError, forbidden, invalid, invalidEach, quote, required } from "../../go/field-error.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../go/label-name.ts";

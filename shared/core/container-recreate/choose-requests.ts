@@ -1,4 +1,4 @@
-/** Which requests may recreate containers now: one per pod, and within the limit of each batch. */
+/** Tells which requests may recreate containers now: one per pod, and within the limit of each batch. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
 import { inTurns } from "../../go/in-turns.ts";

@@ -1,4 +1,4 @@
-/** What a new pod gets before it is stored: sidecars, and the order in which its containers start. */
+/** The admission of a new pod before it is stored: sidecars, and the order in which its containers start. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ControllerRevision, Labels, Namespace, Pod } from "../../api/kubernetes.ts";
 import {
@@ -192,14 +192,14 @@ export function admitPod(request: AdmissionRequest, view: PodAdmissionView, cont
   return ordered === pod ? UNTOUCHED : { kind: "allowed", object: ordered };
 }
 
-/** Which pods become ready only after OpenKruise sets a condition. */
+/** Tells which pods become ready only after OpenKruise sets a condition. */
 interface Gated {
   readonly readinessGates?: readonly { readonly conditionType: string }[];
 }
 
 function isOwnedByKruise({ metadata }: Pod): boolean {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
-  // What an API server sends always has one; what others send may not.
+  // An API server always sends an apiVersion; other callers may not.
   return owner?.apiVersion?.startsWith?.(`${SIDECARSET_GROUP}/`) ?? false;
 }
 
@@ -213,8 +213,8 @@ export function addReadinessGate(pod: Pod, isForAll: boolean): Pod {
 }
 
 // A quick test whether an object can be decoded as a pod. Nearly every pod passes; the others go to decode-pod.ts. The
-// code repeats the table there field by field, because V8 reads a field named in code several times faster than one
-// named in a table.
+// code repeats the table there field by field. V8 reads a field named in code several times faster than one named in a
+// table.
 
 /** The form of nearly all quantities; every match can be decoded. */
 const PLAIN_QUANTITY = /^\d{1,9}(?:\.\d{1,3})?(?:m|k|Ki|[MGTPE]i?)?$/;

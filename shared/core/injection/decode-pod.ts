@@ -1,4 +1,4 @@
-/** The parts of a pod that cannot be decoded, among those that are read. */
+/** The parts of a pod that cannot be decoded, among the parts that are read. */
 import type { JsonObject } from "../../go/json/json-object.ts";
 import { decodeGo } from "../../go/types/decode-go.ts";
 import { BOOLEAN, each, type GoType, list, map, optional, QUANTITY, STRING, struct } from "../../go/types/go-type.ts";

@@ -146,8 +146,8 @@ const DEEPEST = 20;
 const CONTAINER_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /**
- * The pod itself, or one pod per pod template, in the order of the object's fields (Deployment, CronJob, CloneSet,
- * PyTorchJob, …), named like its controller would. Empty without either.
+ * The pod itself, or one pod per pod template (Deployment, CronJob, CloneSet, PyTorchJob, …), in the order of the
+ * object's fields. Its name begins as its controller's would. Empty without either.
  */
 export function podsOf(object: KubernetesObject): readonly Pod[] {
   if (object.kind === "Pod") return [object as Pod];

@@ -1,4 +1,4 @@
-/** Which SidecarSets a canary replaces in a pod. */
+/** Tells which SidecarSets a canary replaces in a pod. */
 import { BASE_ANNOTATION, CANARY_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 

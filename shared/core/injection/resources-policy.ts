@@ -36,7 +36,7 @@ const MODES: ReadonlyMap<string, Combine> = new Map([
 /** No stored container has a longer name, and matching takes as long as the text is. */
 const LONGEST_NAME = 63;
 
-/** The pod's native sidecars and containers, except those that a SidecarSet is about to overwrite. */
+/** The pod's native sidecars and containers, except containers that a SidecarSet will overwrite. */
 function targetsOf(
   { targetContainersNameRegex }: ResourcesPolicy,
   { initContainers, containers }: PodSpec,

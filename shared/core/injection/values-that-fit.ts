@@ -1,4 +1,4 @@
-/** Which SidecarSets a pod gets with values in place: its annotations have room for a limited number. */
+/** Tells which SidecarSets a pod gets with values in place: its annotations have room for a limited number. */
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Texts, textLength, valuesInPlace, valuesLength, withValuesInPlace } from "../pod/values-in-place.ts";

@@ -1,4 +1,4 @@
-/** Whether new pods would get the sidecars, and only then the command that recreates pods. */
+/** Tells whether new pods would get the sidecars, and only then the command that recreates pods. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Whether a pod's containers start one after another, and what makes them wait. */
+/** Tells whether a pod's containers start one after another, and what makes them wait. */
 import type { Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import {
   CONTAINER_BARRIER_ENV,

@@ -1,4 +1,4 @@
-/** Which containers of a starting pod may start next, and when all have started. */
+/** Tells which containers of a starting pod may start next, and when all have started. */
 import type { ConfigMap, Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 

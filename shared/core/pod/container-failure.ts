@@ -1,4 +1,4 @@
-/** Whether a container fails, by the reason that its kubelet gives: the one table that every reader uses. */
+/** Tells whether a container fails, by the reason that its kubelet gives: the one table that every reader uses. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 
 interface Meaning {

@@ -1,4 +1,4 @@
-/** Which updated pods fail: not merely unready, but kept unready by a container or a record. */
+/** Tells which updated pods fail: not merely unready, but kept unready by a container or a record. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

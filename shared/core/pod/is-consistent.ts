@@ -1,4 +1,4 @@
-/** Whether the containers of a pod run what its spec says, as far as its status shows. */
+/** Tells whether the containers of a pod run what its spec says, as far as its status shows. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
@@ -6,8 +6,8 @@ import { isRestarted, valuesRecord } from "./values-record.ts";
 
 /**
  * Compares the containers in `names` only, but requires one status per container of the pod. Compat: image texts are
- * compared only while the imageID is the one recorded before the upgrade, and digests only up to the first image named
- * by tag (status, hand/digest-images and hand/state-annotation-corner).
+ * compared only while the imageID is the one recorded before the upgrade. Digests are compared only up to the first
+ * image named by tag (status, hand/digest-images and hand/state-annotation-corner).
  */
 export function isConsistent(
   pod: Pod,

@@ -1,4 +1,4 @@
-/** Whether a selected pod takes part in a rollout. */
+/** Tells whether a selected pod takes part in a rollout. */
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECT_KEY, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

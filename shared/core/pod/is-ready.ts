@@ -1,4 +1,4 @@
-/** Whether a pod is ready, in the two senses that a rollout uses. */
+/** Tells whether a pod is ready, in the two senses that a rollout uses. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

@@ -1,6 +1,6 @@
 /**
- * The state of a pod's native sidecars when they may be upgraded in place: which of them are up to date, and whether
- * the node would restart them.
+ * The state of a pod's native sidecars for an upgrade in place: which are up to date, and whether the node would
+ * restart them.
  */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";

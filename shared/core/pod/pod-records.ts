@@ -153,7 +153,7 @@ export function formatUpgradeRecords(records: UpgradeRecords): string {
   return `{${members.join(",")}}`;
 }
 
-// What a pod says of drains.
+// The drains in a pod's annotation.
 
 /** Why a pod is out of endpoints. */
 export interface DrainHold {

@@ -1,4 +1,4 @@
-/** Whether a SidecarSet replaces pods that it cannot update in place, and which. */
+/** Tells whether a SidecarSet replaces pods that it cannot update in place, and which. */
 import type { OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { MIRROR_ANNOTATION, REPLACE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

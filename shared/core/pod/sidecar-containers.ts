@@ -1,4 +1,4 @@
-/** Which containers of a pod belong to a SidecarSet, and which one of a hot-upgrade pair works. */
+/** Tells which containers of a pod belong to a SidecarSet, and which one of a hot-upgrade pair works. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";

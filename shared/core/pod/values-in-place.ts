@@ -1,6 +1,6 @@
 /**
- * Which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values change
- * in place.
+ * Tells which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values
+ * change in place.
  */
 import { hash } from "node:crypto";
 import type { EnvVar, Pod } from "../../api/kubernetes.ts";

@@ -103,8 +103,8 @@ export function isRestarted({ containerID, state }: ContainerStatus, { id, since
 const PULL_FAILED = /^(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull)$/;
 
 /**
- * The image's spelling before the last write, until the node shows that it acted on the write: until then the kubelet
- * may still start the container with the earlier spelling and values. Undefined: it acted, or there was none.
+ * The image's spelling before the last write, until the node shows that it acted on the write. Until then the kubelet
+ * may start the container with the earlier spelling and values. Undefined: it acted, or there was none.
  */
 export function unseenSpelling(pod: Pod, sidecarSet: SidecarSet, container: string, now: string): string | undefined {
   const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[container];

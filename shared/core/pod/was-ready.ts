@@ -30,7 +30,7 @@ const LATELY_SECONDS = 300;
 
 /**
  * True if the pod was created, updated, deleted, or changed readiness lately. A future time is no change, except the
- * creation time: an API server writes that, so the local clock is wrong and no age is known.
+ * creation time. An API server writes that, so the local clock is wrong and no age is known.
  */
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
   const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);

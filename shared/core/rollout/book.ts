@@ -211,7 +211,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
 };
 
-/** A good end only when the old pods are exactly those that the partition keeps or the selector leaves out. */
+/** A good end only when the old pods are exactly the ones kept by the partition or left out by the selector. */
 function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }: Counted) {
   if (updated + partition + notSelected >= matched) return "well";
   return inFlight > 0 ? undefined : "badly";

@@ -1,4 +1,4 @@
-/** What passes, plans, evictions and restarts do while a hold lasts, in one table. book.ts has the words. */
+/** The actions of passes, plans, evictions and restarts while a hold lasts, in one table. book.ts has the words. */
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import type { Summary } from "./summary.ts";

@@ -1,4 +1,4 @@
-/** What the status and its readers say about a rollout whose passes are refused, or fail. */
+/** The status and its texts about a rollout whose passes are refused, or fail. */
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import { countsText } from "./counts-text.ts";
 import type { Hold } from "./hold.ts";

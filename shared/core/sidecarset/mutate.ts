@@ -94,7 +94,7 @@ function withHashes(sidecarSet: SidecarSet, hashed: SidecarSetSpec): SidecarSet 
 }
 
 /**
- * The SidecarSet of a request with defaults and both hashes, in the request's version; no object when it has them
+ * The SidecarSet of a request with defaults and both hashes, in the request's version. No object when it has them
  * already, so that unknown fields stay. Denies with 400 what cannot be decoded, with 422 what cannot get defaults.
  * Operations other than CREATE and UPDATE change nothing. Source: OpenKruise SidecarSetCreateHandler.
  */

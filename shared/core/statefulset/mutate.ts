@@ -85,7 +85,7 @@ const TEMPLATE: Defaults = {
   volumes: [VOLUME_DEFAULTS],
 };
 
-/** Fields of a template beyond those that are read of pods. */
+/** Fields of a template that pods do not need. */
 interface TemplateSpec extends PodSpec {
   readonly ephemeralContainers?: readonly Container[];
   readonly overhead?: Quantities;

@@ -22,7 +22,7 @@ import { ask, attempt, type StatefulSetFeatureGates, StepFailed, type Steps } fr
 
 export interface SetObservation {
   readonly set: StatefulSet;
-  /** all pods of the namespace, or at least those that the selector matches or the set owns */
+  /** all pods of the namespace, or at least the pods that the selector matches or the set owns */
   readonly pods: readonly Pod[];
   /** those of the namespace that the selector matches, whatever owns them */
   readonly revisions: readonly ControllerRevision[];

@@ -99,7 +99,7 @@ function mustWaitFor(pass: Pass, pod: Pod): Verdict {
   return isMonotonic ? "exit" : "break";
 }
 
-// Which pods out of range go, and when: from the highest ordinal down, or all at once.
+// Tells which pods out of range go, and when: from the highest ordinal down, or all at once.
 
 /** Pods of one batch are not held up by each other's failures. */
 const LARGEST_BATCH = 500;
@@ -164,13 +164,13 @@ function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolea
   return (yield* deletePod(pass, pod)) === "kept" || !isMonotonic;
 }
 
-// Which writes of a pass take something away, so that they have to be reserved: a pod that serves, or its claims.
+// Tells which writes of a pass take something away, so that they have to be reserved: a pod that serves, or its claims.
 
 const CLAIM = "claim:";
 
 /**
  * The object to reserve, in the state that the write requires: a pod that is deleted, updated in place, or made
- * unready; or a claim that is tied to its pod. Undefined for any other write.
+ * unready. Or a claim that is tied to its pod. Undefined for any other write.
  */
 export function takenAway(request: Request): PodState | undefined {
   switch (request.kind) {

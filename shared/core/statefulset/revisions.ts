@@ -58,7 +58,7 @@ export function controllerReference({ metadata }: StatefulSet): OwnerReference {
 }
 
 /**
- * The owners after an adoption, in the order of a strategic merge patch: a new owner comes first; an existing owner
+ * The owners after an adoption, in the order of a strategic merge patch: a new owner comes first. An existing owner
  * that was not the controller becomes it in its place.
  */
 export function adoptedOwners({ metadata }: KubernetesObject, owner: OwnerReference): readonly OwnerReference[] {
@@ -87,7 +87,7 @@ export function newSetRevision(set: StatefulSet, revision: number, collisionCoun
   };
 }
 
-// Which ControllerRevisions are a set's current and update revision, and which old ones go.
+// Tells which ControllerRevisions are a set's current and update revision, and which old ones go.
 
 const DEFAULT_LIMIT = 10;
 

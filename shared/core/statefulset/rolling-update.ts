@@ -1,4 +1,4 @@
-/** Which pods of a set get the update revision now, in place or by recreation, within the budget. */
+/** Tells which pods of a set get the update revision now, in place or by recreation, within the budget. */
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
@@ -130,7 +130,7 @@ function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-/** Which pods of a set a rolling update covers, and in which order. */
+/** Tells which pods of a set a rolling update covers, and in which order. */
 interface UpdateTarget {
   readonly strategy: RollingUpdateStatefulSet | undefined;
   /** name of the revision to get to */

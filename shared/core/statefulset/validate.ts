@@ -1,4 +1,4 @@
-/** Whether someone may create, change or delete an Advanced StatefulSet. */
+/** Tells whether someone may create, change or delete an Advanced StatefulSet. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Quantity } from "../../api/kubernetes.ts";
 import { DEFAULT_STORAGE_CLASS_ANNOTATION, DELETE_PROTECTION_LABEL } from "../../api/names.ts";

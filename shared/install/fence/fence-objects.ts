@@ -1,5 +1,5 @@
 /**
- * The objects beside pods that the reconciler may write: those that a pass creates, by name and owner, and none in the
+ * The objects beside pods that the reconciler may write: objects of a pass, by name and owner, and none in the
  * cluster's own namespaces.
  */
 
@@ -21,7 +21,7 @@ import { EXEMPT_NAMESPACES } from "../../core/injection/match/matches.ts";
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
 import { RECONCILER, RECONCILER_GROUP } from "../rbac/access.ts";
 
-// What the policies of the fence have in common: whom they are about, and how an optional role widens them.
+// The common part of the fence's policies: the writers that they cover, and how an optional role widens them.
 
 /** There is no such API: a role that may `use` one of its features says to the policies that somebody wants it. */
 export const FENCE_GROUP = "fence.sidecarset.kruise.io";

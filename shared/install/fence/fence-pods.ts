@@ -33,7 +33,7 @@ import {
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
 import { hasFeature, type Policy, writesOf } from "./fence-objects.ts";
 
-// Which containers of a pod the reconciler may give another image or other resources.
+// Tells which containers of a pod the reconciler may give another image or other resources.
 
 /** CEL: the containers in `list` of which that member has changed. */
 function changed(list: string, member: string): string {

@@ -53,7 +53,7 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow("", ["namespaces"], READ),
-      // Whether every write of a SidecarSet is announced.
+      // Tells whether every write of a SidecarSet is announced.
       {
         ...allow("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["get"]),
         resourceNames: [VALIDATING_CONFIGURATION],
@@ -72,7 +72,7 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
-      // Whether there are any, in a cluster that has the kinds at all; serving them takes roles of their own.
+      // Tells whether there are any, in a cluster that has the kinds at all; serving them takes roles of their own.
       allow(SIDECARSET_GROUP, ["containerrecreaterequests", "statefulsets"], ["list"]),
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
       allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
@@ -133,7 +133,7 @@ interface People {
 const VIEW: readonly PolicyRule[] = [
   allow(SIDECARSET_GROUP, ["sidecarsets", "statefulsets", "containerrecreaterequests"], READ),
   allow("", ["pods", "namespaces"], READ),
-  // Whether API servers ask the webhook about a pod.
+  // Tells whether API servers ask the webhook about a pod.
   allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "list"]),
 ];
 

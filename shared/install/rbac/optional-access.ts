@@ -91,7 +91,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: "native-sidecars",
     purpose: "where native sidecars get new images in place (gate NativeSidecarInPlaceUpdate).",
-    // What a kubelet does with another image is up to its version.
+    // The kubelet's version decides its reaction to another image.
     rules: [allow("", ["nodes"], ["list"])],
   },
   {
@@ -132,7 +132,7 @@ const FEATURES: readonly Feature[] = [
       // The same plugin lets only those who may delete a claim change its owners.
       allow("", ["persistentvolumeclaims"], [...READ, "create", "patch", "delete"]),
       allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
-      // Whether claims may grow (gate StatefulSetAutoResizePVCGate).
+      // Tells whether claims may grow (gate StatefulSetAutoResizePVCGate).
       allow("storage.k8s.io", ["storageclasses"], ["get"]),
     ],
     webhookRules: [allow("storage.k8s.io", ["storageclasses"], ["list"])],

@@ -1,6 +1,6 @@
 /**
- * Optional: the API server reports injected pods that become ready, or begin to fail, and containers that wait for
- * their turn, so that a pass begins at once.
+ * Optional: the API server reports injected pods that become ready or fail, and containers that wait for their turn. A
+ * pass then begins at once.
  */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, HASH_ANNOTATION, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";

@@ -55,7 +55,7 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const wanted = revisionsWanted(request, index, namespace);
     if (read === undefined && wanted.length > 0)
       return Promise.all(wanted.map(view.findRevisions)).then((all) => decide(created, listed, near, all));
-    // What one has found is nobody else's: two may name the same, which is the revision of one of them.
+    // One pod's revision is not shared with others: two pods may name the same revision for different SidecarSets.
     const own = new Map(
       read?.map((one, at) => [
         wanted[at]?.sidecarSet,

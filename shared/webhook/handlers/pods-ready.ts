@@ -1,4 +1,4 @@
-/** Whether admissions of pods work now. */
+/** Tells whether admissions of pods work now. */
 import type { ClusterView } from "../view/cluster-view.ts";
 import { type Deciding, decideSample, type SampleOptions } from "./sample-decision.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Whether this build decides correctly: a sample pod and a sample SidecarSet, through the code that answers API
+ * Tells whether this build decides correctly: a sample pod and a sample SidecarSet, through the code that answers API
  * servers.
  */
 import type { SidecarSet } from "../../api/sidecarset.ts";

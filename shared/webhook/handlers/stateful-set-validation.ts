@@ -25,7 +25,7 @@ export function statefulSetValidation({ connect, featureGates: gates }: Stateful
 
 function warnOfTooLarge({ object }: AdmissionRequest, admission: Admission, gates: FeatureGates): Admission {
   if (admission.kind === "denied" || !object) return admission;
-  // What is allowed could be decoded.
+  // An allowed set could be decoded.
   const problem = whyLeftAlone((object as StatefulSet).spec, gates.StatefulSetStartOrdinal);
   return withWarnings(admission, problem === undefined ? [] : [problem]);
 }

@@ -1,4 +1,4 @@
-/** Which elements of two lists are equal, so that a patch can leave them in place. */
+/** Tells which elements of two lists are equal, so that a patch can leave them in place. */
 
 export type Pair = readonly [from: number, to: number];
 

@@ -43,7 +43,7 @@ export interface WebhookOptions extends ReadinessOptions {
 export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
 /**
- * Limit of a request, above anything that an API server sends: it accepts objects of 3 MiB of JSON, and Go writes each
+ * Limit of a request, above anything that an API server sends. It accepts objects of 3 MiB of JSON, and Go writes each
  * `<` as six characters. A lower limit would leave a pod without its sidecars, under `failurePolicy: Ignore`.
  */
 const MAX_BODY_BYTES = 20 * 1024 * 1024;

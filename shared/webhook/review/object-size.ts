@@ -1,4 +1,4 @@
-/** Which objects are too complex to decide on: the author of one must not be able to keep the webhook busy. */
+/** Tells which objects are too complex to decide on: the author of one must not be able to keep the webhook busy. */
 
 /** A thousand containers with what they usually have; etcd takes no object that is much larger. */
 const MAX_VALUES = 20_000;
@@ -19,7 +19,7 @@ interface Rest {
 const REVIEW_DEPTH = 3;
 
 /**
- * One sentence when the object has too many values, too long a text, or too deep a nesting; it reads no further.
+ * One sentence when the object has too many values, too long a text, or too deep a nesting. It reads no further.
  * metadata.managedFields does not count, because the API server writes it and no decision reads it.
  */
 export function sizeProblem(object: unknown): string | undefined {

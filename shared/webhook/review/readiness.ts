@@ -1,4 +1,4 @@
-/** Whether admissions work now, for probes. One answer serves all probes within a moment. */
+/** Tells whether admissions work now, for probes. One answer serves all probes within a moment. */
 import { type Log, rateLimited } from "../../log.ts";
 import { type HttpAnswer, textAnswer, within } from "../server/http.ts";
 import { messageOf } from "./response.ts";

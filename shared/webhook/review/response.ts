@@ -72,7 +72,7 @@ export function refuse(code: number, reason: string, message: string): HttpAnswe
   return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
 }
 
-// The RFC 6902 patch from one JSON document to another, small for Kubernetes lists: an added or removed element is one
+// The RFC 6902 patch from one JSON document to another, small for Kubernetes lists. An added or removed element is one
 // `add` or `remove` at its index, and later elements stay.
 
 type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;

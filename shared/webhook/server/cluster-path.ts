@@ -15,7 +15,7 @@ export function splitClusterPath(path: string): { readonly cluster: string; read
 }
 
 /**
- * Authenticates callers of one cluster. The secret of a path is derived from the whole path with the cluster's name, so
+ * Authenticates callers of one cluster. The secret of a path is derived from the whole path with the cluster's name. So
  * clusters may share the stored secret without knowing each other's paths. A path registered with the stored secret
  * would be valid for all clusters, and is refused.
  */

@@ -76,7 +76,7 @@ const TURNS_FOR_OTHERS = 4;
 let turnsLeft = 0;
 
 /**
- * Decides bodies that end in the same turn of the event loop together, and then answers them: a system call after each
+ * Decides bodies that end in the same turn of the event loop together, and then answers them. A system call after each
  * would empty the processor's caches and double the cost. Large bodies are decided one by one, with ordinary ones
  * between them.
  */

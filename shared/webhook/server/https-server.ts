@@ -135,7 +135,7 @@ function refuseTunnels(server: Server): Server {
 
 /**
  * Writes the answer. Node omits the body for HEAD. The rest of a refused request is read for a while, and the answer
- * ends after it: Node closes the connection at the end of the answer, and later data would reset it.
+ * ends after it. Node closes the connection at the end of the answer, and later data would reset it.
  */
 function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpAnswer): void {
   outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
@@ -188,7 +188,7 @@ async function close(server: Server): Promise<void> {
   clearTimeout(late);
 }
 
-/** Which requests no port answers, before authentication. */
+/** Tells which requests no port answers, before authentication. */
 const METHODS = ["GET", "HEAD", "POST"];
 const ALLOW = METHODS.join(", ");
 /** Ours are a secret, a path and a timeout. Names have 253 characters at most. */

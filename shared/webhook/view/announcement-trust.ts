@@ -1,4 +1,7 @@
-/** Whether the announcements cover every write: whether API servers are registered to announce each, and since when. */
+/**
+ * Tells whether the announcements cover every write: whether API servers are registered to announce each, and since
+ * when.
+ */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { VALIDATING_CONFIGURATION } from "../../api/names.ts";
 import { isEveryWriteAnnounced } from "../../core/injection/match/announced-writes.ts";
@@ -12,7 +15,7 @@ import type { Unannounced } from "./trouble.ts";
 /** The registration is looked at again this often. */
 const REGISTRATION_MS = 2_000;
 /**
- * The age at which API servers surely use a registration, because they watch it; an earlier unannounced write is stored
+ * The age at which API servers surely use a registration, because they watch it. An earlier unannounced write is stored
  * by then, or never will be.
  */
 export const IN_FORCE_MS = 5_000 + LANDS_MS;
@@ -75,8 +78,8 @@ export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Prom
 }
 
 /**
- * True when API servers use this registration, and no write is under way that passed while there was no ConfigMap for
- * announcements: the ConfigMap is older than the registration, or old enough.
+ * True when API servers use this registration, and no write is under way that passed before the ConfigMap for
+ * announcements. The ConfigMap is older than the registration, or old enough.
  */
 function inForce(now: () => number, steady: () => number): (registration: Registration, notice: Notice) => boolean {
   const registered = unchangedSince(steady);

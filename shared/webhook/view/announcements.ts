@@ -1,5 +1,5 @@
 /**
- * The ConfigMap that announces the admission of a SidecarSet before it is stored, so that pod webhooks need not ask for
+ * The ConfigMap that announces the admission of a SidecarSet before it is stored. So pod webhooks need not ask for
  * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
  */
 import type { ConfigMap, ObjectMeta } from "../../api/kubernetes.ts";
@@ -15,7 +15,7 @@ export const LANDS_MS = 120_000;
 /** As many of the latest are kept; a reader of an older state lists instead. */
 export const MAX_ANNOUNCEMENTS = 128;
 
-// What pod webhooks say and do while an API server is late.
+// The log lines and behaviour of pod webhooks while an API server is late.
 
 /** How each warning about a stale value begins. */
 export const STALE_WORDS = "decided on an earlier state of";

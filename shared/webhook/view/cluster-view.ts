@@ -128,7 +128,7 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
 }
 
 // Reads the SidecarSets for the admission of a pod: every one whose write an API server answered before the pod was
-// created. If every write is announced, nobody asks while none is; otherwise they are listed for each pod, or once for
+// created. If every write is announced, nobody asks while none is. Otherwise they are listed for each pod, or once for
 // concurrent pods. docs/read-your-writes.md has the protocol and its proof.
 
 interface HeldSidecarSets extends ListedSidecarSets {

@@ -52,8 +52,8 @@ interface BreakerOptions extends Clocks {
 }
 
 /**
- * What readers of one kind of objects know about an API server in trouble. Only events during a caller's wait count: a
- * background reading may take a minute because the process is frozen.
+ * The state of an API server in trouble, shared by the readers of one kind of objects. Only events during a caller's
+ * wait count: a background reading may take a minute because the process is frozen.
  */
 export class Breaker {
   readonly log: Pick<Log, "info" | "warn"> | undefined;

@@ -199,7 +199,7 @@ export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOption
   return { objects, notExpressible: missing };
 }
 
-// Which JSON Patch operations put containers, volumes, secrets and annotations into a pod.
+// Tells which JSON Patch operations put containers, volumes, secrets and annotations into a pod.
 
 /** An expression of a list of JSONPatch. */
 type Operations = string;

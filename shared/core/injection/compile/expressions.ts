@@ -188,7 +188,7 @@ export function compileContainer(
   };
 }
 
-// Which expressions give the environment variables that a sidecar takes over from the pod's containers.
+// Tells which expressions give the environment variables that a sidecar takes over from the pod's containers.
 
 /** CEL of the container's name; undefined: the entry is skipped. */
 function sourceOf(

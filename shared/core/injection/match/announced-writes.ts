@@ -1,4 +1,4 @@
-/** Whether a registration announces every write of a SidecarSet that changes what pods get. */
+/** Tells whether a registration announces every write of a SidecarSet that changes what pods get. */
 import {
   ANNOUNCE_SIDECARSET_PATH,
   ANNOUNCED_WRITES_CONDITION,

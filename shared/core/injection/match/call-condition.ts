@@ -18,9 +18,9 @@ const OTHER_REASONS = [
 
 /**
  * True for every pod that the webhook would change or refuse, and for few others. Undefined: API servers must ask about
- * every pod, because a selector is malformed, or so many SidecarSets exist that the condition costs more than the
- * webhook. It cannot see labels of namespaces: a SidecarSet that selects namespaces except by name counts as selecting
- * all. Paused SidecarSets count, because they may resume before the condition is rewritten.
+ * every pod, because a selector is malformed, or the condition for so many SidecarSets costs more than the webhook. It
+ * cannot see labels of namespaces: a SidecarSet that selects namespaces except by name counts as selecting all. Paused
+ * SidecarSets count, because they may resume before the condition is rewritten.
  */
 export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
   const reasons = sidecarSets.map(reasonsOf);

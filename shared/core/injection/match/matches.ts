@@ -1,4 +1,4 @@
-/** Whether a SidecarSet matches a pod. */
+/** Tells whether a SidecarSet matches a pod. */
 import type { LabelSelector, LabelSelectorRequirement, Labels, Namespace } from "../../../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -30,7 +30,7 @@ export function matches(sidecarSet: SidecarSet, { namespace, podLabels }: MatchS
   return typeof matched === "boolean" ? matched : { ...matched, sidecarSet: sidecarSet.metadata?.name ?? "" };
 }
 
-// Which pods are left alone whatever SidecarSets say, before any of them is looked at.
+// Tells which pods are left alone whatever SidecarSets say, before any of them is looked at.
 
 /** The cluster's own namespaces, as Kubernetes advises: DNS must start while the webhook is down. */
 export const EXEMPT_NAMESPACES: readonly string[] = ["kube-node-lease", "kube-system"];

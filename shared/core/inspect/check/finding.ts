@@ -16,14 +16,14 @@ export const SEVERITIES = {
   PlaceholderAddress: "error",
   NotInForce: "error",
   ApiServerNotAnswered: "error",
-  // Which requests do they send?
+  // Tells which requests do they send?
   SidecarSetNotAsked: "error",
   SidecarSetPartlyAsked: "warning",
   ConditionStale: "error",
   ConditionUnknown: "note",
   EveryPodAsked: "note",
   KubeSystemAsked: "warning",
-  // What happens to pods without an answer?
+  // The fate of pods without an answer.
   FailsOpen: "note",
   FailsClosed: "note",
   FailsClosedForAll: "warning",

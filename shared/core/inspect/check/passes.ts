@@ -1,4 +1,4 @@
-/** Whether rollout passes run, clocks agree, and reservations end. */
+/** Tells whether rollout passes run, clocks agree, and reservations end. */
 
 import type { ConfigMap } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

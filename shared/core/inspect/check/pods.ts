@@ -138,7 +138,7 @@ function checkHistory(rollout: Rollout): readonly Finding[] {
   );
 }
 
-// Whether API servers ask the pod webhook about the pods that SidecarSets select, and about how many others.
+// Tells whether API servers ask the pod webhook about the pods that SidecarSets select, and about how many others.
 
 const SYSTEM: Namespace = { metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } } };
 

@@ -41,7 +41,7 @@ export function checkRegistration(facts: Facts, registrations: Registrations): r
 }
 
 /**
- * The finding when no registration of the pod webhook is visible: files of API servers may hold it, and the trial of a
+ * The finding when no registration of the pod webhook is visible. Files of API servers may hold it, and the trial of a
  * pod shows that.
  */
 function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonly Finding[] {
@@ -109,7 +109,7 @@ function checkSetsAsked({ trial }: Facts, { mutation, validation }: Registration
   ];
 }
 
-/** What happens to pods without an answer. */
+/** Findings about the fate of pods without an answer. */
 function checkPodPolicy(one: Registered): readonly Finding[] {
   const { webhook } = one;
   const wait = `${webhook.timeoutSeconds ?? LONGEST_SECONDS} s`;
@@ -273,7 +273,7 @@ function nameOf({ configuration, webhook }: Registered): string {
   return `webhook ${configuration}/${webhook.name}`;
 }
 
-// Whether the service accounts have the rights that they need, and no more.
+// Tells whether the service accounts have the rights that they need, and no more.
 
 const APPLY = "kubectl apply -f infra/rbac/access.yaml";
 

@@ -1,4 +1,4 @@
-/** Which registered webhooks belong to this project, to OpenKruise, or to somebody else. */
+/** Tells which registered webhooks belong to this project, to OpenKruise, or to somebody else. */
 import type { KubernetesObject, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { POD_WEBHOOK, REGISTERED_IN_ANNOTATION, REGISTERED_IN_FILES } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

@@ -251,7 +251,7 @@ function stepsOf(pod: Pod, namespace: Namespace | undefined, sidecarSet: Sidecar
   return steps.flatMap((step) => (step?.verdict === "stop" ? [step] : []));
 }
 
-// What passes do about a pod that missed its sidecars.
+// The steps about a pod that missed its sidecars.
 
 /** Undefined: the SidecarSet does not recreate such pods. */
 function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {

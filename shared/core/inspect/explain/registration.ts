@@ -1,4 +1,4 @@
-/** Whether API servers ask the webhook about a pod, as far as registrations say. */
+/** Tells whether API servers ask the webhook about a pod, as far as registrations say. */
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { MIRROR_ANNOTATION, NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

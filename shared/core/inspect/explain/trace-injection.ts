@@ -231,7 +231,7 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
   );
 }
 
-// Which new pods get the revision that injectionStrategy names, in words.
+// Tells which new pods get the revision that injectionStrategy names, in words.
 
 /** With policy Partial, pods beyond the partition get it, or all pods while the rollout is paused. */
 function pinnedText({ spec }: SidecarSet, name: string): string {
@@ -244,7 +244,7 @@ function pinnedText({ spec }: SidecarSet, name: string): string {
   return `${share} of new pods${others} get the revision ${name}, the others the newest (injectionStrategy.revision, policy Partial: the share is the partition's)`;
 }
 
-// Which requirements of a selector some labels miss, and how narrowly.
+// Tells which requirements of a selector some labels miss, and how narrowly.
 
 export interface Miss {
   /** such as `app is web, wanted shop` */

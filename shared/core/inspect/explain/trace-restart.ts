@@ -1,4 +1,4 @@
-/** Whether a pod's workload is restarted next, and why not. */
+/** Tells whether a pod's workload is restarted next, and why not. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Whether passes work on a SidecarSet: when one last ran, and whether it saw the latest change. */
+/** Tells whether passes work on a SidecarSet: when one last ran, and whether it saw the latest change. */
 
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import { counted } from "../../../go/counted.ts";

@@ -70,7 +70,7 @@ function managerText(manager: Workload): string {
   return `OpenKruise's manager ${metadata?.namespace}/${metadata?.name}${version ? ` ${version}` : ""}, ${state}${extra}`;
 }
 
-/** What blocks the move. The manager cannot ignore single SidecarSets, so it has to stop altogether. */
+/** The reasons that block the move. The manager cannot ignore single SidecarSets, so it has to stop altogether. */
 function blocksOf(facts: MigrationFacts): readonly string[] {
   const lacking = lackingKinds(facts).map(({ kind, count }) =>
     count === undefined ? `${kind} (not counted)` : `${count} ${kind}`,

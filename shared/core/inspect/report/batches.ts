@@ -1,4 +1,4 @@
-/** Which pods were changed together, and how many were down at once since, by the records in the pods. */
+/** Tells which pods were changed together, and how many were down at once since, by the records in the pods. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { PodStanding } from "./pod-standing.ts";

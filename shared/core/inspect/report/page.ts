@@ -326,7 +326,7 @@ export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "t
   );
 }
 
-// Which words of an advice are a command, so that readers can copy exactly these.
+// Tells which words of an advice are a command, so that readers can copy exactly these.
 
 /**
  * Matches a quotation, which is never a command, or a command with its separator. Punctuation ends a command, and so

@@ -1,4 +1,4 @@
-/** The list of SidecarSets: one line each, from the stored object alone; those that need somebody come first. */
+/** The list of SidecarSets: one line each, from the stored object alone; SidecarSets that need somebody come first. */
 
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../../api/names.ts";
@@ -108,7 +108,7 @@ export function imagesOf(spec: unknown): readonly string[] {
   );
 }
 
-// Which Events the page shows, and which of their fields.
+// Tells which Events the page shows, and which of their fields.
 
 /** core/v1 Event, reduced to the fields that are read. */
 export interface EventObject extends KubernetesObject {

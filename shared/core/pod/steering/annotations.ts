@@ -1,6 +1,6 @@
 /**
- * The annotations of a SidecarSet that passes obey, one row each: whether the status names it, how it is read, the text
- * when it cannot be read, and whether it makes passes compare times. The rows are in the order of their problems.
+ * The annotations of a SidecarSet that passes obey, one row each. A row says whether the status names it, how it is
+ * read, the text when it cannot be read, and whether passes compare times. The rows are in the order of their problems.
  */
 import * as NAMES from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
@@ -164,7 +164,7 @@ const OTHERS = /* @__PURE__ */ (() => {
       isTimed: (value: Replace | undefined) =>
         value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
     },
-    // What says "no" is the word for it; anything else was meant to switch it on.
+    // Only "false" switches it off; any other text was meant to switch it on.
     [NAMES.FOLLOW_ORDINALS_ANNOTATION]: { ...people, read: (text: string) => readOr(text !== "false") },
     [NAMES.EVICT_MISSED_ANNOTATION]: { ...people, read: (text: string) => readOr(text === "true") },
     [NAMES.SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },

@@ -101,7 +101,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
         ? undefined
         : (values[NAMES.OWNER_BUDGET_ANNOTATION] ?? NO_PODS),
     ...release,
-    // What a failed release is put back to must not wait for the numbers of that release.
+    // An undo must not wait for the numbers of the release that failed.
     checks: release.isPutBack ? [] : checks,
     waves,
     undoesOnHalt: values[NAMES.UNDO_ON_HALT_ANNOTATION] === true,

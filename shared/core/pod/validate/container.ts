@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept the containers of a pod. */
+/** Tells whether Kubernetes would accept the containers of a pod. */
 import type { ContainerDetails, ContainerRestartRule, EnvFromSource, EnvVarSource } from "../../../api/container.ts";
 import type { EnvVar } from "../../../api/kubernetes.ts";
 import {
@@ -141,7 +141,7 @@ export function validateImages(containers: readonly ContainerDetails[], field: s
   return containers.flatMap((container, index) => validateImagePadding(container, `${field}[${index}]`));
 }
 
-// Whether a container's own restart policy and its rules may be declared. Source: Kubernetes 1.36 validation.
+// Tells whether a container's own restart policy and its rules may be declared. Source: Kubernetes 1.36 validation.
 
 const POLICIES = ["Always", "Never", "OnFailure"];
 const ACTIONS = ["Restart", "RestartAllContainers"];
@@ -193,7 +193,7 @@ function unless(isRight: boolean, error: () => FieldError): readonly FieldError[
   return isRight ? [] : [error()];
 }
 
-/** Whether Kubernetes would accept a container's environment. */
+/** Tells whether Kubernetes would accept a container's environment. */
 const FIELDS = [
   "metadata.name",
   "metadata.namespace",

@@ -1,4 +1,4 @@
-/** Whether the downward API offers a field of the pod or a resource of its containers. */
+/** Tells whether the downward API offers a field of the pod or a resource of its containers. */
 import type { EnvVarSource } from "../../../api/container.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";

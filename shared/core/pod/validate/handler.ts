@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept probes and lifecycle hooks. */
+/** Tells whether Kubernetes would accept probes and lifecycle hooks. */
 import type {
   ContainerDetails,
   ContainerPort,
@@ -199,7 +199,7 @@ export function validateNonReservedPath(path: string, field: string): readonly F
   return [...validateDescendingPath(path, field), ...reserved];
 }
 
-/** Whether a text is an image pull policy. */
+/** Tells whether a text is an image pull policy. */
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
 export function validatePullPolicy(policy: string, field: string): readonly FieldError[] {

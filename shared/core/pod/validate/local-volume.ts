@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept volumes made of the node's disk or of the cluster's objects. */
+/** Tells whether Kubernetes would accept volumes made of the node's disk or of the cluster's objects. */
 import type {
   ClusterTrustBundleProjection,
   DownwardFile,
@@ -232,7 +232,7 @@ export function validateImage(source: Source<"image">, field: string): readonly 
   return validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`);
 }
 
-// Whether a pod's certificate may be projected into a volume. Source: Kubernetes 1.36 validation.
+// Tells whether a pod's certificate may be projected into a volume. Source: Kubernetes 1.36 validation.
 
 const KEY_TYPES = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 const PATHS = ["credentialBundlePath", "keyPath", "certificateChainPath"] as const;
@@ -265,7 +265,7 @@ function certificatePaths(source: PodCertificateProjection): readonly string[] {
   return PATHS.flatMap((name) => source[name] || []);
 }
 
-/** Whether Kubernetes would accept a projection of a ClusterTrustBundle. */
+/** Tells whether Kubernetes would accept a projection of a ClusterTrustBundle. */
 const DOMAIN_LIMIT = 253;
 const SIGNER_LIMIT = 571;
 
@@ -341,7 +341,7 @@ function validateTrustBundle(bundle: ClusterTrustBundleProjection, field: string
   ];
 }
 
-/** Whether single members of a volume source are valid. */
+/** Tells whether single members of a volume source are valid. */
 const HIGHEST_MODE = 0o777;
 
 /** Members that must be there and not be empty. */

@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept volumes from elsewhere: disks, file servers, drivers. */
+/** Tells whether Kubernetes would accept volumes from elsewhere: disks, file servers, drivers. */
 import type { VolumeSources } from "../../../api/volume-source.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";

@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept a pod made of a SidecarSet alone. */
+/** Tells whether Kubernetes would accept a pod made of a SidecarSet alone. */
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { SidecarSetSpec } from "../../../api/sidecarset.ts";
 import type { VolumeDetails } from "../../../api/volume-source.ts";

@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept a container's resources. */
+/** Tells whether Kubernetes would accept a container's resources. */
 import type { ContainerDetails, ContainerResizePolicy, ResourceClaim } from "../../../api/container.ts";
 import type { Quantity } from "../../../api/kubernetes.ts";
 import {

@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept a container's security context. */
+/** Tells whether Kubernetes would accept a container's security context. */
 import type { SecurityContext, SecurityProfile, WindowsOptions } from "../../../api/container.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsSubdomainErrors } from "../../../go/label-name.ts";
@@ -88,7 +88,7 @@ export function validateSecurityContext(context: SecurityContext | undefined, fi
   ];
 }
 
-/** Whether Kubernetes would accept a container's Windows identity. */
+/** Tells whether Kubernetes would accept a container's Windows identity. */
 const SPEC_LIMIT = 64 * 1024;
 const DOMAIN_LIMIT = 256;
 const USER_LIMIT = 104;

@@ -1,4 +1,4 @@
-/** Whether a container's mounts and block devices fit the volumes and each other. */
+/** Tells whether a container's mounts and block devices fit the volumes and each other. */
 import type { ContainerDetails, MountDetails } from "../../../api/container.ts";
 import type { VolumeDevice } from "../../../api/kubernetes.ts";
 import type { VolumeDetails } from "../../../api/volume-source.ts";

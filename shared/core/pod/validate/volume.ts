@@ -1,4 +1,4 @@
-/** Whether Kubernetes would accept the volumes of a pod. */
+/** Tells whether Kubernetes would accept the volumes of a pod. */
 
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import type {
@@ -46,7 +46,7 @@ import {
 } from "./network-volume.ts";
 import type { VolumeTable } from "./volume-mount.ts";
 
-/** Whether Kubernetes would accept the claim template of a volume. */
+/** Tells whether Kubernetes would accept the claim template of a volume. */
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const VOLUME_MODES = ["Block", "Filesystem"];
 const TEMPLATE_METADATA: ReadonlySet<string> = new Set(["annotations", "labels"]);

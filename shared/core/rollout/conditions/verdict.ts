@@ -144,7 +144,7 @@ export function byVerdict<T extends { readonly name: string; readonly verdict?: 
   return rankOf(one.verdict) - rankOf(other.verdict) || (one.name < other.name ? -1 : 1);
 }
 
-/** The rank of a verdict. A SidecarSet that no pass has seen ranks with those that are updating. */
+/** The rank of a verdict. A SidecarSet that no pass has seen ranks with updating ones. */
 function rankOf(verdict: RolloutVerdict = "Updating"): number {
   return ROLLOUT_VERDICTS.indexOf(verdict);
 }

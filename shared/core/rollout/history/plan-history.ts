@@ -105,7 +105,7 @@ function nameOf({ metadata }: ControllerRevision): string {
   return metadata?.name ?? "";
 }
 
-/** Which old ControllerRevisions a pass deletes, and which stay because something still refers to them. */
+/** Tells which old ControllerRevisions a pass deletes, and which stay because something still refers to them. */
 const DEFAULT_LIMIT = 10;
 
 interface History {

@@ -142,7 +142,7 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-// Which SidecarSets a pass looks at in a minute: all that are rolling out, and some settled ones.
+// Tells which SidecarSets a pass looks at in a minute: all that are rolling out, and some settled ones.
 
 /** Minutes between two looks at a settled SidecarSet, whose status must follow its pods. */
 export const AUDIT_MINUTES = 5;

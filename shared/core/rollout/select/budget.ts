@@ -121,10 +121,10 @@ export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean 
 /**
  * Takes pods from the front of the line. A pod that is down costs nothing, any other costs one. The first pod that does
  * not fit ends the loop, except for reserved pods, whose cost is in `used` already. A pod that cannot be taken is
- * skipped at no cost. While more is used than allowed (a smaller budget, or pods that count again after a rollback), no
- * reserved pod that would go down is taken: late patches of the others may still land. Pods reserved for this very spec
- * continue, because their pass may be writing now. Pods that other SidecarSets drain hold only new ones, or two
- * SidecarSets could restore each other's pods for ever.
+ * skipped at no cost. More may be used than allowed, after a smaller budget or a rollback. Then no reserved pod that
+ * would go down is taken, because late patches of the others may still land. Pods reserved for this very spec continue,
+ * because their pass may be writing now. Pods that other SidecarSets drain hold only new ones, or two SidecarSets could
+ * restore each other's pods for ever.
  */
 export function takeWithin(
   line: Sequence<PodState>,

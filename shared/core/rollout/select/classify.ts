@@ -16,7 +16,7 @@ export type PodClass =
   | "inFlight"
   | "waiting";
 
-/** Which pods are evicted when they cannot be updated in place. */
+/** Tells which pods are evicted when they cannot be updated in place. */
 export interface Replaceable {
   readonly wants: (pod: Pod) => boolean;
   readonly allows: (pod: Pod) => boolean;

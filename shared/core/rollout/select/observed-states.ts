@@ -178,8 +178,8 @@ function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings
 const NO_IMAGES = "Kubernetes lets no image change";
 
 /**
- * What a pass does for these pods, which refused new images, after the API server's words. "": they refused for another
- * reason.
+ * The text about the pass's action in place of images for these pods, after the API server's words. "": they refused
+ * for another reason.
  */
 export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: readonly Pod[]): string {
   const { plan } = scene.budgetUse.rules.replacement ?? {};

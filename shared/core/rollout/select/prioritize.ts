@@ -1,4 +1,4 @@
-/** Which waiting pods go first by their labels, as updateStrategy.priorityStrategy asks for. */
+/** Tells which waiting pods go first by their labels, as updateStrategy.priorityStrategy asks for. */
 import type { Labels, Pod } from "../../../api/kubernetes.ts";
 import type { UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";

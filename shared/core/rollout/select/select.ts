@@ -1,4 +1,4 @@
-/** Which pods of a rollout are upgraded next: which ones wait, in which order, and how many are allowed. */
+/** Tells which pods of a rollout are upgraded next: which ones wait, in which order, and how many are allowed. */
 
 import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";

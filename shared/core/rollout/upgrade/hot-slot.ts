@@ -1,4 +1,4 @@
-/** Which of a hot-upgrade sidecar's two containers gets the new image, and when the other one is emptied. */
+/** Tells which of a hot-upgrade sidecar's two containers gets the new image, and when the other one is emptied. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { VERSION_ALT_ANNOTATION_PREFIX, VERSION_ANNOTATION_PREFIX } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";

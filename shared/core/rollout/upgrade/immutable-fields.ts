@@ -1,4 +1,4 @@
-/** Which fields prevent an in-place upgrade: all differences from the injected ones, except images. */
+/** Tells which fields prevent an in-place upgrade: all differences from the injected ones, except images. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

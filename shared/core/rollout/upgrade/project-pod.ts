@@ -1,4 +1,4 @@
-/** Which part of a pod a rollout reads, so that a long list fits into memory. */
+/** Tells which part of a pod a rollout reads, so that a long list fits into memory. */
 
 import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod, PodStatus } from "../../../api/kubernetes.ts";
 import {

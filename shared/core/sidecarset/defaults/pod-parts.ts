@@ -4,10 +4,10 @@ import { parseImageReference } from "../../../go/image-reference.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
 import { roundUpToMilli } from "../../../go/quantity/quantity-arithmetic.ts";
 
-// What a table of defaults adds to a decoded object: values that are absent, and nothing below what is absent.
+// The values that a table of defaults adds to a decoded object: absent ones, and nothing below an absent object.
 
 /**
- * Defaults by field name. A scalar fills an absent field; a table applies to an existing object; a table in a list
+ * Defaults by field name. A scalar fills an absent field, a table applies to an existing object. A table in a list
  * applies to every item of an existing list.
  */
 export interface Defaults {
@@ -98,7 +98,7 @@ export function defaultVolume(volume: Volume): Volume {
 // The pull policy of a container that names none.
 
 /**
- * Always for an image with the tag latest, written or implied (neither tag nor digest); IfNotPresent for any other, and
+ * Always for an image with the tag latest, written or implied (neither tag nor digest). IfNotPresent for any other, and
  * for a text that names no image. Source: OpenKruise's defaults, by the normalised docker reference.
  */
 export function defaultImagePullPolicy(image: string): "Always" | "IfNotPresent" {

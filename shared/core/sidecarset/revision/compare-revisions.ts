@@ -1,4 +1,4 @@
-/** Which revisions belong to an owner, their order, and which two record the same. */
+/** Tells which revisions belong to an owner, their order, and which two record the same. */
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { REVISION_HASH_LABEL } from "../../../api/names.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";

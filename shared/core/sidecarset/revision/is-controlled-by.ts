@@ -1,4 +1,4 @@
-/** Whether a pass recorded a revision for this owner. */
+/** Tells whether a pass recorded a revision for this owner. */
 import type { KubernetesObject } from "../../../api/kubernetes.ts";
 
 /** With the owner as its controller. One that somebody else has put there is used for nothing. */

@@ -1,4 +1,4 @@
-/** Whether new pods get a revision other than the current one, and which. */
+/** Tells whether new pods get a revision other than the current one, and which. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 
 /** A ControllerRevision to fetch: by its name, or else by the labels of its SidecarSet and custom version. */

@@ -1,4 +1,4 @@
-/** Whether a SidecarSet may be the canary of another. */
+/** Tells whether a SidecarSet may be the canary of another. */
 import { BASE_ANNOTATION, CANARY_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid } from "../../../go/field-error.ts";

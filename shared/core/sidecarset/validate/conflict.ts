@@ -1,4 +1,4 @@
-/** Whether two SidecarSets that may select the same pod would conflict there. */
+/** Tells whether two SidecarSets that may select the same pod would conflict there. */
 import type { LabelSelector, Volume } from "../../../api/kubernetes.ts";
 import type { PatchPodMetadata, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid } from "../../../go/field-error.ts";

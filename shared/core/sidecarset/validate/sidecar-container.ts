@@ -1,4 +1,4 @@
-/** Whether a container's SidecarSet fields are valid: policies, transferred variables. */
+/** Tells whether a container's SidecarSet fields are valid: policies, transferred variables. */
 import type {
   FieldReference,
   ResourceExpressions,
@@ -42,7 +42,7 @@ export function validateSidecarContainers({ containers, initContainers }: Sideca
   ];
 }
 
-// Whether a sidecar's resources may be computed from those of other containers as it says.
+// Tells whether a sidecar's resources may be computed from those of other containers as it says.
 
 function validatePattern(pattern: string, field: string): readonly FieldError[] {
   if (pattern === "") return [required(field, "invalid empty regex")];
@@ -95,7 +95,7 @@ function validateInitResourcesPolicy(container: SidecarContainer, field: string)
   return [invalid(field, container.resourcesPolicy, detail), ...errors];
 }
 
-// Whether the container that environment variables are taken from may be named as it is.
+// Tells whether the container that environment variables are taken from may be named as it is.
 
 const ANNOTATIONS = "metadata.annotations";
 const LABELS = "metadata.labels";

@@ -1,4 +1,4 @@
-/** Whether a SidecarSet may be stored, with a list of all errors. */
+/** Tells whether a SidecarSet may be stored, with a list of all errors. */
 import type { ConfigMap, ControllerRevision, LabelSelector } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, IN_PLACE_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { InjectionStrategy, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
@@ -104,7 +104,7 @@ export function sidecarSetErrors(
   return errors.length > 0 ? errors : validateConflicts(sidecarSet, view.sidecarSets);
 }
 
-// Whether the containers of a SidecarSet may be changed as they are.
+// Tells whether the containers of a SidecarSet may be changed as they are.
 
 /**
  * Containers may go, but not come; initContainers are free. Where pods are replaced a container may come too: a pod without
@@ -125,7 +125,7 @@ function validateContainerUpdate(sidecarSet: SidecarSet, older: SidecarSet): rea
   });
 }
 
-// Whether the revision that a SidecarSet wants to be injected exists.
+// Tells whether the revision that a SidecarSet wants to be injected exists.
 
 type InjectRevision = NonNullable<InjectionStrategy["revision"]>;
 
@@ -182,7 +182,7 @@ function validateInjectionStrategy(sidecarSet: SidecarSet, view: RevisionView): 
   ];
 }
 
-/** Whether a SidecarSet may write its pod annotations. */
+/** Tells whether a SidecarSet may write its pod annotations. */
 const CONFIG_MAP = "kruise-configuration";
 const CONFIG_KEY = "SidecarSet_PatchPodMetadata_WhiteList";
 
@@ -300,7 +300,7 @@ function validatePatchPodMetadata(sidecarSet: SidecarSet, field: string, view: W
   return [...(problem === undefined ? [] : [required(field, problem)]), ...validatePatches(sidecarSet, field)];
 }
 
-/** Whether a text can be the name of a SidecarSet. */
+/** Tells whether a text can be the name of a SidecarSet. */
 const PATTERN = "^[a-zA-Z0-9\\-]+$";
 const NAME = new RegExp(PATTERN);
 const LIMIT = 63;

@@ -1,4 +1,4 @@
-/** Whether the configuration of a rolling update is valid. */
+/** Tells whether the configuration of a rolling update is valid. */
 import type { IntOrString, LabelSelector, LabelSelectorRequirement } from "../../../api/kubernetes.ts";
 import type { SidecarSetSpec, UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";

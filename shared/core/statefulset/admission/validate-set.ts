@@ -1,4 +1,4 @@
-/** Whether an Advanced StatefulSet may be stored. */
+/** Tells whether an Advanced StatefulSet may be stored. */
 import type { IntOrString, ObjectMeta, PodSpec } from "../../../api/kubernetes.ts";
 import type {
   PodTemplateSpec,
@@ -117,7 +117,7 @@ function validateSelected(
   return isSelected ? [] : [invalid("spec.template.metadata.labels", labels, detail)];
 }
 
-// Whether an Advanced StatefulSet may have the metadata that it has.
+// Tells whether an Advanced StatefulSet may have the metadata that it has.
 
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
@@ -149,7 +149,7 @@ export function finalizerErrors(metadata: ObjectMeta | undefined): readonly Fiel
   );
 }
 
-// Whether the way in which a set is updated and scaled may be configured as it is.
+// Tells whether the way in which a set is updated and scaled may be configured as it is.
 
 const MAX_MIN_READY_SECONDS = 300;
 const STRATEGY = "spec.updateStrategy";
@@ -252,7 +252,7 @@ function validatePodUpdatePolicy(
   }
 }
 
-// Whether a pod template may carry those annotations that mean something to Kubernetes.
+// Tells whether a pod template may carry those annotations that mean something to Kubernetes.
 
 interface TemplateSpec extends Partial<PodSpec> {
   readonly ephemeralContainers?: readonly { readonly name?: string }[];
@@ -302,7 +302,7 @@ function validateAppArmor(key: string, profile: string, spec: PodSpec | undefine
   ];
 }
 
-// Whether a pod template may carry tolerations as an annotation, as Kubernetes once had them.
+// Tells whether a pod template may carry tolerations as an annotation, as Kubernetes once had them.
 
 const TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations";
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;

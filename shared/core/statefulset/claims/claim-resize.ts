@@ -1,4 +1,4 @@
-/** Whether the claims of a pod fit their templates, and how too small ones grow. */
+/** Tells whether the claims of a pod fit their templates, and how too small ones grow. */
 import type { Pod, Quantity } from "../../../api/kubernetes.ts";
 import { RESIZED_CLAIM_ANNOTATION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, VolumeClaimStatus } from "../../../api/stateful-set.ts";

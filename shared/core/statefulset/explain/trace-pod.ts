@@ -194,7 +194,7 @@ function isUpdate({ before, after }: { readonly before: Pod; readonly after: Pod
   return revisionOf(before) !== revisionOf(after);
 }
 
-/** What a pass does first, and which pod it waits for. */
+/** The step about the pass's first action, and the pod that it waits for. */
 function traceBefore({ seen, plan }: SetExplanationFacts, pod: Pick<Pod, "metadata">): SetStep | undefined {
   const { failure, updateRevision } = plan.outcome;
   if (failure)
@@ -301,7 +301,7 @@ function traceTerminating({ metadata }: Pod, message: string): SetStep {
       );
 }
 
-/** Whether passes work on the set. */
+/** Tells whether passes work on the set. */
 export function traceWork({ seen, lastPass }: SetExplanationFacts): readonly SetStep[] {
   const schedule = { lease: "sidecarset-ordered-sets", name: "the ordered-set function" };
   return [traceGeneration(seen.set) ?? [], traceTick(lastPass, seen.now, schedule)].flat();

@@ -1,4 +1,4 @@
-/** Which parts of an in-place update are written to a pod now, and which containers wait for others. */
+/** Tells which parts of an in-place update are written to a pod now, and which containers wait for others. */
 import type { Container, ContainerStatus, Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";

@@ -1,4 +1,4 @@
-/** Whether pods can move from one revision of their template to another in place, and the changes for that. */
+/** Tells whether pods can move from one revision of their template to another in place, and the changes for that. */
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Quantity, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { diffJson, type JsonChange } from "../../../go/json/json-diff.ts";

@@ -139,7 +139,7 @@ function patchOfMap(map: MapName, { before, after, references }: Sides): JsonObj
   return Object.keys(wanted ?? {}).length === 0 ? null : Object.fromEntries(changes);
 }
 
-// Which labels and annotations of its pod a container reads into its environment.
+// Tells which labels and annotations of its pod a container reads into its environment.
 
 export interface MetadataReference {
   /** of the environment variable */
@@ -161,7 +161,7 @@ export function metadataReferences(env: readonly EnvVar[] = []): readonly Metada
   });
 }
 
-// Whether the containers of a pod were started as its spec says, by the hashes that a node agent reports.
+// Tells whether the containers of a pod were started as its spec says, by the hashes that a node agent reports.
 
 const CONTAINER = struct<Container>(CONTAINER_FIELDS);
 const OFFSET_BASIS = 0x811c9dc5;

@@ -1,4 +1,4 @@
-/** Whether an in-place update of a pod is complete, and otherwise what it waits for. */
+/** Tells whether an in-place update of a pod is complete, and otherwise what it waits for. */
 import type { Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { whyNotRestarted } from "./apply-spec.ts";

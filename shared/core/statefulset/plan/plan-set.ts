@@ -60,7 +60,7 @@ class Imagined {
     if (kind === "GetPod") return this.#pods.get(name);
     if (kind === "GetClaim") return this.#claims.get(name);
     if (kind === "GetRevision") return this.#seen.revisions.find((revision) => nameOf(revision) === name);
-    // What is not known may be as it should.
+    // Unknown values count as correct.
     if (this.#storageClasses === undefined) return { metadata: { name }, allowVolumeExpansion: true };
     return this.#storageClasses.find((one) => nameOf(one) === name);
   }

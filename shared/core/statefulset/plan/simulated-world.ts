@@ -210,7 +210,7 @@ function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   return requests ? { ...claim, status: { ...claim.status, capacity: requests } } : claim;
 }
 
-// What a node makes of a pod of a set: when its containers stop, run and are ready.
+// A node's effect on a pod of a set: when its containers stop, run and are ready.
 
 /** Opened by a pass; who opens others does so once the containers are ready. */
 const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);

@@ -63,7 +63,7 @@ export function hasIdentity(set: StatefulSet, { metadata }: Pod): boolean {
   );
 }
 
-// Which pods belong to a set: it keeps its own, adopts pods without an owner, and releases the others.
+// Tells which pods belong to a set: it keeps its own, adopts pods without an owner, and releases the others.
 
 /** `pods`: all of the namespace. Throws after the last of them if some could not be adopted or released. */
 export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {

@@ -154,7 +154,7 @@ function stateAfterUpdate({ spec: { lifecycle } }: StatefulSet, pod: Pod): "Upda
   return lifecycle && !isFullyHooked(lifecycle.inPlaceUpdate, pod) ? "Updated" : "Normal";
 }
 
-// Which pods of a set are given the condition that the pod webhook has them wait for: nothing holds them back.
+// Tells which pods of a set are given the condition that the pod webhook has them wait for: nothing holds them back.
 
 function hasGate({ spec }: Pod, type: string): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === type);

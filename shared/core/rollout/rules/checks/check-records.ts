@@ -1,5 +1,5 @@
 /**
- * What earlier results of metric checks mean for the next batch. The ledger stores the results in the same write as a
+ * The meaning of earlier metric check results for the next batch. The ledger stores the results in the same write as a
  * batch's reservations, so each pass is good for one batch, in any process.
  */
 import { hash } from "node:crypto";
@@ -163,7 +163,7 @@ function secondsLeft({ check: { intervalSeconds }, record }: KnownCheck, now: st
   return intervalSeconds - age;
 }
 
-// What an answer of a Prometheus-compatible server means for a check. Source: Prometheus, HTTP API, instant queries.
+// The meaning of a Prometheus-compatible server's answer for a check. Source: Prometheus, HTTP API, instant queries.
 
 /** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or the reason why there is none. */
 export type Measured = { readonly values: readonly string[] } | { readonly nothing: string };

@@ -1,4 +1,4 @@
-/** Which pods the disruption budgets let a rollout restart now, and which budgets must count them. */
+/** Tells which pods the disruption budgets let a rollout restart now, and which budgets must count them. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -119,7 +119,7 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
 
 /**
  * The room of each budget, without pods that this SidecarSet is taking down, or has just written to, and that the
- * controller still counts as up: it has not seen that yet, or has stopped waiting.
+ * controller still counts as up. The controller has not seen that yet, or has stopped waiting.
  */
 function roomOf({ pods, budgets, reserved }: Given, coverageOf: (pod: Pod) => Coverage): Map<DisruptionBudget, number> {
   const left = new Map(budgets.map((budget) => [budget, budget.allowed]));

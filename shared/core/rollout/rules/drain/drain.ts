@@ -27,8 +27,8 @@ export interface DrainWait {
 }
 
 /**
- * True when the drain belongs to a release that checks or a gate did not allow, or the SidecarSet no longer asks for
- * drains: the pod is restored first.
+ * True when the drain belongs to a release that checks or a gate did not allow, or the SidecarSet asks for no drains.
+ * The pod is restored first.
  */
 export function isDrainedForAnother({ drain }: PodState, sidecarSet: SidecarSet): boolean {
   const isAsked = steeringOf(sidecarSet).drainSeconds !== undefined;

@@ -104,7 +104,7 @@ function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: Stand
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }
 
-// Whether a halted SidecarSet is put back to an earlier release, and to which revision.
+// Tells whether a halted SidecarSet is put back to an earlier release, and to which revision.
 
 /** The patch that puts the SidecarSet back, on condition that it has not changed since it was read. */
 interface Undo {
@@ -311,7 +311,8 @@ function isBack({ isConsistent, isReady }: PodState): boolean {
 }
 
 /**
- * Which failing pods count against a rollout: those that it took down, if a container of the SidecarSet itself fails.
+ * Tells which failing pods count against a rollout: those that it took down, if a container of the SidecarSet itself
+ * fails.
  */
 interface Witness {
   readonly namespace: string;

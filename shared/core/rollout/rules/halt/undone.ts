@@ -16,7 +16,7 @@ export function lastUndone(
   return last && { message: last.message, at: last.at, isCurrent: isPutBack };
 }
 
-// Whether a release's rollout has finished: later failures of its pods do not concern the rollout.
+// Tells whether a release's rollout has finished: later failures of its pods do not concern the rollout.
 
 /** The answer of the stored status. `latestRevision`: revision of the release in question. */
 export function wasFinished({ status }: SidecarSet, latestRevision: string | undefined): boolean {

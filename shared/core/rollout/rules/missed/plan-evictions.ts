@@ -1,5 +1,6 @@
 /**
- * Which pods without their sidecars are evicted now, on request, so that their controllers recreate them with sidecars.
+ * Tells which pods without their sidecars are evicted now, on request, so that their controllers recreate them with
+ * sidecars.
  */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -19,15 +20,15 @@ const MOST_AT_ONCE = 100;
 interface Held {
   readonly reserved: ReadonlySet<string>;
   readonly awaited?: number;
-  /** holds of the last decision; absent: only those that the strategy asks for */
+  /** holds of the last decision; absent: only the holds of the strategy */
   readonly holds?: readonly Hold[];
 }
 
 /**
  * `selected`: all pods that the SidecarSet selects; `missed`: the ones without sidecars. Ready pods are evicted only
- * within maxUnavailable. Every selected pod uses budget while it is unready, drained or going, has not applied its
- * upgrade yet, or is reserved, because a write to it may land at any moment. `awaited`: number of replaced pods without
- * a successor yet.
+ * within maxUnavailable. Every selected pod uses budget while it is unready, drained or going, or has not applied its
+ * upgrade. So does a reserved pod, because a write to it may land at any moment. `awaited`: number of replaced pods
+ * without a successor yet.
  */
 export function planEvictions(
   sidecarSet: SidecarSet,

@@ -5,10 +5,9 @@ import type { SidecarSet, SidecarSetSpec, SidecarSetStatus } from "../../../../a
 type Selection = NonNullable<SidecarSetStatus["selection"]>;
 
 /**
- * The creation time, unless the spec changed. No record says which field a write changed: the first selection seen
- * dates from the last write, and every later one from the moment when it is first seen. `now`: RFC3339, by a clock that
- * may be slow, so a later time of the API server wins. The result is never too early, except for pods whose labels
- * changed.
+ * The creation time, unless the spec changed. No record says which field a write changed. So the first selection seen
+ * dates from the last write, and every later one from its first observation. `now`: RFC3339, by a clock that may be
+ * slow, so a later time of the API server wins. The result is never too early, except for pods whose labels changed.
  */
 export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
   const digest = digestOf(spec);

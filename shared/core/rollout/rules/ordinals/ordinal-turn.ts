@@ -1,4 +1,4 @@
-/** Which pod of a StatefulSet may be upgraded now when a SidecarSet follows ordinals: at most one, of one set. */
+/** Tells which pod of a StatefulSet may be upgraded now when a SidecarSet follows ordinals: at most one, of one set. */
 
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -89,8 +89,8 @@ function holderOf({ state, place }: Member, standing: Holder["standing"]): Holde
 }
 
 /**
- * Continues with the reserved pods. If more than one would go down, the order was requested after the reservations:
- * patches of each may still land, so none continues until all are fenced.
+ * Continues with the reserved pods. If more than one would go down, the order was requested after the reservations.
+ * Patches of each may still land, so none continues until all are fenced.
  */
 function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: DownPods): OrdinalTurn {
   const [first] = reserved;
@@ -132,7 +132,7 @@ function firstOfSets(line: readonly Member[], canTake: (state: PodState) => bool
   return [...firsts.values()];
 }
 
-/** What a pod of a set waits for, to complete "it waits: …"; undefined: nothing, or the pod belongs to no set. */
+/** The reason why a pod of a set waits, to complete "it waits: …"; undefined: none, or the pod belongs to no set. */
 export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
   const place = placeOf(pod);
   const one = holder ?? (place && down.get(place.setUid));

@@ -1,6 +1,6 @@
 /**
- * The nodes on which a release's images are pulled before their pods are updated: one short pod per node, when the
- * annotation pre-pull asks for it.
+ * The nodes on which a release's images are pulled before their pods are updated. The annotation pre-pull asks for it;
+ * each node gets one short pod.
  */
 import { hash } from "node:crypto";
 import type { Container, Pod } from "../../../../api/kubernetes.ts";
@@ -126,7 +126,7 @@ export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined 
   };
 }
 
-// Which images are pulled, and which pods wait for them.
+// Tells which images are pulled, and which pods wait for them.
 
 type Pulled = Required<Pick<Container, "image">> & Pick<Container, "imagePullPolicy">;
 
@@ -177,7 +177,7 @@ function onceKnown(find: () => boolean): () => boolean {
   };
 }
 
-// Which pull pods a pass creates and deletes now.
+// Tells which pull pods a pass creates and deletes now.
 
 interface Planned {
   readonly images: readonly Pulled[];

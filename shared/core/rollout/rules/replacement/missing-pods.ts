@@ -1,5 +1,6 @@
 /**
- * Which evicted pods have no successor yet. Each counts as unavailable until its controller has as many pods as before.
+ * Tells which evicted pods have no successor yet. Each counts as unavailable until its controller has as many pods as
+ * before.
  */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";

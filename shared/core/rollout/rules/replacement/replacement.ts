@@ -1,4 +1,4 @@
-/** Which pods that cannot be updated in place are replaced, and why none may be. */
+/** Tells which pods that cannot be updated in place are replaced, and why none may be. */
 import type { ControllerRevision, Pod } from "../../../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, RESTARTED_AT_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -119,8 +119,8 @@ function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefi
 }
 
 /**
- * New pods that lack the current version, or have no sidecars at all although others of their controller have some: no
- * pod is evicted twice for one change. With restarts: pods of a newer restart of which none has sidecars. A further
+ * New pods that lack the current version, or have no sidecars although others of their controller have some. So no pod
+ * is evicted twice for one change. With restarts: pods of a newer restart of which none has sidecars. A further
  * replacement would fare no better.
  */
 function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {

@@ -1,4 +1,4 @@
-/** Which workloads are restarted next, when restarts replace evictions, and why others are not. */
+/** Tells which workloads are restarted next, when restarts replace evictions, and why others are not. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { inTurns } from "../../../../go/in-turns.ts";
@@ -21,7 +21,7 @@ import {
 
 /** Limit of workloads read for one decision: few are in the way of others. */
 const MOST_READ = 50;
-/** Workloads read beyond those that have room. */
+/** Workloads read beyond the available room. */
 const SPARE = 2;
 
 export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
@@ -62,7 +62,7 @@ export interface RestartFacts {
 
 interface Candidate {
   readonly ref: RestartedWorkload;
-  /** its pods that are not updated, and those that may be updated now */
+  /** its outdated pods, and how many of them may be updated now */
   lacking: number;
   allowed: number;
   /** one of its pods needs a restart, or missed its sidecars */

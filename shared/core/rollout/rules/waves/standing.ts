@@ -146,8 +146,8 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
 }
 
 /**
- * True when the stored times would start a soak too early: they belong to another release, or call a wave complete that
- * no longer is, and the pods written to now may be done before the next pass looks.
+ * True when the stored times would start a soak too early. They belong to another release, or call a wave complete that
+ * no longer is. The pods written to now may be done before the next pass looks.
  */
 export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }: WavesRecord): boolean {
   const isOver = ({ name, completeSince }: WaveRecord) =>

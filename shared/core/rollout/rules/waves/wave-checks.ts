@@ -1,6 +1,6 @@
 /**
- * Which metric checks are asked now: those of the current wave, before each batch and before the wave passes. At its
- * end only results count that are newer than its soak and its last batch.
+ * Tells which metric checks are asked now: those of the current wave, before each batch and before the wave passes. At
+ * its end only results count that are newer than its soak and its last batch.
  */
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
