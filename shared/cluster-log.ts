@@ -1,10 +1,10 @@
-/** Logs whose every line names what it is about: one of several clusters, or an invocation. */
+/** Logs with a common field in every line: one of several clusters, or an invocation. */
 import type { Log, LogFields, LogLevel } from "./log.ts";
 
 /** The message of a pass that failed as a whole; alarms look for it. */
 export const PASS_FAILED = "the pass over the cluster failed";
 
-/** A log whose lines name one of several clusters. */
+/** A log whose lines name the cluster. */
 export function clusterLog(log: Log, cluster: string): Log {
   return logWith(log, { cluster });
 }

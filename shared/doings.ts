@@ -7,7 +7,7 @@ export type DoingValues = Readonly<Record<string, string | number | boolean | re
 /** How something ended. */
 export interface Ending {
   readonly values?: DoingValues;
-  /** what went wrong without ending it, a sentence each */
+  /** problems that did not end it, a sentence each */
   readonly problems?: readonly string[];
   /** why it failed, a sentence; absent: it did not */
   readonly failure?: string | undefined;

@@ -46,7 +46,10 @@ export function withoutSecrets(text: string): string {
   return withoutKnown(withoutSecretTexts(text));
 }
 
-/** Words of others as one line of visible characters without secrets, at most so many. Secrets are hidden before the cut, which could halve one. */
+/**
+ * A foreign text as one line of visible characters without secrets, of limited length. Secrets are hidden before the
+ * cut, which could halve one.
+ */
 export function shownLine(text: string, most: number): string {
   return shortText(visibleLine(withoutSecrets(text)), most);
 }
@@ -133,7 +136,7 @@ const MAX_REPORT = 256 * 1024;
 const MAX_TEXT = 256;
 const MAX_ITEMS = 20;
 
-/** Secrets are not in it any more: one that is cut would not be known for what it is. */
+/** Cuts a text in which secrets are already hidden: a cut secret would not be recognized. */
 function bounded(text: string): string {
   if (text.length <= MAX_LINE) return text;
   const fields = { cutFrom: text.length, ...(JSON.parse(text) as object) };
@@ -177,7 +180,7 @@ function print(line: object, isPlain: boolean): string {
   return withoutSecrets(JSON.stringify(line, printable));
 }
 
-/** A line without one of its fields is better than none, and than an error where nobody expects one. */
+/** A line without one of its fields is better than no line, or an unexpected error. */
 function printablePart(fields: LogFields): LogFields {
   const part: Record<string, unknown> = {};
   const unprintable: string[] = [];
@@ -194,7 +197,7 @@ function printablePart(fields: LogFields): LogFields {
 
 const PRIMITIVES: readonly string[] = ["string", "number", "boolean"];
 
-/** True: there is nothing but texts, numbers and booleans, none of which is named like a secret. */
+/** True: all fields are texts, numbers and booleans, and none is named like a secret. */
 function isPlain(fields: LogFields): boolean {
   for (const field in fields) {
     const value = fields[field];
@@ -205,7 +208,7 @@ function isPlain(fields: LogFields): boolean {
 
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_LENGTH = 64;
-/** field → whether its value is not shown; there are few, and they come again with every line. */
+/** field → whether its value is hidden; the few fields repeat in every line. */
 const fieldsSeen = new Map<string, boolean>();
 
 function isSecret(field: string): boolean {
@@ -230,7 +233,10 @@ function describe(error: Error): LogFields {
 
 const EVERY_MS = 10_000;
 
-/** Rate limits log lines that strangers can trigger: calls `say` at once, then every ten seconds at most, with the number of calls since. */
+/**
+ * Rate limits log lines that unauthenticated callers can trigger: calls `say` at once, then at most every ten seconds,
+ * with the number of calls since.
+ */
 export function rateLimited<T>(say: (count: number, last: T) => void): (value: T) => void {
   let count = 0;
   let saidAt = Number.NEGATIVE_INFINITY;

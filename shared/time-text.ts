@@ -1,4 +1,4 @@
-/** Points in time as RFC 3339 in UTC: of many in the same second, the second is printed once. */
+/** Points in time as RFC 3339 in UTC: a repeated second is printed once. */
 
 let second = Number.NaN;
 let printed = "";

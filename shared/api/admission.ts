@@ -1,4 +1,4 @@
-/** AdmissionReview and ConversionReview, v1 (and v1beta1 of the former, which has the same shape). */
+/** AdmissionReview and ConversionReview, v1 (also v1beta1 of AdmissionReview, which has the same shape). */
 import type { KubernetesObject } from "./kubernetes.ts";
 
 interface GroupVersionKind {

@@ -1,7 +1,7 @@
 /**
- * Kubernetes objects as the API server writes them in JSON, reduced to the fields that are read somewhere here.
- * At run time objects are raw JSON and carry every other field too: never rebuild one from these types.
- * Source: Kubernetes API reference v1.32 (core/v1, apps/v1, meta/v1).
+ * Kubernetes objects as the API server writes them in JSON, reduced to the fields that this code reads. At run time
+ * objects are raw JSON with every other field too: never rebuild one from these types. Source: Kubernetes API reference
+ * v1.32 (core/v1, apps/v1, meta/v1).
  */
 
 export type Labels = Readonly<Record<string, string>>;
@@ -103,7 +103,7 @@ export interface Container {
   readonly imagePullPolicy?: string;
 }
 
-/** A pod volume: its name, and beside it exactly one source, which is carried as it is. */
+/** A pod volume: its name, and exactly one source, which stays unchanged. */
 export interface Volume {
   readonly name: string;
 }
@@ -151,7 +151,7 @@ export interface PodSpec {
 }
 
 export interface PodStatus {
-  /** of the spec that the kubelet has seen; kubelets before 1.34 do not say it */
+  /** generation of the spec that the kubelet has seen; kubelets before 1.34 do not report it */
   readonly observedGeneration?: number;
   readonly phase?: string;
   readonly reason?: string;
@@ -173,7 +173,7 @@ export interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** apps/v1 ControllerRevision. `data` is whatever JSON value was recorded. */
+/** apps/v1 ControllerRevision. `data` is any JSON value. */
 export interface ControllerRevision extends KubernetesObject {
   readonly revision: number;
   readonly data?: unknown;

@@ -38,7 +38,7 @@ export const SKIP_WAVES_ANNOTATION = "sidecarset.kruise.io/skip-waves";
 export const RELATED_PUB_ANNOTATION = "kruise.io/related-pub";
 /** OpenKruise's: "true" leaves the pod out of its PodUnavailableBudget */
 export const PUB_NO_PROTECTION_ANNOTATION = "pod.kruise.io/pub-no-protect";
-/** OpenKruise's, of a PodUnavailableBudget: which of DELETE, EVICT and UPDATE it is about */
+/** OpenKruise's, on a PodUnavailableBudget: the operations that it covers, of DELETE, EVICT and UPDATE */
 export const PUB_OPERATIONS_ANNOTATION = "kruise.io/pub-protect-operations";
 /** ours: "true" leaves pods that have never been ready out of maxUnavailable */
 export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-ready";
@@ -46,7 +46,7 @@ export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 /** ours: which pods are evicted, within maxUnavailable, so that their controllers create others: `NotUpgradable`, `Missed` */
 export const REPLACE_ANNOTATION = "sidecarset.kruise.io/replace";
-/** On a workload: for which version of which SidecarSets it was restarted, NAME=HASH with a comma between. */
+/** On a workload: the SidecarSets and versions of its last restart, as NAME=HASH, separated by commas. */
 export const RESTARTED_FOR_ANNOTATION = "sidecarset.kruise.io/restarted-for";
 /** On a pod template: the annotation that `kubectl rollout restart` writes. */
 export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
@@ -58,9 +58,9 @@ export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
 export const IN_PLACE_VALUES = "Values";
 /** ours: how long a pod is out of endpoints before its sidecars restart, such as "10s" */
 export const DRAIN_ANNOTATION = "sidecarset.kruise.io/drain";
-/** On a SidecarSet: images are pulled before pods are updated, on so many nodes at once. */
+/** On a SidecarSet: images are pulled before pods are updated, on this many nodes at once. */
 export const PRE_PULL_ANNOTATION = "sidecarset.kruise.io/pre-pull";
-/** On a pod that pulls images: the uid of its SidecarSet, and a digest of what it pulls. */
+/** On a pull pod: the uid of its SidecarSet, and a digest of the images. */
 export const PRE_PULL_LABEL = "sidecarset.kruise.io/pre-pull";
 export const PRE_PULL_DIGEST_LABEL = "sidecarset.kruise.io/pre-pull-digest";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
@@ -77,7 +77,10 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours, of a pod, after the SidecarSet's name and before the variable's: the value that a container reads when it starts */
 export const VALUE_ANNOTATION_SUFFIX = ".value.sidecarset.kruise.io";
-/** ours, of a pod, followed by the SidecarSet's name: the digest of its values, and what ran before they last changed */
+/**
+ * ours, on a pod, followed by the SidecarSet's name: the digest of its values, and the containers before their last
+ * change
+ */
 export const VALUES_ANNOTATION_PREFIX = "values.sidecarset.kruise.io/";
 /** ours, a label of a pod that its people give it, and by which Services select: passes change its value to drain the pod */
 export const TRAFFIC_LABEL = "sidecarset.kruise.io/traffic";
@@ -87,7 +90,7 @@ export const DRAINED = "drained";
 export const DRAINED_BY_ANNOTATION = "sidecarset.kruise.io/drained-by";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
-/** Condition of a pod whose annotations cannot be written, in the place of the annotation. */
+/** Condition of a pod whose annotations cannot be written, in place of the annotation. */
 export const FENCE_CONDITION = "sidecarset.kruise.io/fence";
 /** On a ledger: digest of the annotations in effect for all its reservations. */
 export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
@@ -119,12 +122,15 @@ export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
 // the registration of the webhooks in a cluster
-/** API servers call mutating webhooks in the order of these names: right behind OpenKruise's, before webhooks that judge pods */
+/**
+ * API servers call mutating webhooks in the order of these names: directly after OpenKruise's, before webhooks that
+ * judge pods
+ */
 export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configuration";
-/** what it was called formerly: emptied by whatever writes the one above */
+/** the former name: every write of the configuration above empties the former one */
 export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
 export const POD_WEBHOOK = "mpod.kb.io";
-/** of every registration that an API server reads from a file; the API refuses such names */
+/** suffix of every registration that an API server reads from a file; the API refuses such names */
 export const STATIC_SUFFIX = ".static.k8s.io";
 /** ours, of an empty registration: where the webhooks are registered instead */
 export const REGISTERED_IN_ANNOTATION = "sidecarset.kruise.io/registered-in";
@@ -133,7 +139,7 @@ export const VALIDATING_CONFIGURATION = "sidecarset-validating-webhook-configura
 export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
 /** ours: its path; validates as OpenKruise's does, and announces what it admits; also asked about deletions */
 export const ANNOUNCE_SIDECARSET_PATH = "/announce-apps-kruise-io-sidecarset";
-/** of the match condition that spares the webhook most writes of a status */
+/** name of the match condition that excludes most writes of a status */
 export const ANNOUNCED_WRITES_CONDITION = "changes-what-pods-get";
 /** ours: the ConfigMap that says which SidecarSets are about to be written */
 export const ANNOUNCEMENTS_CONFIG_MAP = "sidecarset-announcements";
@@ -151,14 +157,14 @@ export const RECREATE_NODE_NAME_LABEL = "crr.apps.kruise.io/node-name";
 export const RECREATE_ACTIVE_LABEL = "crr.apps.kruise.io/active";
 /** ours: requests of one namespace with the same value are one batch … */
 export const RECREATE_BATCH_LABEL = "crr.sidecarset.kruise.io/batch";
-/** … of which so many, or such a share, recreate containers at the same time */
+/** … and this many of them, or this percentage, recreate containers at the same time */
 export const RECREATE_MAX_UNAVAILABLE_ANNOTATION = "crr.sidecarset.kruise.io/max-unavailable";
 /** ours, of a request: "original" writes images as they were written before the first recreation */
 export const RECREATE_IMAGE_ANNOTATION = "crr.sidecarset.kruise.io/image";
 /** ours, of a pod: which request recreated a container last, and how its image was written at first */
 export const RECREATED_CONTAINERS_ANNOTATION = "sidecarset.kruise.io/recreated-containers";
 export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
-/** of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
+/** condition of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
 export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
 /** ours: since when a pass serves the request, where it has a deadline */
 export const RECREATE_TAKEN_UP_CONDITION = "TakenUp";
@@ -172,10 +178,10 @@ export const POD_INDEX_LABEL = "apps.kubernetes.io/pod-index";
 export const SPECIFIED_DELETE_LABEL = "apps.kruise.io/specified-delete";
 export const LIFECYCLE_STATE_LABEL = "lifecycle.apps.kruise.io/state";
 export const LIFECYCLE_TIMESTAMP_ANNOTATION = "lifecycle.apps.kruise.io/timestamp";
-/** of a claim whose size a set has raised: the set's name */
+/** on a claim that a set has enlarged: the set's name */
 export const RESIZED_CLAIM_ANNOTATION = "apps.kruise.io/owned-by-asts";
 
-/** "Always", or "Cascading": not while there are replicas */
+/** "Always", or "Cascading": no deletion while there are replicas */
 export const DELETE_PROTECTION_LABEL = "policy.kruise.io/delete-protection";
 export const DEFAULT_STORAGE_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class";
 

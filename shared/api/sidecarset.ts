@@ -95,13 +95,13 @@ export interface SidecarSetStatus {
   readonly collisionCount?: number;
   /** an addition of this project, which OpenKruise's CRD prunes */
   readonly conditions?: readonly StatusCondition[];
-  /** likewise: which pods are selected, as a digest, and since when (RFC3339) */
+  /** likewise: a digest of the selection, and since when it applies (RFC3339) */
   readonly selection?: { readonly digest: string; readonly since: string };
-  /** likewise, "" until then: where the ledger of its reservations is; passes that keep ledgers elsewhere refuse it */
+  /** likewise, "" at first: the namespace of its ledger; passes with another namespace refuse it */
   readonly ledgerNamespace?: string;
-  /** likewise: annotations that steer, as passes go by them; nothing that was decided by others lands any more */
+  /** likewise: the annotations that passes obey now; no write of an earlier decision lands any more */
   readonly observedAnnotations?: Readonly<Record<string, string>>;
-  /** likewise, where an annotation asks for waves: how far the release of this hash has come through them */
+  /** likewise, if an annotation sets waves: the progress of this hash's release through them */
   readonly waves?: {
     readonly revision: string;
     readonly list: readonly {
@@ -111,7 +111,7 @@ export interface SidecarSetStatus {
       readonly updatedReady: number;
       /** RFC3339; absent: it is not complete, or its turn has not come */
       readonly completeSince?: string;
-      /** RFC3339; from then on later waves may go, whatever befalls this one */
+      /** RFC3339; later waves may start from then on, whatever happens to this one */
       readonly passedAt?: string;
     }[];
   };
@@ -123,18 +123,18 @@ export interface SidecarSetStatus {
 
 /** News of a rollout on its way out of the cluster. */
 export interface Notification {
-  /** stays the same however often it is sent */
+  /** the same at every attempt */
   readonly id: string;
   /** RFC3339: when it was written down */
   readonly at: string;
-  /** the reason of the Event that tells the same, such as Blocked */
+  /** the reason of the matching Event, such as Blocked */
   readonly event: string;
   /** the reason of the condition that it is about, such as Halted */
   readonly cause?: string;
   readonly message: string;
   /** RFC3339: a pass has begun to send it; no other one does for a minute */
   readonly claimedAt?: string;
-  /** so many earlier ones were given up */
+  /** number of earlier notifications that were dropped */
   readonly givenUp?: number;
 }
 

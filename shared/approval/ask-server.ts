@@ -1,4 +1,4 @@
-/** Asks a gate or a metrics server over HTTP: at the address that was looked at, and without following anybody. */
+/** Asks a gate or a metrics server over HTTP: at the checked address only, without following redirects. */
 
 import { type Measured, measuredBy } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/rollout/rules/gate/approval.ts";
@@ -13,7 +13,7 @@ export interface Asking {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Rejects where there is no answer, also when `timeout` is over. */
+/** Rejects without an answer, also after `timeout`. */
 export async function askGate(url: URL, host: GateHost, asking: Asking): Promise<GateAnswer> {
   const { request, timeout, resolve = resolveName } = asking;
   const address = await addressOf(url, { ...host, setting: "GATE_HOSTS", what: "gate" }, { resolve, timeout });
@@ -31,7 +31,7 @@ interface AskingMetrics {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Rejects where there is no answer, also when `timeout` is over. */
+/** Rejects without an answer, also after `timeout`. */
 export async function askMetrics(
   { url, isPrivate }: PrometheusServer,
   query: string,

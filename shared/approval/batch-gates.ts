@@ -17,7 +17,7 @@ import type { Resolve } from "./guarded-post.ts";
 import { type Notify, notifier } from "./notifier.ts";
 
 interface Of {
-  /** what the process remembers of gates; absent: nothing yet */
+  /** the process's memory of gates; absent: empty */
   readonly refusals?: Gates["refusals"];
   /** variables by name; absent: those of the process */
   readonly env?: Environment | undefined;
@@ -45,14 +45,14 @@ function problemOf(secret: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(secret) ? undefined : "has characters that no bearer token has";
 }
 
-/** Never rejects: what is no answer is a no. */
+/** Never rejects: without an answer the gate refuses. */
 type AskGate = (url: URL, request: GateRequest, timeoutMs: number) => Promise<GateAnswer>;
 
-/** Evaluates PromQL now. Never rejects: what is no answer has no value. */
+/** Evaluates PromQL now. Never rejects: without an answer there is no value. */
 type Measure = (query: string, timeoutMs: number) => Promise<Measured>;
 
 interface Refusal {
-  /** what was asked about: the release, and where */
+  /** the subject of the question: the release and its place */
   readonly about: string;
   readonly reason: string;
   readonly askedAtMs: number;
@@ -70,7 +70,7 @@ export interface Gates {
   readonly refusals: Map<string, Refusal>;
 }
 
-// Asks the gates that may be asked. Whatever goes wrong with one is a no.
+// Asks the allowed gates. Any failure counts as a refusal.
 
 /** undefined where no host is allowed. What it gives never rejects, and no sentence of it holds more of an address than its host. */
 export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
@@ -80,7 +80,7 @@ export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
     if (!host) return no(url.host, `may not be asked: GATE_HOSTS does not name ${url.origin}`);
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      // Few name a gate: the others need not load how it is asked.
+      // Few SidecarSets name a gate, so the others do not load this code.
       const { askGate } = await import("./ask-server.ts");
       return await askGate(url, host, { request, timeout, resolve });
     } catch (error) {
@@ -95,7 +95,7 @@ function failureText(error: unknown): string {
   return `cannot be asked: ${code}`;
 }
 
-// Evaluates PromQL by the server that settings name, and makes no value of everything that goes wrong.
+// Evaluates PromQL with the configured server. Any failure gives no value.
 
 interface Asking {
   /** of the server's token; absent: none is sent */
@@ -109,7 +109,7 @@ export function metricsAsker(server: PrometheusServer | undefined, { token, reso
   return async (query: string, timeoutMs: number): Promise<Measured> => {
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      // Few check metrics: the others need not load how they are asked for.
+      // Few SidecarSets check metrics, so the others do not load this code.
       const { askMetrics } = await import("./ask-server.ts");
       return await askMetrics(server, query, { timeout, token, resolve });
     } catch (error) {

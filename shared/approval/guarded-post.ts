@@ -1,4 +1,4 @@
-/** Posts over HTTP to a server that is not ours: at the address that was looked at, and without following anybody. */
+/** Posts over HTTP to an outside server: at the checked address only, without following redirects. */
 import { promises as dns, type LookupAddress } from "node:dns";
 import http from "node:http";
 import https from "node:https";
@@ -14,13 +14,16 @@ export const MOST_BYTES = 65_536;
 interface Permission {
   /** it may be in a private network, or on this machine */
   readonly isPrivate: boolean;
-  /** that says so */
+  /** the setting that allows it */
   readonly setting: string;
-  /** what it is, in a sentence */
+  /** the server's role, for sentences */
   readonly what: "gate" | "metrics server" | "receiver";
 }
 
-/** A text says why none will do. Where one of its addresses will not, none does: nobody knows which comes next. */
+/**
+ * A text says why no address is allowed. One forbidden address forbids all, because nobody knows which one is used
+ * next.
+ */
 export async function addressOf(
   { hostname }: URL,
   { isPrivate, setting, what }: Permission,
@@ -43,13 +46,13 @@ interface Answer {
 interface Posting {
   readonly address: LookupAddress;
   readonly timeout: AbortSignal;
-  /** the body is left: who has answered may take his time with it; absent: it is read */
+  /** the body is not read, because a server may send it slowly; absent: it is read */
   readonly isHeadEnough?: boolean;
   /** in addition to the headers for JSON, or in their place */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A connection of its own, to this address, whatever the name is said to be meanwhile. */
+/** Opens a new connection to this address, whatever the name resolves to meanwhile. */
 export function post(url: URL, body: string, posting: Posting): Promise<Answer> {
   const { address, timeout, isHeadEnough = false, headers: own } = posting;
   const lookup: LookupFunction = (_name, { all }, callback) =>
@@ -108,7 +111,7 @@ const NOT_PUBLIC = [
 
 /** The only addresses of IPv6 that the world can reach … */
 const UNICAST = "2000::/3";
-/** … but for these, some of which stand for an address of IPv4. */
+/** … except these, some of which contain an IPv4 address. */
 const NOT_UNICAST = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"] as const;
 
 const privateV4 = listOf(NOT_PUBLIC);
@@ -142,7 +145,7 @@ const never = listOf([
   "ff00::/8",
 ]);
 
-/** At which a machine finds its credentials: where no prefix tells that an address carries one, these are looked for. */
+/** Addresses where a machine finds its credentials, searched for when no prefix shows an embedded address. */
 const credentials = listOf(["100.100.100.200/32", "168.63.129.16/32", "169.254.0.0/16"]);
 
 /** `address`: as a resolver writes it. */
@@ -153,10 +156,10 @@ export function mayConnect(address: string, isPrivate: boolean): boolean {
   return isPrivate || isPublic(address);
 }
 
-/** A network may translate by a prefix of its own, which mostly has 96 bits, and by a local one in any way (RFC 8215). */
+/** A network may translate by its own prefix, usually of 96 bits, and by a local one in any way (RFC 8215). */
 const ANYWHERE = [48, 56, 64, 96] as const;
 
-/** Prefixes behind which so many bits on an address of IPv4 stands: 6to4, Teredo's server, NAT64, SIIT. */
+/** Prefixes and the number of bits before the embedded IPv4 address: 6to4, Teredo's server, NAT64, SIIT. */
 const CARRIERS = [
   [listOf(["2002::/16"]), 16],
   [listOf(["2001::/32"]), 32],

@@ -38,7 +38,7 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
   };
 }
 
-/** Few passes have news: the others need not load how they are told. A text says why nobody can be told. */
+/** Few passes have news, so the others do not load this code. A text says why nobody can be notified. */
 async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | null> {
   try {
     const { receiverOf } = await import("../settings/notification-settings.ts");

@@ -1,4 +1,4 @@
-/** Posts one notification to its receiver: at the address that was looked at, and without following anybody. */
+/** Posts one notification to its receiver: at the checked address only, without following redirects. */
 import type { Notification } from "../api/sidecarset.ts";
 import { type NotifiedSubject, notificationBody } from "../core/rollout/notifications.ts";
 import type { Receiver } from "../settings/notification-settings.ts";

@@ -8,7 +8,7 @@ export interface AwsCredentials {
 
 export interface AwsAccess {
   readonly credentials: AwsCredentials;
-  /** Instead of AWS' own address of a service, as AWS_ENDPOINT_URL says. */
+  /** AWS_ENDPOINT_URL, in place of AWS' own address of a service. */
   readonly endpoint?: string;
 }
 

@@ -101,7 +101,7 @@ async function once<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
   throw new AwsError(`${service} in ${region} answered ${said.join(" ")}`, { code, status });
 }
 
-/** Services answer with nothing where they have nothing to say. */
+/** Services may answer with an empty body. */
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text === "") return {};
   try {
@@ -121,7 +121,7 @@ async function signer({ secretAccessKey, sessionToken }: AwsCredentials) {
 
 interface Answer {
   readonly status: number;
-  /** services that are not asked by target say it in a header */
+  /** services without a target header name the error in a header */
   readonly errorType: string | undefined;
   readonly text: string;
 }

@@ -29,20 +29,20 @@ import type { Service } from "./rollout/service.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
 export interface PassOptions extends AnyPassOptions {
-  /** only this one; whether another pass holds the Lease does not matter then */
+  /** only this SidecarSet, even if another pass holds the Lease */
   readonly sidecarSet?: string;
-  /** true: another process reconciles SidecarSets; all the rest of a pass is done */
+  /** true: another process reconciles SidecarSets; this pass does everything else */
   readonly withoutSidecarSets?: boolean;
-  /** true: nothing but pods whose containers start in an order is served */
+  /** true: only pods with a launch order are served */
   readonly onlyLaunches?: boolean;
-  /** a dry run of one SidecarSet: what to take for granted when it looks ahead */
+  /** a dry run of one SidecarSet: the assumptions of its forecast */
   readonly plan?: PlanWish | undefined;
   readonly settings: RolloutSettings;
   /** how gates are asked, and what the process remembers of them; absent: none may be asked */
   readonly gates?: Gates | undefined;
-  /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
+  /** the pass keeps the condition of the pod webhook's registration up to date */
   readonly isKeepingRegistration?: boolean;
-  /** what the process remembers from one pass to the next; default: what this one does */
+  /** the process's memory between passes; default: a common one */
   readonly memory?: PassMemory;
 }
 
@@ -181,7 +181,7 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
     list: async (lease) => {
       const listed = await listSidecarSets(service.cluster);
       drains.isAsked = listed.some(({ isDraining }) => isDraining);
-      // Without a Lease there is no word that no pod is drained, so passes look.
+      // Without a Lease nobody knows that no pod is drained, so passes look.
       drains.mayDrain = drains.isAsked || lease?.stored === undefined || lease.mayDrain === true;
       return listed;
     },
@@ -193,9 +193,9 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
   });
 }
 
-// Gives pods the condition that gate KruisePodReadinessGate has them wait for, whatever owns them: nothing else does.
+// Sets the readiness condition of gate KruisePodReadinessGate on pods of any owner: nothing else does.
 
-/** No field says that a pod waits for its gate. */
+/** No field selector finds pods that wait for their gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
 /** Every pod begins like this: a watch of these reports all that are created. */
 const NEW = { fieldSelector: "status.phase=Pending" };
@@ -209,9 +209,9 @@ const RELIST_MS = 30_000;
 interface Opening {
   readonly service: Service;
   readonly report: ReadinessReport;
-  /** by uid: pods whose write failed */
+  /** pods whose write failed, by uid */
   readonly failed: Map<string, { readonly pod: Pod; readonly error: unknown }>;
-  /** by uid: pods that wait for the next round, because too many of their namespace failed or were slow */
+  /** pods that wait for the next round, because many pods of their namespace failed or were slow, by uid */
   readonly left: Map<string, Pod>;
 }
 

@@ -9,7 +9,7 @@ import { type PassOptions, runPass } from "./pass.ts";
 import { listAll } from "./rollout/observe-pods.ts";
 import { gravesOf, type PassReport } from "./rollout/report.ts";
 
-/** SidecarSet → when the last pass began that looked at it and ended well. May be lost: then more is done than has to be. */
+/** SidecarSet → start of the last successful pass over it. Losing it costs only extra work. */
 export type Served = Map<string, number>;
 
 export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSet"> {
@@ -64,7 +64,7 @@ function hasLooked({ notReached, unread }: PassReport): boolean {
   return notReached.length === 0 && unread.length === 0;
 }
 
-/** Why the message has to come again; undefined: it has not. */
+/** Why the message must be served again; undefined: it need not. */
 export function failureOf(report: PassReport): string | undefined {
   return gravesOf(report)[0] ?? report.sidecarSets.find(({ stop }) => stop === "failed")?.why;
 }

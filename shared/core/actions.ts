@@ -1,4 +1,7 @@
-/** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
+/**
+ * All possible actions of a pass on the cluster, as data: a decision is a list of these, and only the shell carries
+ * them out.
+ */
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
 
@@ -17,7 +20,7 @@ export interface Departure {
   readonly uid: string;
   /** uid of the controller that creates another pod */
   readonly owner: string;
-  /** so many pods the controller had, or were awaited, when this one was reserved; BY_NAME, or NONE_AWAITED */
+  /** number of the controller's pods, or awaited ones, when this one was reserved; BY_NAME, or NONE_AWAITED */
   readonly of: number;
   /** RFC3339, by the API server's clock: pods that are older count whether they are ready or not, as they did then; "": none does */
   readonly since: string;
@@ -30,7 +33,7 @@ export const BY_NAME = 0;
 /** The pod was down and used no budget. It counts as present only when other pods of its controller are awaited. */
 export const NONE_AWAITED = -1;
 
-/** Workloads of apps/v1 that recreate their pods, one after the other, when their template changes. */
+/** Workloads of apps/v1 that recreate their pods one by one when their template changes. */
 export const RESTARTED_KINDS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
 export type RestartedKind = (typeof RESTARTED_KINDS)[number];
 
@@ -52,7 +55,7 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Goes through pods/resize, in a write of its own. */
+/** A change through pods/resize, in a write of its own. */
 export interface ResourceChange {
   /** index in spec.containers of the pod that was looked at */
   readonly index: number;
@@ -75,7 +78,7 @@ export type Action =
       readonly namespace: string;
       readonly customVersion: string;
     }
-  /** As it was looked at: one that was given a newer number since is in use again. */
+  /** A revision as observed: one that got a newer number since then is in use again. */
   | {
       readonly kind: "DeleteRevision";
       readonly name: string;
@@ -92,26 +95,29 @@ export type Action =
       readonly images: readonly ImageChange[];
       /** absent: it is no resize */
       readonly resources?: readonly ResourceChange[];
-      /** the annotations that change, whole values; the pod's other annotations are not in here */
+      /** the changed annotations, with whole values; not the pod's other ones */
       readonly annotations: Readonly<Record<string, string>>;
-      /** the labels that change, of a pod that has them; absent: none does */
+      /** the changed labels, for a pod that has labels; absent: none */
       readonly labels?: Readonly<Record<string, string>>;
-      /** checks and a gate allowed it before an earlier write, or are not asked; absent: they are */
+      /** checks and a gate allowed it before an earlier write, or are not asked; absent: they are asked */
       readonly isAllowed?: true;
-      /** true when the pod has no metadata.annotations at all, so that a patch must create the map */
+      /** true when the pod has no metadata.annotations, so that the patch must create the map */
       readonly isFirstAnnotation: boolean;
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
       /** where it is counted first, with gate RespectDisruptionBudgets; absent: nowhere */
       readonly disruption?: { readonly at: string; readonly budgets: readonly string[] };
     }
-  /** Through pods/eviction, on the same conditions as a patch: its controller creates another pod, with the sidecars of now. */
+  /**
+   * An eviction through pods/eviction, with the same preconditions as a patch: its controller creates another pod, with
+   * the current sidecars.
+   */
   | {
       readonly kind: "EvictPod";
       readonly pod: PodPrecondition;
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
-      /** what the ledger says of it until there is another */
+      /** the ledger's entry until the successor exists */
       readonly departure: Departure;
     }
   /** Pulls images to one node. AlreadyExists: another pass was faster. */
@@ -126,7 +132,7 @@ export type Action =
       readonly workload: Restarted & PodPrecondition;
       /** RFC3339 */
       readonly at: string;
-      /** what the workload's annotation is to say, whole */
+      /** the workload's new annotation, whole */
       readonly restartedFor: string;
     }
   /**
@@ -136,7 +142,7 @@ export type Action =
   | {
       readonly kind: "PatchPodCondition";
       readonly pod: PodPrecondition;
-      /** all that the pod has, in its order; their types, and of the one to write all */
+      /** all conditions of the pod, in order: their types, and the whole content of the written one */
       readonly conditions: readonly PodCondition[];
       readonly condition: PodCondition;
     }

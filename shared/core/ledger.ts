@@ -44,11 +44,11 @@ export interface PodState {
 }
 
 export interface Reservation extends PodState {
-  /** of the SidecarSet when the pod was reserved first; 0: of another SidecarSet that had the same name */
+  /** generation of the SidecarSet at the pod's first reservation; 0: of another SidecarSet with the same name */
   readonly generation: number;
   /** hash of the SidecarSet that the pod shall get */
   readonly revision: string;
-  /** a pass that did not reserve the pod may write to it, too */
+  /** a pass other than the reserving one may write to the pod too */
   readonly isShared?: true;
 }
 
@@ -65,9 +65,9 @@ export interface Ledger {
   readonly uid: string;
   readonly generation: number;
   readonly reservations: readonly Reservation[];
-  /** digest of the annotations by which all of these were reserved; absent: it is not known, or of older ones */
+  /** digest of the annotations in effect for all reservations; absent: unknown, or older ones */
   readonly steering?: string;
-  /** what came of checks of metrics (`rollout/rules/checks/check-records.ts`); absent: nothing is checked */
+  /** results of metric checks (`rollout/rules/checks/check-records.ts`); absent: no checks */
   readonly checks?: string;
   /** evicted pods that have no successor yet; absent: none */
   readonly departed?: readonly Departure[];
@@ -254,7 +254,7 @@ export interface LedgerPlan {
   readonly ledger: Ledger;
   /** uids out of `wanted` that are reserved there: may be written to once the swap is done */
   readonly granted: ReadonlySet<string>;
-  /** kept, but wanted no more */
+  /** kept, but no longer wanted */
   readonly fenced: readonly Reservation[];
 }
 
@@ -266,10 +266,10 @@ interface Limits {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Rules 2, 3 and 5: what is kept, and `wanted` pods in their order as far as there is room. `wanted` must have been
- * decided with the kept ones counted as used. A kept one that is wanted again gets the new revision; the generation it
- * was reserved under stays, since the older patch may still land. While one is to be fenced nothing new is reserved: its
- * late patch may take the place that the partition leaves. `counted`: uids for which `wanted` leaves that place.
+ * Rules 2, 3 and 5: kept reservations, and `wanted` pods in order as far as there is room. The decision for `wanted`
+ * must have counted the kept ones as used. A kept one that is wanted again gets the new revision but keeps its
+ * generation, because the older patch may still land. While one is to be fenced nothing new is reserved: its late patch
+ * may take the partition's place. `counted`: uids for which `wanted` leaves that place.
  */
 export function withReservations(
   kept: readonly Reservation[],
@@ -353,7 +353,7 @@ export function withSteering(next: Ledger, { steering: stored }: Ledger, kept: n
   return stored === undefined ? next : { ...next, steering: stored };
 }
 
-/** Rule 5: may status.observedGeneration show `subject`'s generation once `ledger` is what is stored? */
+/** Rule 5: true if status.observedGeneration may show `subject`'s generation once `ledger` is stored. */
 export function isGenerationObservable(ledger: Ledger, subject: Subject): boolean {
   return (
     ledger.uid === subject.uid &&

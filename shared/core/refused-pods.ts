@@ -1,6 +1,6 @@
 /**
- * Pods to which the API server refused a write: they are passed over for a while, longer after each refusal, and the others
- * go on. The ledger keeps them, because the next pass knows nothing else of this one.
+ * Pods to which the API server refused a write: passes skip them for a while, longer after each refusal, and continue
+ * with the others. The ledger keeps them, because passes share no other memory.
  */
 import type { Pod } from "../api/kubernetes.ts";
 import { inTurns } from "../go/in-turns.ts";
@@ -18,7 +18,7 @@ export interface RefusedPod {
   readonly message: string;
 }
 
-/** More are not kept: a pass tries the others again. Namespaces share them. */
+/** Limit of stored pods: passes retry the others. Namespaces get equal shares. */
 const MOST_KEPT = 50;
 /**
  * With this many refused pods in a namespace its other pods wait too: the cause is usually a policy of the namespace.
@@ -29,18 +29,18 @@ const MOST_MESSAGE = 200;
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 600;
 
-/** In place of the API server's words: a write was accepted, and somebody else took it back. */
+/** In place of the API server's words: a write succeeded, and somebody else reverted it. */
 export const TAKEN_BACK = "what passes write to it is taken back";
-/** The same of a pod that is out of endpoints by somebody else's will. */
+/** The same for a pod that somebody else drains. */
 export const DRAINED_AGAIN = "it is drained again whenever passes put it back";
 
-/** A pass beside this one may have written what looks so, once or twice. */
+/** Number of reverts that are certain: another pass may cause one or two that look the same. */
 const SURE_TIMES = 3;
 
 /** The pods that passes do not write to now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
-  /** those of them that somebody drains again and again when they are put back: they use no budget */
+  /** pods that somebody drains again after each restore: they use no budget */
   readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
   /** uids of pods that are tried even if their namespace waits */
@@ -59,7 +59,7 @@ export function waitSecondsAfter(times: number): number {
   return Math.min(FIRST_WAIT_SECONDS * 2 ** (times - 1), LONGEST_WAIT_SECONDS);
 }
 
-/** `message` in one short line, without characters that hide something. A long name of a pod cuts off nothing that is said of it. */
+/** `message` in one short line without hidden characters. A long pod name does not cut off the rest. */
 export function refusalText(message: string): string {
   const line = message.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   const [told = line] = line.length > MOST_MESSAGE ? (FORBIDDEN.exec(line)?.slice(1) ?? []) : [];
@@ -125,13 +125,13 @@ export function isOfImages(message: string): boolean {
   return FORBIDDEN.test(message) && !message.includes(IMAGES);
 }
 
-/** The uids of the refused pods of which the API server says that no image of a running pod may change. */
+/** The uids of refused pods for which the API server says that no image of a running pod may change. */
 export function forbiddenPods(refused: readonly RefusedPod[]): ReadonlySet<string> {
   const forbidden = refused.filter(({ message }) => isOfImages(message));
   return new Set(forbidden.map(({ uid }) => uid));
 }
 
-/** As if these pods had been refused too, and none were tried again: what Kubernetes says of one is so for all. */
+/** Treats all these pods as refused, without retries: Kubernetes' answer for one applies to all. */
 export function alsoRefused(refused: readonly RefusedPod[], pods: Iterable<Pod>): readonly RefusedPod[] {
   const first = refused.find(({ message }) => isOfImages(message));
   if (first === undefined) return refused;

@@ -2,12 +2,14 @@
 
 /** Beyond so many, all are forgotten. */
 const MAX_KNOWN = 1_000;
-/** Longer ones are read each time: pods without end of texts without end would not fit. About twenty SidecarSets. */
+/**
+ * Longer texts are parsed each time, because many would not fit into memory. The limit fits about twenty SidecarSets.
+ */
 const MAX_LENGTH = 5_000;
 
 /**
- * `read`, which remembers what it read from a text for one owner at a time. What it returns should be small: it is kept
- * for so long that V8 takes it for old.
+ * `read` with a cache: it remembers the result of a text for one owner at a time. The result should be small, because
+ * V8 moves it to the old generation.
  */
 export function byText<T>(read: (text: string, owner: string) => T): (text: string, owner: string) => T {
   const known = new Map<string, { readonly value: T }>();

@@ -49,7 +49,7 @@ export function notFound(field: string, badValue: unknown, detail = ""): FieldEr
   return { type: "FieldValueNotFound", field, detail, badValue };
 }
 
-/** `supported` in the order in which they are to be printed. */
+/** `supported`: in print order. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
   const detail = `supported values: ${supported.map(quote).join(", ")}`;
   return { type: "FieldValueNotSupported", field, detail, badValue };
@@ -82,7 +82,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\v", "\\v"],
 ]);
 
-/** Looked up in Unicode's tables when it is first needed: that takes a millisecond, which few starts have to pay. */
+/** Compiled on demand: Unicode's tables take a millisecond, which most starts save. */
 const PRINTABLE = "^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]$";
 let printable: RegExp | undefined;
 
@@ -106,7 +106,7 @@ export function quote(text: string): string {
   return `"${Array.from(text.toWellFormed(), quoteCharacter).join("")}"`;
 }
 
-/** Structs and maps are printed as JSON, where the reference dumps Go values. */
+/** Prints structs and maps as JSON, where the reference dumps Go values. */
 function printValue(value: unknown): string {
   return typeof value === "string" ? quote(value) : goJson(value);
 }

@@ -6,7 +6,7 @@ const PATH = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const NAME = `(?:${DOMAIN}/)?${PATH}(?:/${PATH})*`;
 const REFERENCE = new RegExp(`^(${NAME})(?::([a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}))?(?:@([^@]+))?$`);
 const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$/;
-/** the hex of an image's id, which docker keeps apart from names */
+/** the hex id of an image, which docker distinguishes from names */
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 const MAX_NAME = 255;
 /** name, tag and the longest digest: nothing longer can be a reference */

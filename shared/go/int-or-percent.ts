@@ -32,10 +32,10 @@ function share(percent: number, total: number): number {
   return Math.ceil((percent * total) / 100);
 }
 
-// Decides what Go's strconv.Atoi, 64 bits wide, has against a text.
+// The error of Go's strconv.Atoi, 64 bits wide, about a text.
 
 const GO_INTEGER = /^[+-]?\d+$/;
-/** Go quotes all of it; what a pod says then fills no message. */
+/** Limit of a quoted text: Go quotes all of it, but a pod's text must not fill a message. */
 const MAX_QUOTED = 100;
 const MOST_DIGITS = 19;
 

@@ -32,8 +32,8 @@ export function isEmptySelector(selector: LabelSelector): boolean {
 }
 
 /**
- * No selector matches nothing, an empty one everything. An unknown operator is an error whatever the labels are.
- * Source: OpenKruise pkg/util, ValidatedLabelSelectorAsSelector.
+ * No selector matches nothing, an empty one everything. An unknown operator is an error with any labels. Source:
+ * OpenKruise pkg/util, ValidatedLabelSelectorAsSelector.
  */
 export function selectorMatches(
   selector: LabelSelector | undefined,

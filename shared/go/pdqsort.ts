@@ -27,7 +27,7 @@ interface Sortable<T> {
   [place: number]: T;
 }
 
-/** Sorts `items` where they are, and returns them; `isLess` must be a strict weak order. */
+/** Sorts `items` in place, and returns them; `isLess` must be a strict weak order. */
 export function pdqsort<T, L extends Sortable<T>>(items: L & Sortable<T>, isLess: (a: T, b: T) => boolean): L {
   const positions: Positions = {
     isLess: (i, j) => isLess(items[i] as T, items[j] as T),
@@ -111,7 +111,7 @@ function heapSort(positions: Positions, a: number, b: number): void {
   }
 }
 
-/** Moves the pivot to the place it belongs to, smaller elements before it, the others behind. */
+/** Moves the pivot to its place, smaller elements before it, the others after it. */
 function partition({ isLess, swap }: Positions, a: number, b: number, pivot: number) {
   swap(a, pivot);
   let [i, j] = [a + 1, b - 1];
@@ -129,7 +129,7 @@ function partition({ isLess, swap }: Positions, a: number, b: number, pivot: num
   return { middle: j, wasAlready: swaps === 0 };
 }
 
-/** Elements equal to the pivot first, greater ones behind; returns where those begin. */
+/** Puts elements equal to the pivot first, greater ones after; returns the start of those. */
 function partitionEqual({ isLess, swap }: Positions, a: number, b: number, pivot: number): number {
   swap(a, pivot);
   let [i, j] = [a + 1, b - 1];
@@ -157,7 +157,7 @@ function partialInsertionSort(positions: Positions, a: number, b: number): boole
   return false;
 }
 
-/** The smaller one of i-1 and i goes on to the left, the greater one to the right. */
+/** Moves the smaller one of i-1 and i to the left, the greater one to the right. */
 function shiftAround({ isLess, swap }: Positions, i: number, a: number, b: number): void {
   if (i - a >= 2) for (let j = i - 1; j >= 1 && isLess(j, j - 1); j--) swap(j, j - 1);
   if (b - i >= 2) for (let j = i + 1; j < b && isLess(j, j - 1); j++) swap(j, j - 1);

@@ -40,8 +40,8 @@ function isCivil({ year, month, day }: Day): boolean {
 }
 
 /**
- * "2026-01-02T03:04:05.6+01:00" → "2026-01-02T02:04:05Z"; undefined for what is not RFC 3339 here or in UTC.
- * Source: apimachinery metav1.Time, UnmarshalJSON and MarshalJSON.
+ * "2026-01-02T03:04:05.6+01:00" → "2026-01-02T02:04:05Z"; undefined for a text that is not RFC 3339. Source:
+ * apimachinery metav1.Time, UnmarshalJSON and MarshalJSON.
  */
 export function utcSeconds(text: string): string | undefined {
   const parts = RFC3339.exec(text);

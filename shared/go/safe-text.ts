@@ -1,4 +1,4 @@
-/** Texts that make no word and fit into names: Kubernetes' safe alphabet. Source: apimachinery util/rand. */
+/** Texts without words that fit into names: Kubernetes' safe alphabet. Source: apimachinery util/rand. */
 
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 

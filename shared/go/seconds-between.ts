@@ -5,7 +5,7 @@ const DAYS_PER_CYCLE = 146_097;
 const YEARS_PER_CYCLE = 400;
 const SECONDS_PER_DAY = 86_400;
 
-/** Whole seconds from one RFC 3339 time to another, negative backwards. Undefined if either is none. */
+/** Whole seconds from one RFC 3339 time to another, negative backwards. Undefined if one is invalid. */
 export function secondsBetween(from: string, to: string): number | undefined {
   const [start, end] = [epochSeconds(from), epochSeconds(to)];
   return start === undefined || end === undefined ? undefined : end - start;
@@ -28,8 +28,8 @@ function epochSeconds(text: string): number | undefined {
 }
 
 /**
- * Seconds since some day long ago of an RFC 3339 time; undefined if it is none. What looks as Kubernetes prints times
- * (YYYY-MM-DDThh:mm:ssZ) is taken for one: several times as quick, for who asks every pod of a rollout.
+ * Seconds of an RFC 3339 time since a fixed day; undefined if invalid. A text in Kubernetes' own form
+ * (YYYY-MM-DDThh:mm:ssZ) is not checked: that is several times faster, for callers who read every pod of a rollout.
  */
 export function storedSeconds(time: string): number | undefined {
   const seconds = time.length === 20 && time.endsWith("Z") ? ofPrinted(time) : (epochSeconds(time) ?? Number.NaN);
@@ -53,7 +53,7 @@ function digits(text: string, begin: number, end: number): number {
   return value;
 }
 
-/** Days since the end of February of year 0. Years begin in March, so that the day that is sometimes there is the last one. */
+/** Days since the end of February of year 0. Years begin in March, so that the leap day is the last one. */
 function daysBefore(year: number, month: number, day: number): number {
   const shiftedYear = month > 2 ? year : year - 1;
   const cycle = Math.floor(shiftedYear / YEARS_PER_CYCLE);

@@ -1,11 +1,11 @@
-/** Members in their order: an array, or what makes each of them when it is asked for, so that 150,000 need not exist at once. */
+/** Ordered members: an array, or an object that creates each on access, so that 150,000 need not exist at once. */
 export interface Sequence<T> extends Iterable<T> {
   readonly length: number;
   /** undefined: it has no such place */
   at(place: number): T | undefined;
 }
 
-/** As for … of, which takes several times as long where members are made one by one. */
+/** Like for … of, which takes several times as long for members created on access. */
 export function each<T>(items: Sequence<T>, visit: (item: T, place: number) => void): void {
   for (let place = 0; place < items.length; place++) visit(items.at(place) as T, place);
 }

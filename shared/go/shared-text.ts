@@ -1,9 +1,9 @@
-/** JSON texts of objects that go into many answers, such as an injected container: printed once. */
+/** JSON texts of objects that many answers contain, such as an injected container: printed once. */
 
 /** "": not printed yet */
 const texts = new WeakMap<object, string>();
 
-/** The same object, which must not change any more; its text is kept for as long as the object is. */
+/** The same object, which must not change any more; its text lives as long as the object. */
 export function withSharedText<T extends object>(value: T): T {
   if (!texts.has(value)) texts.set(value, "");
   return value;

@@ -9,7 +9,7 @@ export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** Most texts have nothing but these, and are not looked at further. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
-/** As visible escapes, which JSON reads as what they stand for. */
+/** Replaces invisible characters by escapes that JSON reads as the characters. */
 export function withUnseenEscaped(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.replace(UNSEEN, (character) =>
@@ -17,7 +17,7 @@ export function withUnseenEscaped(text: string): string {
   );
 }
 
-/** At most so many units of UTF-16, and "…" where more is left out; no character is cut in half. */
+/** At most this many units of UTF-16, and "…" if text is left out; no character is cut in half. */
 export function shortText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
 }

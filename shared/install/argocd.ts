@@ -1,11 +1,11 @@
-/** How Argo CD tells that a SidecarSet is healthy, and what its menu does to one: scripts in Lua, for its ConfigMap `argocd-cm`. */
+/** Scripts in Lua for Argo CD's ConfigMap `argocd-cm`: the health of a SidecarSet, and the actions of its menu. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../core/rollout/conditions/verdict.ts";
 import { writeYaml } from "../kube/yaml.ts";
 
 type Health = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 
-/** As kstatus has them, where it has a word: what is ready is healthy, what is stalled is degraded. */
+/** Follows kstatus if it has a word: ready is healthy, stalled is degraded. */
 const HEALTH_OF: Readonly<Record<RolloutVerdict, Health>> = {
   Halted: "Degraded",
   Blocked: "Degraded",
@@ -99,7 +99,7 @@ function actions(): string {
   return writeYaml({ "discovery.lua": discovery, definitions });
 }
 
-/** For `kubectl apply --server-side`, which leaves what else Argo CD's ConfigMap has as it is. */
+/** For `kubectl apply --server-side`, which keeps the rest of Argo CD's ConfigMap. */
 export function argoCdConfigMap(): KubernetesObject & { readonly data: Readonly<Record<string, string>> } {
   return {
     apiVersion: "v1",

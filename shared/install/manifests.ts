@@ -1,4 +1,4 @@
-/** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
+/** All objects of an installation: in TypeScript for installers, as YAML files for readers. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { RECREATE_REQUEST_KIND, SIDECARSET_GROUP } from "../api/names.ts";
 import type { Resource } from "../kube/port.ts";
@@ -39,7 +39,7 @@ export function manifestFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The same for what is applied only by those who use a feature that needs it. */
+/** The same for objects that only certain features need. */
 export function optionalFiles(): ReadonlyMap<string, string> {
   const access = optionalAccess().map(({ feature, purpose, objects }): [string, string] => [
     `infra/rbac/optional/${feature}.yaml`,
@@ -73,7 +73,7 @@ export function registrationsLikeOpenKruise(): string {
 }
 
 interface InstallationOptions extends RegistrationOptions {
-  /** without the policies that refuse the reconciler what no rollout writes */
+  /** without the policies that refuse the reconciler writes that no rollout makes */
   readonly isUnfenced?: boolean;
   /** annotations that SidecarSets may patch into running pods despite these policies; a prefix ends with a slash */
   readonly fenceAnnotations?: readonly string[];
@@ -127,7 +127,7 @@ function version(name: "v1alpha1" | "v1beta1") {
   };
 }
 
-/** No conversion webhook: the versions differ in parts of the status that v1alpha1 doesn't show. */
+/** No conversion webhook: the versions differ only in status fields that v1alpha1 lacks. */
 export function containerRecreateRequestCrd(): CustomResourceDefinition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -149,7 +149,8 @@ export function containerRecreateRequestCrd(): CustomResourceDefinition {
   } as CustomResourceDefinition;
 }
 
-// A fence around the reconciler: what its roles permit and no pass ever writes, API servers refuse. Roles name kinds; these policies look at what is written, so that a token that leaks is worth no more than a rollout.
+// A fence around the reconciler: API servers refuse writes that its roles permit but no pass makes. Roles name kinds;
+// these policies check the content, so that a stolen token is worth no more than a rollout.
 
 /**
  * Policies and bindings. `annotations`: annotations that SidecarSets may patch into running pods; a prefix ends with a
@@ -159,9 +160,9 @@ export function fenceObjects(annotations: readonly string[] = []): readonly Kube
   return [podPolicy(annotations), ...OBJECT_POLICIES].flatMap(policyObjects);
 }
 
-// Optional: what the API server asks about Advanced StatefulSets before it stores them. Applied with their CRD.
+// Optional: the API server's requests about Advanced StatefulSets before it stores them. Applied with their CRD.
 
-/** Fail: a set that is stored without its defaults, or against the rules, is not reconciled as its owner means it. */
+/** Fail: a set stored without its defaults, or against the rules, would not be reconciled as intended. */
 const COMMON = {
   failurePolicy: "Fail",
   matchPolicy: "Equivalent",

@@ -155,7 +155,7 @@ async function readJson(answer: IncomingAnswer): Promise<unknown> {
   }
 }
 
-/** To take anything else for an empty list would be to believe that everything is gone. */
+/** Anything else must not pass for an empty list: that would mean that everything is gone. */
 function isList(value: unknown): boolean {
   const { items, metadata } = (value ?? {}) as Partial<ObjectList<KubernetesObject>>;
   return Array.isArray(items) && items.every(isObject) && isObject(metadata);

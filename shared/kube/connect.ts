@@ -1,4 +1,4 @@
-/** The way to an API server, as settings say it; what each way needs is loaded when it is the one. */
+/** The connection to an API server by the settings; each kind loads only what it needs. */
 import type { AwsAccess } from "../aws/access.ts";
 import type { ClusterSettings } from "../settings/cluster-settings.ts";
 import { readAwsAccess, readCallLimits, readProxies } from "../settings/config.ts";
@@ -9,9 +9,10 @@ import type { ClusterAccess, RequestRecord } from "./transport.ts";
 const connected = new Map<string, Promise<Cluster>>();
 
 /**
- * The cluster, with its connections: one for all invocations of this process, until its credentials are refused. A text
- * is the path of a kubeconfig. `requestTimeoutMs`: for each call, 30 s without it. Makes no request to the cluster.
- * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence that says what, where and what to do
+ * The cluster with its connections: one for all invocations of this process, until its credentials are refused. A text
+ * is the path of a kubeconfig. `requestTimeoutMs`: for each call, default 30 s. Makes no request to the cluster.
+ * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence with the fault, its place, and
+ * the remedy
  */
 export function connect(
   cluster: ClusterSettings | string,
@@ -43,7 +44,7 @@ export function connect(
   return connecting;
 }
 
-/** With the proxy on the way, where there is one. @throws KubeError, AwsError or SecretError */
+/** The access with its proxy, if any. @throws KubeError, AwsError or SecretError */
 export async function accessOf(
   settings: ClusterSettings,
   aws: () => AwsAccess,

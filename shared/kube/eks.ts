@@ -26,7 +26,7 @@ export async function eksAccess(settings: EksSettings, aws: () => AwsAccess): Pr
   return { ...address, ...renewableToken({ read, freshnessMs: FRESHNESS_MS, now: Date.now }) };
 }
 
-/** `x-k8s-aws-id` is part of what is signed: no other cluster takes the token. */
+/** `x-k8s-aws-id` is signed too: no other cluster accepts the token. */
 export async function eksToken({ name, region }: EksSettings, credentials: AwsCredentials): Promise<string> {
   const path = "/?Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Expires=60";
   const request = { service: "sts", region, path, headers: { "x-k8s-aws-id": name } };

@@ -33,7 +33,9 @@ export class KubeError extends Error {
   /** HTTP status, 0 when there was no answer */
   readonly code: number;
   readonly reason: string;
-  /** false when the request may have been carried out although we saw no success: timeout, reset after send, 5xx of no webhook */
+  /**
+   * false when the request may have been carried out without an answer: timeout, reset after sending, 5xx of no webhook
+   */
   readonly isOutcomeKnown: boolean;
   readonly retryAfterSeconds: number | undefined;
   /** why, in the API server's terms; empty where it does not say */
@@ -60,7 +62,7 @@ export function isDenied(message: string): boolean {
   return DENIED.test(message);
 }
 
-/** The same error, that says what it concerns. */
+/** The same error, with its subject. */
 export function about(what: string, cause: KubeError): KubeError {
   const { code, reason, isOutcomeKnown, retryAfterSeconds, causes } = cause;
   const facts = { code, reason, isOutcomeKnown, retryAfterSeconds, causes };

@@ -1,4 +1,4 @@
-/** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
+/** Turns a network failure into one sentence: the fault, its place, and the remedy. */
 import type { Status } from "../api/admission.ts";
 import { shownLine } from "../log.ts";
 import { boundedMessage, isDenied, KubeError, type StatusCause } from "./error.ts";
@@ -8,7 +8,7 @@ export interface Attempt {
   /** such as GET, PATCH */
   readonly method: string;
   readonly url: URL;
-  /** false while the request cannot have reached the API server: its connection was never made */
+  /** false while the request cannot have reached the API server: no connection was made */
   readonly isSent: boolean;
   /** the name of the proxy that is asked for the connection */
   readonly proxy?: string | undefined;
@@ -285,7 +285,7 @@ export function samePage({ plural }: { readonly plural: string }): KubeError {
   return new KubeError(message, { code: 0, reason: "UnreadableAnswer" });
 }
 
-/** A success whose body is something else, as of a proxy. */
+/** A success whose body is not JSON, for example from a proxy. */
 export function notJson(attempt: Attempt, code: number, cause: unknown): KubeError {
   return unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
 }

@@ -5,7 +5,7 @@ import { renewableToken } from "./renewable-token.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** Kubernetes renews the file after four fifths of the token's life, which is an hour. */
+/** Kubernetes renews the file after four fifths of the token's life of an hour. */
 const FRESHNESS_MS = 60_000;
 
 /** @throws KubeError NoCredentials when the pod has no service account */

@@ -85,7 +85,7 @@ async function load(path: string | undefined, where: string, context?: string): 
   } catch (cause) {
     throw invalid(where, loadProblem(cause), cause);
   }
-  // client-node's last resort; nobody means it.
+  // client-node's last resort, which no user wants.
   if (path === undefined && config.getCurrentContext() === "loaded-context")
     throw invalid(where, "does not exist and this is no pod with a service account: set KUBECONFIG to a file's path");
   if (context === undefined) return config;
@@ -107,7 +107,7 @@ function loadFiles(config: KubeConfig, [first = "", ...others]: readonly string[
   for (const path of others) {
     const next = new Kind();
     next.loadFromFile(path);
-    // client-node refuses what is named twice.
+    // client-node refuses duplicate names.
     next.clusters = next.clusters.filter(({ name }) => !config.getCluster(name));
     next.users = next.users.filter(({ name }) => !config.getUser(name));
     next.contexts = next.contexts.filter(({ name }) => !config.getContextObject(name));
@@ -145,7 +145,7 @@ async function credentials(config: KubeConfig, where: string): Promise<RequestOp
   const options: RequestOptions = { headers: {} };
   // Credentials do not travel in the clear; client-node refuses too.
   if (config.getCurrentCluster()?.server.startsWith("http:")) return options;
-  // client-node would make an agent of its own for the proxy.
+  // client-node would create its own agent for the proxy.
   config.clusters = config.clusters.map((cluster) => ({ ...cluster, proxyUrl: "" }));
   try {
     await config.applyToHTTPSOptions(options);

@@ -1,4 +1,4 @@
-/** For which pods API servers call the webhook, as its registration says: read, and changed if nobody else did meanwhile. */
+/** The registration's condition for calls of the webhook: read, and changed if nobody else did meanwhile. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import {
   FORMER_WEBHOOK_CONFIGURATION,
@@ -28,10 +28,13 @@ export interface PodRegistration {
   readonly stored: Configuration;
 }
 
-/** Under our name, else under the former one. undefined: there is neither, or neither has a pod webhook. */
+/**
+ * The registration under the current name, else the former one. Undefined: neither exists, or neither has a pod
+ * webhook.
+ */
 export async function readPodRegistration(cluster: Cluster): Promise<PodRegistration | undefined> {
   const current = () => readNamed(cluster, WEBHOOK_CONFIGURATION);
-  // Looked for once more: between the first two looks it may have got its name.
+  // Reads once more: it may have been renamed between the first two reads.
   return (await current()) ?? (await readFormerRegistration(cluster)) ?? (await current());
 }
 
@@ -96,7 +99,7 @@ async function patchAsRead(
   }
 }
 
-/** 422 is how an API server answers a JSON patch whose test fails, and how a policy refuses. */
+/** 422 means a failed test of a JSON patch, or a policy's refusal. */
 async function hasMoved(cluster: Cluster, read: Configuration["metadata"], error: KubeError): Promise<boolean> {
   if (!isKubeError(error, 422)) return isKubeError(error, 404, 409);
   const now = await readStored(cluster, read?.name ?? "");

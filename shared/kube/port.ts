@@ -47,7 +47,7 @@ export const CONTAINER_RECREATE_REQUESTS: Resource = {
   plural: "containerrecreaterequests",
   namespaced: true,
 };
-/** Ordered sets: not the built-in ones of apps/v1. */
+/** Advanced StatefulSets: not the built-in ones of apps/v1. */
 export const STATEFUL_SETS: Resource = {
   group: "apps.kruise.io",
   version: "v1beta1",
@@ -110,7 +110,7 @@ export interface ObjectList<T> {
     readonly remainingItemCount?: number;
   };
   readonly items: readonly T[];
-  /** what `keep` returned */
+  /** results of `keep` */
   readonly kept?: readonly unknown[];
 }
 
@@ -119,13 +119,13 @@ interface WriteOptions {
 }
 
 export interface CreateOptions extends WriteOptions {
-  /** of the pod that the object names: whether it goes is the API server's to say */
+  /** eviction of the named pod: the API server decides about it */
   readonly subresource?: "eviction";
 }
 
 export interface PatchOptions extends WriteOptions {
   readonly subresource?: "status" | "resize";
-  /** "metadata" asks for PartialObjectMetadata, which is all that a rollout needs to read back. */
+  /** "metadata" asks for PartialObjectMetadata, which is enough for a rollout. */
   readonly answer?: "object" | "metadata";
 }
 
@@ -167,8 +167,8 @@ export interface PartialObject {
 }
 
 /**
- * Every method rejects with KubeError and nothing else. Objects are raw JSON: unknown fields survive a read and are
- * lost by nobody. One call is one HTTP request; nothing here retries a write.
+ * Every method rejects only with KubeError. Objects are raw JSON: unknown fields survive. One call is one HTTP request;
+ * nothing here retries a write.
  */
 export interface Cluster {
   get<T extends KubernetesObject>(resource: Resource, key: ObjectKey): Promise<T>;
@@ -187,7 +187,7 @@ export interface Cluster {
   readonly serverTimeMs?: (() => number | undefined) | undefined;
 }
 
-// A cluster port that cannot write, whatever it is asked for: what a dry run works with.
+// A cluster port that cannot write: a dry run uses it.
 
 /** Reads go through. A write rejects with KubeError, unless it is one that the API server itself does not store. */
 export function readOnlyCluster(cluster: Cluster): Cluster {

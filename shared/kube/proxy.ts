@@ -15,8 +15,8 @@ const TUNNELS: readonly (readonly [number, number])[] = [
 ];
 
 /**
- * `access` with its proxy, or as it is where NO_PROXY names the server. `proxy-url` is used whatever the variables say.
- * @throws KubeError (reason InvalidProxy) for a proxy that cannot be used
+ * `access` with its proxy, or unchanged if NO_PROXY names the server. `proxy-url` wins over the variables. @throws
+ * KubeError (reason InvalidProxy) for an unusable proxy
  */
 export function throughProxy(access: ClusterAccess, env: Environment): ClusterAccess {
   const { hostname, port, protocol } = new URL(access.server);
@@ -87,7 +87,7 @@ function isLoopback(host: string): boolean {
   return isInRange(host, "127.0.0.0/8") || isInRange(host, "::1/128");
 }
 
-/** `range` as 10.0.0.0/8; one that is none holds nothing. */
+/** `range`: like 10.0.0.0/8; an invalid one contains nothing. */
 function isInRange(host: string, range: string): boolean {
   const [net = "", prefix] = range.split("/");
   const family = isIP(net);

@@ -1,4 +1,4 @@
-/** Reads a list's answer item by item as it comes: neither its text nor what it holds is ever whole in memory. */
+/** Reads a list's answer item by item as it arrives: neither its text nor its items are ever in memory as a whole. */
 import type { Readable } from "node:stream";
 import { notJson, unreadableAnswer } from "./failure.ts";
 import { type IncomingAnswer, MOST_OF_OBJECT } from "./transport.ts";
@@ -13,7 +13,7 @@ const ITEMS = 2;
 const NO_ITEMS = Buffer.from("[]");
 const ITEMS_BEGIN = /"items"\s*:\s*$/;
 
-/** The list of an answer, of which `keep` says what stays. @throws KubeError where it ends early, or is no JSON */
+/** The list of an answer, reduced by `keep`. @throws KubeError if it ends early, or is not JSON */
 export async function readKept<R>(answer: IncomingAnswer, keep: (item: unknown) => R | undefined): Promise<object> {
   try {
     const { rest, kept } = await readList(answer.body, keep);
@@ -25,8 +25,8 @@ export async function readKept<R>(answer: IncomingAnswer, keep: (item: unknown) 
 }
 
 /**
- * `keep` gets each item as it comes; `kept` is what it returns, but for undefined. `rest` is the list without its items.
- * Throws what `body` fails with, and SyntaxError for what is not JSON.
+ * `keep` receives each item as it arrives; `kept` has its results, except undefined. `rest` is the list without its
+ * items. Throws the error of `body`, and SyntaxError for a text that is not JSON.
  */
 export async function readList<R>(
   body: Readable,
@@ -37,7 +37,7 @@ export async function readList<R>(
     const one = keep(JSON.parse(text));
     if (one !== undefined) kept.push(one);
   });
-  // Its events come cheaper than an iterator.
+  // Its events cost less than an iterator.
   await new Promise<void>((resolve, reject) => {
     body.on("data", (chunk: Buffer) => {
       try {
@@ -55,13 +55,13 @@ export async function readList<R>(
   return { rest: JSON.parse(splitter.rest), kept };
 }
 
-/** Hands out the text of each item of the member `items`, and keeps all other text. */
+/** Returns the text of each item of the member `items`, and keeps all other text. */
 class Splitter {
   readonly #rest: Buffer[] = [];
   readonly #take: (text: string) => void;
   /** of the item that is not whole yet */
   #pending: Buffer[] = [];
-  /** of it, or of what is beside the items */
+  /** bytes of the current item, or of the text beside the items */
   #pendingBytes = 0;
   #depth = 0;
   #isInString = false;
@@ -113,7 +113,7 @@ class Splitter {
     return chunk.length;
   }
 
-  /** `at` is behind the bracket; where the text that is not handed out yet begins. */
+  /** `at`: the index after the bracket, where pending text begins. */
   #open(chunk: Buffer, from: number, at: number): number {
     this.#depth++;
     if (this.#isInItems) {

@@ -16,7 +16,7 @@ export async function tokenAccess(
 ): Promise<ClusterAccess> {
   const read = async () => {
     const text = (await readText(token, aws)).trim();
-    // Whatever the level of the log: an alarm counts these lines. They are no errors, which another alarm counts.
+    // The log level does not matter: an alarm counts these lines. They are no errors, which another alarm counts.
     logTokenEnd(text, Date.now(), createLog("warn"));
     return text;
   };
@@ -29,7 +29,7 @@ export async function tokenAccess(
 // call would fail without notice.
 
 const DAY_SECONDS = 86_400;
-/** Time enough to look into it, where that is less than a quarter of the whole. */
+/** The longest warning time, unless a quarter of the lifetime is less. */
 const MOST_SECONDS = 7 * DAY_SECONDS;
 
 interface Claims {

@@ -8,7 +8,7 @@ import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } fro
 
 /** How to reach an API server and be believed there; as a kubeconfig has it. */
 export interface ClusterAccess {
-  /** https://host:port, with a path prefix if the API server stands behind one */
+  /** https://host:port, with a path prefix if there is one */
   readonly server: string;
   /** PEM; absent: the certificate authorities that Node trusts */
   readonly certificateAuthority?: string;
@@ -19,12 +19,12 @@ export interface ClusterAccess {
   readonly clientCertificate?: string;
   /** PEM */
   readonly clientKey?: string;
-  /** proxy-url of a kubeconfig, as it is there; proxy.ts makes `proxy` of it */
+  /** proxy-url of a kubeconfig, unchanged; proxy.ts turns it into `proxy` */
   readonly proxyUrl?: string;
   readonly proxy?: Proxy;
   /** A bearer token, asked for before each request. */
   readonly token?: () => Promise<string | undefined>;
-  /** Asked once when a token was refused (401): true when there is another one now to try. */
+  /** Called once after a token was refused (401): true when there is a new one to try. */
   readonly renewToken?: (refused: string | undefined) => Promise<boolean>;
   /** default sidecarset-serverless; the API server's audit log shows it */
   readonly userAgent?: string;
@@ -38,7 +38,7 @@ export interface ClusterAccess {
 
 /** The proxy for all connections to an API server. */
 interface Proxy {
-  /** its address without its password, and what names it */
+  /** its address without its password, and its source */
   readonly name: string;
   readonly openAgent: (options: https.AgentOptions) => http.Agent;
 }
@@ -82,7 +82,7 @@ export type Transport = (request: OutgoingRequest) => Promise<IncomingAnswer>;
 
 const MAX_SOCKETS = 64;
 
-/** Connections are made on demand and kept; nothing keeps the process alive. */
+/** Connections open on demand and stay open; they do not keep the process alive. */
 export function openTransport(access: ClusterAccess): Transport {
   const base = new URL(access.server);
   const isPlain = base.protocol === "http:";
@@ -151,7 +151,7 @@ function send(outgoing: OutgoingRequest, url: URL, way: Way, token: string | und
   let isSent = false;
   const attempt = () => ({ method, url, isSent, proxy });
   let answer: http.IncomingMessage | undefined;
-  // Of an answer that has come and is not read yet, Node would tell the connection, where nobody hears it any more.
+  // An answer that has arrived but is unread: Node would report its error to the connection, where nobody listens.
   const end = (cause: Error) => {
     // A request that waits for a connection would say so only when it has got one.
     reject(connectionFailure(cause, attempt()));
@@ -184,12 +184,12 @@ function send(outgoing: OutgoingRequest, url: URL, way: Way, token: string | und
 }
 
 /**
- * An API server compresses what is longer than half of this. With zlib's 16 KB, and a turn of its thread for each, a list
- * takes a tenth more computing.
+ * Buffer size for decompression: API servers compress longer answers than half of this. With zlib's 16 KB, a list takes
+ * a tenth more computing, because each buffer takes a turn of its thread.
  */
 const UNZIPPED_AT_ONCE = 256 * 1024;
 
-/** zlib is loaded when an answer is compressed, which a short one never is. */
+/** Loads zlib when an answer is compressed, which a short one never is. */
 function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAnswer {
   let bytes = 0;
   // Nothing flows, and nothing ends, before `body` is read.
@@ -212,11 +212,11 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
   };
 }
 
-/** Bytes of an answer that says no. An API server passes on what a webhook says at any length. */
+/** Limit of bytes in a refusal: an API server passes on a webhook's text of any length. */
 const MOST_OF_REFUSAL = 262_144;
-/** Characters of one object of a watch, or bytes of one of a list; etcd keeps objects of 1.5 MB. */
+/** Limit of characters for one object of a watch, or bytes for one of a list; etcd stores objects of 1.5 MB. */
 export const MOST_OF_OBJECT = 16 * 1024 * 1024;
-/** Bytes of an answer that is read whole: pages of lists have 500 objects. */
+/** Limit of bytes for an answer that is read as a whole: pages of lists have 500 objects. */
 const MOST_OF_ANSWER = 64 * 1024 * 1024;
 
 /** The whole body, or the beginning of a long refusal, or a KubeError when the connection ends before it does. Its events come cheaper than an iterator. */
@@ -235,7 +235,7 @@ export function readBody(answer: IncomingAnswer): Promise<string> {
       else reject(unreadableAnswer(answer.attempt, answer.code, `is longer than ${MOST_OF_ANSWER} bytes`));
       answer.body.destroy();
     };
-    // Its time may have run out before it was read, while another token was being had.
+    // The time may have ended before it was read, during the renewal of the token.
     if (answer.body.destroyed) return fail();
     answer.body
       .on("data", take)

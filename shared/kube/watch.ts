@@ -6,8 +6,8 @@ import type { Resource, WatchEvent, WatchOptions } from "./port.ts";
 import { type ClusterAccess, type IncomingAnswer, MOST_OF_OBJECT, readBody, type Transport } from "./transport.ts";
 
 /**
- * Ends when the server ends the stream, when the connection breaks and when `signal` aborts: to go on, watch again from
- * the last resourceVersion seen. Throws KubeError for an ERROR event (410: list again) and for a watch that is refused.
+ * Ends when the server ends the stream, the connection breaks, or `signal` aborts: to continue, watch again from the
+ * last resourceVersion. Throws KubeError for an ERROR event (410: list again) and for a refused watch.
  */
 export async function* watchEvents<T extends KubernetesObject>(
   open: () => Promise<IncomingAnswer>,
@@ -33,7 +33,7 @@ async function openUnlessAborted(open: () => Promise<IncomingAnswer>, signal: Ab
   }
 }
 
-/** Whole lines only: what a broken connection leaves behind is no event. */
+/** Whole lines only: the rest after a broken connection is no event. */
 async function* lines(answer: IncomingAnswer): AsyncGenerator<string> {
   answer.body.setEncoding("utf8");
   let rest = "";
@@ -42,7 +42,7 @@ async function* lines(answer: IncomingAnswer): AsyncGenerator<string> {
       const parts = (rest + chunk).split("\n");
       rest = parts.pop() ?? "";
       yield* parts;
-      // No object is so large: the stream ends as one that breaks.
+      // No object is this large: the stream ends like a broken one.
       if (rest.length > MOST_OF_OBJECT) return;
     }
   } catch {

@@ -9,7 +9,7 @@ const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
   strategic: "application/strategic-merge-patch+json",
 };
 
-/** API servers that know `drop` (KEP-5958, Kubernetes 1.38 with its gate) leave out two thirds of the answer. */
+/** API servers with `drop` (KEP-5958, Kubernetes 1.38 with its gate) omit two thirds of the answer. */
 const METADATA_ONLY =
   "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json";
 
@@ -62,7 +62,7 @@ function dryRunQuery({ dryRun }: { readonly dryRun?: boolean }): Readonly<Record
   return { dryRun: dryRun ? "All" : undefined };
 }
 
-/** With a body, the API server takes every option from there and none from the query. */
+/** If there is a body, the API server reads every option from it and none from the query. */
 export function deleteBody({ uid, resourceVersion, dryRun }: DeleteOptions): object {
   const preconditions = {
     ...(uid === undefined ? {} : { uid }),

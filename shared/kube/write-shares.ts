@@ -1,4 +1,4 @@
-/** Shares of the places for calls: a webhook of one namespace may make each write there slow, and others' calls go on. */
+/** Shares of the concurrent calls: a namespace's webhook may slow its writes, and others' calls continue. */
 import type { Limiter } from "./rate-limit.ts";
 
 /** The share of all places that writes to one namespace may hold. */
@@ -14,7 +14,7 @@ interface NamespaceWrites {
 
 const writesOf = new WeakMap<Limiter, NamespaceWrites>();
 
-/** Waits until the namespace has a place, then as every other call. `atOnce`: the places of `limiter`. */
+/** Waits until the namespace has a place, then like every other call. `atOnce`: number of places of `limiter`. */
 export function shareOf(limiter: Limiter, atOnce: number, namespace: string): Limiter {
   const writes = writesOf.get(limiter) ?? { underWay: new Map(), waiting: new Set(), total: 0 };
   writesOf.set(limiter, writes);

@@ -33,11 +33,11 @@ export class YamlError extends Error {
 }
 
 export interface YamlDocument {
-  /** what a JSON text of the document holds; null for an empty document */
+  /** the value that a JSON text of the document has; null for an empty document */
   readonly value: unknown;
-  /** of the field at a path of keys and indexes, else of the nearest one above it */
+  /** place of the field at a path of keys and indexes, else of the nearest parent */
   readonly placeOf: (path: readonly (string | number)[]) => YamlPlace;
-  /** keys that stand twice in one map: the last one counts */
+  /** duplicate keys of a map: the last one counts */
   readonly repeatedKeys: readonly { readonly key: string; readonly place: YamlPlace }[];
 }
 
@@ -74,7 +74,7 @@ function readPlainScalar(text: string): YamlScalar {
   return Number.isFinite(float) ? float : text;
 }
 
-/** As strconv.ParseInt and ParseUint read it with base 0; undefined: no integer of 64 bits. */
+/** Like strconv.ParseInt and ParseUint with base 0; undefined: no integer of 64 bits. */
 function readInteger(text: string): bigint | undefined {
   if (!INTEGER.test(text)) return undefined;
   const digits = text.replace(/^[-+]/, "").toLowerCase();
@@ -112,7 +112,7 @@ const READ = {
   prettyErrors: false,
 } as const;
 
-/** Aliases may repeat that many values: enough for any manifest, and no bomb. */
+/** Limit of values that aliases repeat: enough for any manifest, and no bomb. */
 const MOST_REPEATED = 100_000;
 
 /** The documents of a text, in their order. @throws YamlError for what kubectl refuses as well */
@@ -179,7 +179,7 @@ class Reading {
     }
   }
 
-  /** Keys are set in their order; a merged map replaces what stands before it, and what stands after it replaces it. */
+  /** Sets keys in order; a merged map overrides earlier keys, and later keys override it. */
   #mapOf(node: YAMLMap, into: Values): Values {
     const own = new Set<string>();
     for (const { key, value } of node.items as Pair[]) {
@@ -228,7 +228,7 @@ function keyOf({ value, source = "" }: Scalar): string | undefined {
   return integer > MOST_INT64 ? undefined : integer.toString();
 }
 
-/** As Go prints a float64 with 'g' and the shortest digits that a float32 needs. */
+/** Go's text of a float64 with 'g' and the shortest digits for a float32. */
 function keyOfFloat(double: number): string {
   const value = Math.fround(double);
   if (Number.isNaN(value)) return ".nan";
@@ -270,7 +270,7 @@ export function writeYamlDocuments(values: readonly unknown[]): string {
 
 const UNSEEN = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
-/** Screens write such characters as escapes, which only a text in double quotes may have. */
+/** Invisible characters become escapes, which only a text in double quotes may have. */
 const UNSEEN_TEXT: ScalarTag = {
   identify: (value) => typeof value === "string" && UNSEEN.test(value),
   default: true,
@@ -279,7 +279,7 @@ const UNSEEN_TEXT: ScalarTag = {
   stringify: ({ value }) => JSON.stringify(value),
 };
 
-/** Texts that a reader of YAML 1.1 would take for something else are quoted; lines are not folded. */
+/** Quotes texts that a YAML 1.1 reader would misread; lines are not folded. */
 export function writeYaml(value: unknown): string {
   return stringify(value, {
     customTags: (tags) => [UNSEEN_TEXT, PLAIN, ...tags],

@@ -4,10 +4,10 @@ import { natureOf } from "../core/rollout/conditions/verdict.ts";
 import { unavailableOf } from "../core/rollout/summary.ts";
 
 interface Metric<T> {
-  /** in CloudWatch; Prometheus calls it sidecarset_ and the same in snake case */
+  /** name in CloudWatch; Prometheus has sidecarset_ and the name in snake case */
   readonly name: string;
   readonly help: string;
-  /** counter: what one pass adds; gauge: how it is after it */
+  /** counter: the increase by one pass; gauge: the value after it */
   readonly kind: "gauge" | "counter";
   readonly unit: "Count" | "Seconds";
   /** undefined: not known this time */

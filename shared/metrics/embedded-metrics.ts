@@ -1,4 +1,4 @@
-/** Numbers of a pass inside a line of the log, from which CloudWatch makes metrics of them (Embedded Metric Format). */
+/** Numbers of a pass in a log line, from which CloudWatch makes metrics (Embedded Metric Format). */
 import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
 import type { LogFields } from "../log.ts";
 import { PASS_METRICS, SIDECARSET_METRICS } from "./catalogue.ts";
@@ -38,7 +38,7 @@ function wordsOf({ state, cause }: SidecarSetReport): Readonly<Record<string, st
   return { ...(state === undefined ? {} : { State: state }), ...(cause === undefined ? {} : { Cause: cause }) };
 }
 
-/** Words to search the log for, and no dimensions: CloudWatch charges for each value that a dimension takes. */
+/** Words to search the log for, not dimensions: CloudWatch charges for each value of a dimension. */
 const WORDS: ReadonlySet<string> = new Set(["State", "Cause"]);
 
 function fields(words: Readonly<Record<string, string>>, values: Values, at: number): LogFields {

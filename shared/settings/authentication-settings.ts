@@ -15,18 +15,20 @@ export interface AuthenticationSettings {
   readonly pathDigests?: PathDigests;
   /** BEARER_TOKENS: for bearer-token */
   readonly bearerTokens?: SecretReference;
-  /** CLIENT_NAMES: for client-certificate; one of them is the certificate's common name or an alternative name */
+  /** CLIENT_NAMES: for client-certificate; one of them must be the certificate's common name or an alternative name */
   readonly clientNames: readonly string[];
-  /** CLIENT_CERTIFICATE_FROM: who ends TLS in front of a Lambda function and checks the certificate's chain */
+  /** CLIENT_CERTIFICATE_FROM: the service that ends TLS before a Lambda function and checks the certificate's chain */
   readonly clientCertificateFrom: CertificateSource;
-  /** LOAD_BALANCER_LISTENER: ARN of the target group, a colon and the port: whose word on client certificates is taken */
+  /**
+   * LOAD_BALANCER_LISTENER: ARN of the target group, a colon and the port of the trusted source of client certificates
+   */
   readonly loadBalancerListener?: string;
 }
 
 const CERTIFICATE_SOURCES = ["api-gateway", "load-balancer"] as const;
 type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
 
-/** @throws ConfigError for the first setting that is missing or can't be used */
+/** @throws ConfigError for the first missing or unusable setting */
 export function parseAuthentication(env: Readonly<Record<string, string | undefined>>): AuthenticationSettings {
   const clientCertificateFrom = parseSource(env["CLIENT_CERTIFICATE_FROM"] || "api-gateway");
   const settings = {

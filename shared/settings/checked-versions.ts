@@ -1,4 +1,7 @@
-/** VERSIONS and SAMPLE_LABELS: which versions of functions are to be checked, by a pod of which labels; infra/aws/canary writes them. */
+/**
+ * VERSIONS and SAMPLE_LABELS: the function versions to check, and the labels of the sample pod; infra/aws/canary writes
+ * them.
+ */
 import { ConfigError } from "./config-error.ts";
 
 export interface CheckedVersion {

@@ -5,11 +5,11 @@ import { parseSecretReference, type SecretReference } from "./reference.ts";
 
 /** How hard an API server is asked, as client-go's QPS and Burst. */
 export interface CallLimits {
-  /** calls a second on average; 0: as many as come */
+  /** average calls per second; 0: no limit */
   readonly qps: number;
-  /** calls that may come at once after a pause */
+  /** calls allowed at once after a pause */
   readonly burst: number;
-  /** calls that may be under way at the same time; watches are not counted */
+  /** concurrent calls, without watches */
   readonly atOnce: number;
 }
 
@@ -24,11 +24,11 @@ export interface ClusterAddress {
 }
 
 export type ClusterSettings =
-  /** path of a file, or of several as kubectl takes them; absent: ~/.kube/config. Without a context: the current one */
+  /** path of a file, or of several in kubectl's form; absent: ~/.kube/config. Without a context: the current one */
   | { readonly kind: "kubeconfig"; readonly path?: string; readonly context?: string }
   /** the service account of the pod that we run in */
   | { readonly kind: "in-cluster"; readonly server: string }
-  /** a token that is kept somewhere else */
+  /** a token stored elsewhere */
   | ({ readonly kind: "token"; readonly token: SecretReference } & ClusterAddress)
   /** our AWS role; without an address, EKS is asked for it */
   | { readonly kind: "eks"; readonly name: string; readonly region: string; readonly address?: ClusterAddress };
@@ -56,7 +56,7 @@ export function parseCluster(env: Environment): ClusterSettings {
   return parseInCluster(env) ?? { kind: "kubeconfig" };
 }
 
-/** Kubernetes tells every container where its API server is. */
+/** Kubernetes gives every container the address of its API server. */
 function parseInCluster(env: Environment): ClusterSettings | undefined {
   const [host, port] = [env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] ?? "443"];
   if (!host) return undefined;
@@ -94,7 +94,7 @@ function parseAddress(env: Environment): ClusterAddress | undefined {
   return { server, certificateAuthority: parseAuthority(ca) };
 }
 
-/** As a kubeconfig has it: a file's path, or the PEM in base64. */
+/** A kubeconfig's form: a file's path, or the PEM in base64. */
 function parseAuthority(text: string): string {
   const pem = text.startsWith("/") ? readAuthority(text) : Buffer.from(text, "base64").toString("utf8");
   if (pem.includes("-----BEGIN CERTIFICATE-----")) return pem;

@@ -41,8 +41,8 @@ const NAME = /^[a-z0-9](?:[-a-z0-9]{0,38}[a-z0-9])?$/;
 const MOST = 100;
 
 /**
- * The table that CLUSTERS holds, or that is kept in the file, SSM parameter or secret that it names.
- * Rejects with ConfigError for what is no table, SecretError or AwsError when it cannot be read.
+ * Reads the table in CLUSTERS, or in the file, SSM parameter or secret that it names. Rejects with ConfigError for an
+ * invalid table, SecretError or AwsError when it cannot be read.
  */
 export async function readClusterTable(env: Environment, aws: () => AwsAccess): Promise<ClusterTable> {
   const given = env["CLUSTERS"] ?? "";
@@ -53,7 +53,7 @@ export async function readClusterTable(env: Environment, aws: () => AwsAccess): 
   return parseClusterTable("CLUSTERS", await readText(parseSecretReference("CLUSTERS", given), aws));
 }
 
-/** Looks at the form alone: a setting that cannot be used is trouble of its own cluster. @throws ConfigError naming `what` */
+/** Checks only the form: an unusable setting is its own cluster's problem. @throws ConfigError naming `what` */
 export function parseClusterTable(what: string, text: string): ClusterTable {
   const table = parseObject(text);
   if (table === undefined)
@@ -81,7 +81,7 @@ function parseEntry(what: string, name: string, entry: unknown): Readonly<Record
 /** The token that a function of a cluster uses: passes write, webhooks and dry runs only read. */
 export type TokenUse = "passes" | "webhooks" | "dry runs";
 
-/** The environment of one cluster's functions. @throws ConfigError for what can't be used, naming the cluster */
+/** The environment of one cluster's functions. @throws ConfigError for an unusable setting, naming the cluster */
 export function clusterEnvironment(
   table: ClusterTable,
   name: string,
@@ -97,19 +97,19 @@ export function clusterEnvironment(
     throw new ConfigError(`cluster ${name} says nothing of how it is reached: give it one of ${WAYS.join(", ")}.`);
   requireOwnProof(table, name, env["AUTHENTICATION"]);
   const { CLUSTERS: _, ...common } = env;
-  // One of the two says how secrets of paths are known.
+  // Either one says how secrets of paths are known.
   const { PATH_SECRETS: __, PATH_DIGESTS: ___, ...others } = common;
   const { WEBHOOKS_TOKEN: _____, VIEWER_TOKEN: ____, ...own } = entry;
   return {
     ...(entry["PATH_SECRETS"] || entry["PATH_DIGESTS"] ? others : common),
     ...own,
-    // By what messages about it say; nobody sets it.
+    // For messages about the cluster; nobody sets it.
     CLUSTER: name,
     ...(token ? { CLUSTER_TOKEN: token } : {}),
   };
 }
 
-/** @throws ConfigError if a dry run would get the token by which passes write */
+/** @throws ConfigError if a dry run would get the token of passes, which can write */
 function tokenFor(use: TokenUse, name: string, entry: Readonly<Record<string, string>>): string | undefined {
   const { CLUSTER_TOKEN, WEBHOOKS_TOKEN, VIEWER_TOKEN } = entry;
   if (use === "passes") return CLUSTER_TOKEN;

@@ -1,4 +1,4 @@
-/** A setting that cannot be used; the message is one sentence that names the variable, what is wrong and what is allowed. */
+/** An unusable setting; the message is one sentence with the variable, the fault and the allowed values. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }

@@ -1,4 +1,6 @@
-/** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
+/**
+ * Settings from the environment: the only reader of process.env. It parses once, at start; an error is one sentence.
+ */
 import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { LOG_LEVELS, type LogLevel } from "../log.ts";
@@ -19,11 +21,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Config {
   /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */
   readonly kruiseNamespace: string;
-  /** VIEW_FRESHNESS_MS: how old what is known of the cluster may be when a pod is admitted; 0: nothing written before is missed */
+  /** VIEW_FRESHNESS_MS: allowed age of the cluster state for an admission; 0: no earlier write is missed */
   readonly freshnessMs: number;
   /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
   readonly featureGates: FeatureGates;
-  /** KEEP_REGISTRATION: the condition of the pod webhook's registration is kept up to date with the SidecarSets */
+  /** KEEP_REGISTRATION: passes keep the condition of the pod webhook's registration up to date */
   readonly isKeepingRegistration: boolean;
   /** LOG_LEVEL */
   readonly logLevel: LogLevel;
@@ -57,7 +59,7 @@ export function readTracing(env: Environment = process.env): TraceSettings | und
   return parseTraceSettings(env);
 }
 
-/** HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in capitals or not; undefined: neither names a proxy. */
+/** HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case; undefined: no proxy. */
 export function readProxies(env: Environment = process.env): Environment | undefined {
   return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some((name) => env[name]) ? env : undefined;
 }
@@ -78,8 +80,8 @@ export function readCluster(env: Environment = process.env): ClusterSettings {
 }
 
 /**
- * How callers of the webhooks prove who they are: AUTHENTICATION and what it needs.
- * @throws ConfigError, also when nothing is set: there is no default
+ * AUTHENTICATION and its settings: how callers of the webhooks authenticate. @throws ConfigError, also when nothing is
+ * set: there is no default
  */
 export function readAuthentication(env: Environment = process.env): AuthenticationSettings {
   return parseAuthentication(env);
@@ -99,22 +101,22 @@ export function readCallLimits(env: Environment = process.env): CallLimits {
 }
 
 /**
- * GATE_HOSTS: which gates may be asked before a batch; none: no gate is ever passed.
- * @throws ConfigError for the first that cannot be used
+ * GATE_HOSTS: the gates that may be asked before a batch; empty: every gate blocks. @throws ConfigError for the first
+ * unusable one
  */
 export function readGateHosts(env: Environment = process.env): readonly GateHost[] {
   return parseGateHosts(env["GATE_HOSTS"]);
 }
 
 /**
- * PROMETHEUS_SERVER and PROMETHEUS_TOKEN: what checks of metrics are evaluated by; undefined: no check ever passes.
- * @throws ConfigError
+ * PROMETHEUS_SERVER and PROMETHEUS_TOKEN: the server for checks of metrics; undefined: every check blocks. @throws
+ * ConfigError
  */
 export function readPrometheus(env: Environment = process.env): PrometheusServer | undefined {
   return parsePrometheus(env["PROMETHEUS_SERVER"], env["PROMETHEUS_TOKEN"]);
 }
 
-/** NOTIFICATIONS: where the receivers of notifications are kept; undefined: there are none. @throws ConfigError */
+/** NOTIFICATIONS: the place of the list of receivers; undefined: none. @throws ConfigError */
 export function readNotifications(env: Environment = process.env): SecretReference | undefined {
   const place = env["NOTIFICATIONS"];
   return place ? parseSecretReference("NOTIFICATIONS", place) : undefined;
@@ -152,8 +154,8 @@ export function readAwsAccess(env: Environment = process.env): AwsAccess {
 }
 
 /**
- * QUEUE_URL: the FIFO queue through which SidecarSets are handed to many workers; undefined: one function serves all.
- * @throws ConfigError for what is no such queue
+ * QUEUE_URL: the FIFO queue that gives SidecarSets to many workers; undefined: one function serves all. @throws
+ * ConfigError for another kind of queue
  */
 export function readQueue(env: Environment = process.env): Queue | undefined {
   const [url, region] = [env["QUEUE_URL"], env["AWS_REGION"]];
@@ -164,7 +166,7 @@ export function readQueue(env: Environment = process.env): Queue | undefined {
   return { url, region };
 }
 
-/** CLUSTERS: there is a table of several clusters (cluster-table.ts). */
+/** CLUSTERS: true if there is a table of several clusters (cluster-table.ts). */
 export function hasClusters(env: Environment = process.env): boolean {
   return Boolean(env["CLUSTERS"]);
 }
@@ -184,14 +186,14 @@ export function readPort(env: Environment = process.env): string | undefined {
   return env["PORT"] || undefined;
 }
 
-/** STAGE: of the deployment; numbers for CloudWatch carry it, so that those of two stages are apart. */
+/** STAGE: of the deployment; CloudWatch's numbers carry it, to separate stages. */
 export function readStage(env: Environment = process.env): string | undefined {
   return env["STAGE"] || undefined;
 }
 
 /**
- * METRICS=cloudwatch: passes write their numbers into the log, in the form that CloudWatch makes metrics of.
- * @throws ConfigError for anything else
+ * METRICS=cloudwatch: passes write their numbers into the log, for CloudWatch's metrics. @throws ConfigError for
+ * anything else
  */
 export function readEmbedsMetrics(env: Environment = process.env): boolean {
   const value = env["METRICS"] ?? "";

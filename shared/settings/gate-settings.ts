@@ -4,15 +4,15 @@ import { ConfigError } from "./config-error.ts";
 export interface GateHost {
   /** such as https://gate.example.com:8443 */
   readonly origin: string;
-  /** it may be where nobody else can reach it: in a private network, or on this machine */
+  /** it may be in a private network, or on this machine */
   readonly isPrivate: boolean;
 }
 
 const FORM = "host, host:port or http://host, with =private for one in a private network";
 
 /**
- * GATE_HOSTS, such as `gate.example.com,http://gate.shop.svc:8080=private`. Without a scheme it is https.
- * @throws ConfigError for the first that cannot be used
+ * Reads GATE_HOSTS, such as `gate.example.com,http://gate.shop.svc:8080=private`. The default scheme is https. @throws
+ * ConfigError for the first unusable one
  */
 export function parseGateHosts(text: string | undefined): readonly GateHost[] {
   return (text ?? "").split(",").flatMap((entry) => (entry.trim() === "" ? [] : [parseHost(entry.trim())]));

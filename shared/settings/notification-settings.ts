@@ -3,12 +3,12 @@ import { NOTIFICATION_FORMATS, type NotificationFormat } from "../core/rollout/n
 import { hideSecret } from "../log.ts";
 
 export interface Receiver {
-  /** of a SidecarSet, or the beginning of names with a star behind it */
+  /** name of a SidecarSet, or the beginning of names, followed by a star */
   readonly sidecarSets: string;
   readonly format: NotificationFormat;
   /** holds a secret, as a rule */
   readonly url: URL;
-  /** it may be where nobody else can reach it: in a private network, or on this machine */
+  /** it may be in a private network, or on this machine */
   readonly isPrivate: boolean;
   /** which cluster it is, in the operator's words */
   readonly where?: string;

@@ -30,10 +30,10 @@ const STAGES: Readonly<Record<string, readonly Gate[]>> = {
   ],
 };
 
-/** OpenKruise's own manager turns these off without its daemon, whatever is said of them. */
+/** OpenKruise's own manager turns these off without its daemon, whatever their setting. */
 const NEED_DAEMON: readonly Gate[] = ["InPlaceUpdateEnvFromMetadata", "SidecarTerminator"];
 
-/** OpenKruise's gates for what is not served here. */
+/** OpenKruise's gates for features that this project does not have. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "CloneSetEventHandlerOptimization",
   "CloneSetPartitionRollback",

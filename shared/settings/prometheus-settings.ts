@@ -3,11 +3,11 @@ import { ConfigError } from "./config-error.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";
 
 export interface PrometheusServer {
-  /** below which its API is, without a slash at the end, such as https://mimir.example.com/prometheus */
+  /** base of its API, without a slash at the end, such as https://mimir.example.com/prometheus */
   readonly url: string;
-  /** it may be where nobody else can reach it: in a private network, or on this machine */
+  /** it may be in a private network, or on this machine */
   readonly isPrivate: boolean;
-  /** where the bearer token is kept; absent: it asks for none */
+  /** place of the bearer token; absent: none needed */
   readonly token?: SecretReference;
 }
 

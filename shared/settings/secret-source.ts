@@ -1,4 +1,4 @@
-/** Secrets where they are kept, read when they are needed and again from time to time, so that they can be rotated. */
+/** Secrets from their place, read on demand and again from time to time, so that they can be rotated. */
 import { readFile } from "node:fs";
 import { promisify } from "node:util";
 import type { AwsAccess } from "../aws/access.ts";
@@ -9,7 +9,7 @@ export interface SecretSourceOptions {
   readonly reference: SecretReference;
   /** Returns why a secret cannot be used, such as "is shorter than 32 characters". */
   readonly problemOf: (secret: string) => string | undefined;
-  /** so many lines it may have; default: the new secret and the old one */
+  /** limit of lines; default: the new secret and the old one */
   readonly most?: number;
   readonly aws: () => AwsAccess;
   readonly log: Log;
@@ -25,7 +25,7 @@ class SecretError extends Error {
   override readonly name = "SecretError";
 }
 
-/** A file is read again after this long, what AWS keeps after the other: a call there costs money and time. */
+/** Milliseconds of reuse, for a file and for AWS: a call there costs money and time. */
 const FILE_FRESHNESS_MS = 10_000;
 const AWS_FRESHNESS_MS = 5 * 60_000;
 /** A store that has never answered is left alone for so long: strangers' requests ask for secrets, too. */
@@ -99,7 +99,7 @@ export async function readText(reference: SecretReference, aws: () => AwsAccess)
   return readAwsSecret(reference, aws());
 }
 
-/** Node's own file promises load readline with them: 2 ms of a cold start. */
+/** Node's file promises also load readline: 2 ms of a cold start. */
 const readWhole = promisify(readFile);
 
 async function readSecretFile(path: string): Promise<string> {

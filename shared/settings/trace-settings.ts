@@ -5,9 +5,9 @@
 import { ConfigError } from "./config-error.ts";
 
 export interface TraceSettings {
-  /** the share of traces to keep where no caller has decided */
+  /** the share of traces to keep without a caller's decision */
   readonly share: number;
-  /** true: what a caller has decided by its traceparent is not asked */
+  /** true: a caller's decision in its traceparent is ignored */
   readonly isParentIgnored: boolean;
 }
 

@@ -38,15 +38,15 @@ import { READY_PATH } from "../webhook/server/ready-path.ts";
 
 export interface TracingOptions {
   readonly log: Log;
-  /** of the process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come before them */
+  /** attributes of the process; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them */
   readonly resource?: DoingValues;
-  /** true: what is known of an answer is noted before it is on its way, since the process may stand still then */
+  /** true: facts about an answer are noted before it is sent, because the process may freeze then */
   readonly isFrozenAfterwards?: boolean;
 }
 
 export interface Tracing {
   readonly traceRequest: TraceRequest;
-  /** Sends what is there. False: that has not come through within so many milliseconds. */
+  /** Sends the collected spans. False: they did not arrive within this time. */
   readonly flush: (withinMs: number) => Promise<boolean>;
   /** The same, and no more spans are made. */
   readonly close: (withinMs: number) => Promise<boolean>;
@@ -102,7 +102,7 @@ export function startTracing({ share, isParentIgnored }: TraceSettings, options:
   };
 }
 
-/** The exporter, whose own calls are part of nothing, and which says what became of them. */
+/** The exporter, whose own calls belong to no span, and which reports the result. */
 function apart(
   exporter: SpanExporter,
   current: AsyncLocalStorage<Span | undefined>,
@@ -212,7 +212,7 @@ function traceparentOf(span: Span): string {
   return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
 }
 
-// A span of each thing that is told to be done: passes, their SidecarSets, and what is done for each.
+// One span for each report: passes, their SidecarSets, and the actions for each.
 
 /** @returns stops it */
 function traceDoings({ tracer, current }: Scope): () => void {
@@ -232,7 +232,7 @@ function traceDoings({ tracer, current }: Scope): () => void {
   };
 }
 
-/** A span of each request to a webhook: what was asked, what was answered, and how long that took. */
+/** A span for each request to a webhook: the question, the answer, and its duration. */
 interface TracedRequest {
   readonly method: string;
   /** as sent; its secret goes nowhere */
@@ -246,7 +246,7 @@ interface TracedAnswer {
   readonly body: string;
 }
 
-/** The same as `answer()`. `values`: what else is known of the request. */
+/** Returns the result of `answer()`. `values`: further facts about the request. */
 type TraceRequest = <T>(
   request: TracedRequest,
   answer: () => Promise<T>,
@@ -260,7 +260,7 @@ const ROUTES: ReadonlySet<string> = new Set(
   [...Object.values(PATHS), ANNOUNCE_SIDECARSET_PATH].filter((path) => typeof path === "string"),
 );
 
-/** `later`: does it once the answer is on its way, where there is such a time. */
+/** `later`: runs work after the answer is sent, if there is such a time. */
 function requestTracer({ tracer, current }: Scope, later: (work: () => void) => void): TraceRequest {
   const begin = (request: TracedRequest, values: DoingValues): Span | undefined => {
     const { path } = splitPath(request.path);
@@ -299,7 +299,7 @@ function parentOf(traceparent: string | undefined) {
   return contextOf(isSpanContextValid(context) ? trace.wrapSpanContext(context) : undefined);
 }
 
-/** Longer answers, such as conversions of many objects, are not read again for a span. */
+/** Longer answers, such as conversions of many objects, are not parsed for a span. */
 const MAX_READ = 256 * 1024;
 
 function endingOf({ status, body }: TracedAnswer): Ending {
@@ -321,7 +321,7 @@ function endingOf({ status, body }: TracedAnswer): Ending {
   };
 }
 
-/** Names of the SidecarSets whose sidecars a patch of a pod brings; undefined: it is none of a pod, or has none. */
+/** Names of the SidecarSets in the patch of a pod; undefined: the patch is not a pod's, or has none. */
 function injectedIn(patch: string): readonly string[] | undefined {
   const at = `/metadata/annotations/${pointerStep(INJECTED_LIST_ANNOTATION)}`;
   for (const operation of JSON.parse(patch) as readonly JsonPatchOperation[]) {
@@ -337,7 +337,7 @@ function injectedIn(patch: string): readonly string[] | undefined {
 /** The common state of all makers of spans: the open span, and a guard against their failures. */
 interface Scope {
   readonly tracer: Tracer;
-  /** of which what is done now is a part; it goes along with what is awaited */
+  /** the parent span of the current work; it follows awaited calls */
   readonly current: AsyncLocalStorage<Span | undefined>;
 }
 

@@ -1,4 +1,4 @@
-/** Serves ContainerRecreateRequests: takes each as far as it gets, and follows those under way. */
+/** Serves ContainerRecreateRequests: continues each one as far as possible, and follows running ones. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import type { KubernetesObject, Pod, PodCondition } from "../../api/kubernetes.ts";
 import {
@@ -26,12 +26,12 @@ import type { Service } from "../rollout/service.ts";
 const REQUESTS_AT_ONCE = 16;
 /** Limit of concurrent requests over all batches; the others wait until one ends. */
 const MAX_CHOSEN = 200;
-/** Requests that have ended, or that wait, and are written to in one round. */
+/** Limit of finished or waiting requests that are written to in one round. */
 const MAX_OTHERS = 200;
 const POLL_MS = 1_000;
-/** Without any progress for this long the rest is left to a later pass. */
+/** After this long without progress the rest waits for a later pass. */
 const IDLE_MS = 60_000;
-/** Kept for the last writes before the time is up. */
+/** Time reserved for the last writes. */
 const RESERVE_MS = 2_000;
 
 const TO_PODS: ReadonlySet<ServeAction["kind"]> = new Set(["PatchImages", "PatchPodConditions"]);
@@ -149,7 +149,7 @@ async function listRequests(service: Service): Promise<readonly ContainerRecreat
   ).items;
 }
 
-/** Annotations that are read. Others may grow after the request has begun: it has to give its pod back all the same. */
+/** The annotations that are read. Others may grow after the request began, which must still release its pod. */
 const ANNOTATIONS = [RECREATE_IMAGE_ANNOTATION, RECREATE_MAX_UNAVAILABLE_ANNOTATION] as const;
 
 function asRead({ metadata, ...request }: ContainerRecreateRequest): ContainerRecreateRequest {
@@ -217,7 +217,7 @@ async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Pro
   return ifThere(cluster.get<Pod>(PODS, { namespace: request.metadata?.namespace ?? "", name: request.spec.podName }));
 }
 
-/** Dry run: what would be done now, in words. */
+/** Dry run: the current actions, in words. */
 async function plan({ service }: Recreating): Promise<readonly string[]> {
   const { cluster, clock } = service;
   const requests = await listRequests(service);
@@ -257,7 +257,10 @@ interface Subject {
   readonly pod: Pod | undefined;
 }
 
-/** The subject as it is then; undefined when the request is gone or its pod has to be looked at again. Throws KubeError: 409 when something changed meanwhile. */
+/**
+ * The subject afterwards; undefined when the request is gone or its pod must be read again. Throws KubeError: 409 when
+ * something changed meanwhile.
+ */
 export async function actOnRequest(
   cluster: Cluster,
   { request, pod }: Subject,
@@ -290,8 +293,9 @@ export async function actOnRequest(
 }
 
 /**
- * Throws a KubeError with 409 when it is not the request any more that was listed. Its pod was read since: a pass that
- * ended it meanwhile has let the pod go, and no other would again. Changes nothing, and needs no right to read.
+ * Throws a KubeError with 409 when the request has changed since it was listed. Its pod was read later: another pass
+ * that ended the request has released the pod, and none would release it again. Changes nothing, and needs no right to
+ * read.
  */
 async function confirmRequest(cluster: Cluster, request: ContainerRecreateRequest): Promise<void> {
   await patchMeta(cluster, request, {});
@@ -314,7 +318,7 @@ async function patchRequestStatus(
   );
 }
 
-/** Images and what the pod remembers of it, in one write. False: the pod is not what it was. */
+/** Writes images and their record on the pod at once. False: the pod has changed. */
 async function patchImages(
   cluster: Cluster,
   pod: Pod,
@@ -340,7 +344,7 @@ async function patchImages(
   }
 }
 
-/** Conditions are merged by type, so only changed ones are sent. A condition also names others that hold the pod unready. */
+/** Merges conditions by type, so it sends only changed ones. A condition also names other holders of the pod. */
 async function patchConditions(cluster: Cluster, pod: Pod, wanted: readonly PodCondition[]): Promise<Pod> {
   const before = pod.status?.conditions ?? [];
   const conditions = wanted.filter((condition) => !before.includes(condition));

@@ -1,4 +1,4 @@
-/** Starts the containers of pods in their order: finds the pods that wait for one another's containers, and follows them. */
+/** Starts the containers of pods in their order: finds and follows pods whose containers wait for each other. */
 import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
 import { LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 import {
@@ -23,18 +23,18 @@ import { listAll } from "../rollout/observe-pods.ts";
 import type { LaunchReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 
-/** A container that waits for a ConfigMap's key and never ran keeps its pod pending: no other pods have to be looked at. */
+/** A container that waits for a ConfigMap's key and never ran keeps its pod pending, so only pending pods are read. */
 const WAITING = { fieldSelector: "status.phase=Pending" };
 const STEPS_AT_ONCE = 16;
-/** News come in bursts. */
+/** Events come in bursts. */
 const GATHER_MS = 100;
 /** Wait before a failed action is tried again. */
 const RETRY_MS = 1_000;
-/** New pods are looked for this long after the last time, while the pass has other work. */
+/** Interval of searches for new pods while the pass has other work. */
 const RELIST_MS = 10_000;
-/** Without any step for this long the rest is left to a later pass. */
+/** After this long without a step the rest waits for a later pass. */
 const IDLE_MS = 30_000;
-/** Kept for the last writes before the time is up. */
+/** Time reserved for the last writes. */
 const RESERVE_MS = 2_000;
 const MAX_NAMED = 10;
 /** A pod whose step failed has its next after a second, and after twice as long each time, at most this. */
@@ -43,27 +43,27 @@ const LONGEST_WAIT_MS = 30_000;
 interface Retry {
   readonly notBeforeMs: number;
   readonly waitMs: number;
-  /** its step can't succeed, as long as nobody changes anything: nothing moves */
+  /** its step cannot succeed until somebody changes something */
   readonly isHopeless: boolean;
 }
 
 interface Launch {
   readonly service: Service;
-  /** by uid: those with containers that wait */
+  /** pods with waiting containers, by uid */
   readonly pods: Map<string, Pod>;
   /** by uid of the pod */
   readonly barriers: Map<string, ConfigMap>;
   /** uids to look at in the next round */
   readonly due: Set<string>;
-  /** by uid: when the next step of a pod may be tried whose last one failed */
+  /** time of the next try after a failed step, by uid of the pod */
   readonly retries: Map<string, Retry>;
-  /** namespaces of which it was said that their pods cannot be helped */
+  /** namespaces whose pods are already reported as stuck */
   readonly told: Set<string>;
   readonly report: LaunchReport;
   /** when this pass began, or took its last step */
   movedAtMs: number;
   hasMoved: boolean;
-  /** what the last pod was in trouble with that may go well in a moment */
+  /** the trouble of the last pod, if it may pass soon */
   passing?: string;
 }
 
@@ -158,7 +158,7 @@ async function list(launch: Launch): Promise<string> {
   return resourceVersion;
 }
 
-/** DELETED is also what a pod is called that is not pending any more. */
+/** Handles an event. DELETED also means that the pod is no longer pending. */
 function see(launch: Launch, { type, object }: WatchEvent<Pod>): void {
   const { pods, barriers, due } = launch;
   const uid = uidOf(object);
@@ -293,23 +293,23 @@ function describe(action: LaunchAction): string {
 
 /** Takes the launch of one pod one step further. */
 interface LaunchStep {
-  /** what is to be done, in this order; a new barrier comes with its first key */
+  /** the actions in order; a new barrier comes with its first key */
   readonly actions: readonly LaunchAction[];
   readonly barrier: ConfigMap | undefined;
-  /** to be tried again: the barrier of an earlier pod of this name is in the way */
+  /** the barrier of an earlier pod with this name prevents it for now */
   readonly isBlocked: boolean;
 }
 
 const NO_STEP = { actions: [], isBlocked: false } as const;
 
-/** `known` is the barrier as it was seen last, in this pass. Reads what is not known. Throws KubeError. */
+/** `known`: the barrier as this pass last saw it. Reads what is missing. Throws KubeError. */
 export async function nextStep(cluster: Cluster, pod: Pod, known: ConfigMap | undefined): Promise<LaunchStep> {
   // A pod that has started nothing has no barrier yet, most likely; if it has one, creating it says so.
   const barrier = known ?? (hasStarted(pod) ? await readBarrier(cluster, pod) : undefined);
   return stepFrom(pod, barrier);
 }
 
-/** Carries the step out; the barrier as it is then. Throws KubeError. */
+/** Makes the step; returns the new barrier. Throws KubeError. */
 export async function takeStep(cluster: Cluster, pod: Pod, { actions, barrier }: LaunchStep): Promise<LaunchStep> {
   let current = barrier;
   for (const action of actions) {
@@ -349,7 +349,7 @@ async function readBarrier(cluster: Cluster, pod: Pod): Promise<ConfigMap | unde
   return ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: barrierName(pod) }));
 }
 
-/** undefined: there is one of that name. */
+/** Undefined: a barrier of that name exists. */
 function createBarrier(cluster: Cluster, barrier: ConfigMap): Promise<ConfigMap | undefined> {
   return unless(409, cluster.create<ConfigMap>(CONFIG_MAPS, barrier));
 }

@@ -1,11 +1,11 @@
-/** Time and chance as arguments, so that a simulation can drive a pass. */
+/** Time and randomness as arguments, so that a simulation can drive a pass. */
 import { setTimeout as wait } from "node:timers/promises";
 import { secondText } from "../../time-text.ts";
 
 export interface Clock {
   /** milliseconds since some beginning, never going back: for how long something takes, and until when it may */
   readonly now: () => number;
-  /** milliseconds since the epoch, as far as this machine knows: for what is written and what others wrote. It may be set at any time. */
+  /** milliseconds since the epoch by this machine's clock, for written times. It may jump. */
   readonly epochMs: () => number;
   /** Resolves after `ms`, or at once when `signal` aborts. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -25,7 +25,7 @@ export function timestamp(clock: Clock): string {
   return secondText(clock.epochMs());
 }
 
-/** Until when something may go on. */
+/** The time limit of some work. */
 export interface Limits {
   /** on the pass's clock */
   readonly endsAtMs: number;

@@ -4,15 +4,15 @@
  */
 import type { Clock } from "./clock.ts";
 
-/** As many begin, and each success brings one more, up to the limit: until the API server refuses for the first time. */
+/** Workers at the start. Each success adds one, up to the limit, until the first refusal. */
 const BEGIN_WITH = 4;
 /** Number of successes that add one worker. A burst of refusals makes an API server ask for longer waits. */
 const SUCCESSES_FOR_ANOTHER = 32;
-/** Near the end of a list no worker is added: when the rest takes less than so many waits. */
+/** Near the end of a list no worker is added: the remaining items must take longer than this many waits. */
 const END_IN_WAITS = 2;
 /** Limit of refusals in a row for the last worker: beyond it the rest is left. */
 const MAX_REFUSALS = 5;
-/** Kept before the time is up to record what was done, beside what two items typically take. */
+/** Time reserved for records, in addition to the typical time of two items. */
 const RECORD_MS = 1_000;
 /** Upper limit of both together, however slow the API server is. */
 const MAX_RESERVE_MS = 6_000;
@@ -30,7 +30,7 @@ export class ConcurrencyLimit {
   #typicalMs = 0;
   #askedToWaitMs = 0;
 
-  /** `endsAtMs`: on `clock`; nothing is begun that would not be through by then */
+  /** `endsAtMs`: on `clock`; no item begins that would end later */
   constructor(atMost: number, clock: Clock, endsAtMs = Number.POSITIVE_INFINITY) {
     this.#atMost = atMost;
     this.#endsAtMs = endsAtMs;
@@ -66,7 +66,7 @@ export class ConcurrencyLimit {
     this.#width = Math.max(1, Math.min(this.#width, active - 1));
   }
 
-  /** Near the end no worker is added: one that is refused then would be waited for. */
+  /** Near the end no worker is added, because the work would wait for it if it were refused. */
   admitsAnother(active: number, left: number): boolean {
     if (this.#successes < this.#successesForAnother || active >= this.#atMost) return false;
     const restMs = (left * this.#typicalMs) / active;
@@ -107,7 +107,7 @@ export function mapWithin<T>(
 interface ItemChecks<T> {
   readonly isOver: () => boolean;
   readonly mayBegin: (item: T) => boolean;
-  /** told when an item begins; what it answers is told when the item ends */
+  /** called when an item begins; the returned function is called when the item ends */
   readonly begin: (item: T) => () => void;
 }
 
@@ -138,7 +138,7 @@ class LimitedWork<T> {
     if (this.#failure) throw this.#failure.error;
   }
 
-  /** Never rejects: nobody would hear of it before the others are through. */
+  /** Never rejects: nobody would see the error before all workers end. */
   async #take(): Promise<void> {
     this.#active++;
     const others: Promise<void>[] = [];
@@ -162,7 +162,7 @@ class LimitedWork<T> {
     await Promise.all(others);
   }
 
-  /** undefined: this one has left, which those who look in the same turn have to see. */
+  /** Undefined: this worker leaves, and others in the same turn must see that. */
   #next(): Queued<T> | undefined {
     const { isOver, mayBegin } = this.#asked;
     const first = this.#queue.findIndex(({ item }) => mayBegin(item));
@@ -203,8 +203,8 @@ class LimitedWork<T> {
 }
 
 /**
- * Runs `work` on each item, at most `limit` at a time; the results keep the items' order. The first error ends it, once
- * what is under way has ended, too: `isOver` tells that nobody needs its result any more.
+ * Runs `work` on each item, at most `limit` at a time; results keep the items' order. The first error ends it after the
+ * running items have ended; `isOver` says that nobody needs the result any more.
  */
 export function mapLimited<T, R>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-/** Gathers the events of a watch from where a list stood, until they are asked for. */
+/** Collects the events of a watch from a list's version, until they are taken. */
 
 import { createHash } from "node:crypto";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
@@ -27,7 +27,7 @@ export interface EventFeed<T extends KubernetesObject> {
   readonly close: () => void;
 }
 
-/** `keep`: what is to be kept of each object until it is asked for; absent: all of it. */
+/** `keep`: the part of each object to store until it is taken; absent: all. */
 export function openFeed<T extends KubernetesObject>(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   resource: Resource,
@@ -61,7 +61,7 @@ export function openFeed<T extends KubernetesObject>(
     }
   };
   pump().catch((error) => {
-    // Nobody awaits this: what is thrown here would end the process.
+    // Nobody awaits this, so an exception would end the process.
     if (!isKubeError(error)) bug = { error };
     isLost = true;
     wake.abort(NEWS);
@@ -95,7 +95,7 @@ interface Event extends KubernetesObject {
   readonly count: number;
 }
 
-/** As much as API servers take of an Event of the newer kind. */
+/** Limit of the message in an Event of the newer kind. */
 const MOST_MESSAGE = 1_023;
 
 /** Events of cluster-scoped objects live in "default". */

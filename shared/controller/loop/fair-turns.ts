@@ -1,12 +1,12 @@
-/** Serves the objects of many namespaces, so that refused or slow writes in one namespace hold up no other. */
+/** Serves objects of many namespaces, so that refused or slow writes in one namespace do not delay others. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 
-/** After so many failures of one namespace in a round, its other objects wait for the next round. */
+/** After this many failures in a namespace its other objects wait for the next round. */
 const MAX_FAILURES = 20;
-/** After work that took longer the other objects of its namespace wait as well, even if it succeeded. */
+/** After slower work the other objects of its namespace wait too, even if it succeeded. */
 const SLOW_MS = 5_000;
 /** An object that failed is tried again after this, and after twice as long each time. */
 const RETRY_MS = 1_000;

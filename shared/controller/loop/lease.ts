@@ -10,16 +10,16 @@ const NAME = "sidecarset-rollout";
 export const SET_LEASE = "sidecarset-ordered-sets";
 /** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
-/** Feature gates that the pass has on, as FEATURE_GATES has them: readers that say what passes do need them. */
+/** The pass's feature gates, in the form of FEATURE_GATES, for readers that predict passes. */
 const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
-/** "true": a SidecarSet asks for drains, or pods may be drained still, so that passes look for such pods. */
+/** "true": a SidecarSet asks for drains, or pods may still be drained, so passes look for such pods. */
 const DRAINS_ANNOTATION = "sidecarset.kruise.io/drains";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
 /**
- * Holders, of one process, whose pass is over, although the Lease may still name them. It is but a cache: without it the
- * next pass waits until the Lease has expired.
+ * Holders of this process whose pass is over, although the Lease may still name them. Without this cache the next pass
+ * waits until the Lease expires.
  */
 export type OverPasses = Set<string>;
 
@@ -67,7 +67,7 @@ function isFresh({ spec }: Lease, nowMs: number): boolean {
 }
 
 interface HeldLease {
-  /** Renews until `signal` aborts or somebody else has the Lease. */
+  /** Renews until `signal` aborts or another pass has the Lease. */
   readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
   readonly release: (cursor: string) => Promise<void>;
 }
@@ -79,13 +79,13 @@ export interface LeaseSite {
   readonly over: OverPasses;
   /** absent: of the passes over SidecarSets */
   readonly name?: string;
-  /** of the pass; absent: nobody asks for them */
+  /** settings of the pass; absent: not published */
   readonly settings?: RolloutSettings;
-  /** what the pass leaves word of; absent: what is there stays */
+  /** the pass's note about drains; absent: the stored one stays */
   readonly drains?: { mayDrain: boolean };
 }
 
-/** With which gates the last pass ran; undefined: none has said so. */
+/** The gates of the last pass; undefined: not published. */
 export function announcedSettings({ stored }: LeaseState): RolloutSettings | undefined {
   const text = stored?.metadata?.annotations?.[GATES_ANNOTATION];
   if (text === undefined) return undefined;
@@ -149,8 +149,8 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
 }
 
 /**
- * Takes the Lease and renews it until `end`, which leaves `cursor()` in it. Where no Lease can be had a pass works all the
- * same, and `onTrouble` is given why. undefined: another pass took it first.
+ * Takes the Lease and renews it until `end`, which stores `cursor()` in it. If no Lease can be had the pass works
+ * anyway, and `onTrouble` receives the reason. Undefined: another pass took it first.
  */
 export async function holdLease(
   { site, state }: { readonly site: LeaseSite; readonly state: LeaseState },
@@ -198,7 +198,7 @@ function annotationsOf({ settings, drains }: LeaseSite, cursor: string) {
   };
 }
 
-/** undefined: it is not what it was when it was read. @throws KubeError if it is: then nobody was faster, the write is refused. */
+/** Undefined: the Lease has changed since it was read. @throws KubeError if it has not: the write was refused. */
 async function writeLease(
   site: LeaseSite,
   stored: Lease | undefined,

@@ -4,7 +4,7 @@ import { isKubeError, KubeError } from "../../kube/error.ts";
 import type { Cluster, Resource, WatchOptions } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
-/** For the last write to the Lease, and why a pass failed, once the time of all else is used up. */
+/** Extra time for the last write to the Lease, and for the reason of a failure. */
 export const LATE_MS = 500;
 
 /** "PATCH pods" → how often */
@@ -18,7 +18,7 @@ export interface Metering {
   readonly over: AbortSignal;
   /** counted here */
   readonly calls: Calls;
-  /** what the API server asked to wait, where several clusters heed it together; absent: this one alone */
+  /** the API server's waits, shared by several clusters; absent: this one's own */
   readonly retryAfter?: RetryAfter;
 }
 
@@ -102,7 +102,7 @@ const MOST_MS = 5_000;
 export class RetryAfter {
   readonly #clock: Clock;
   readonly #over: AbortSignal;
-  /** call and target → when it may be sent again, on the clock */
+  /** call and target → earliest time of the next one, on the clock */
   readonly #notBefore = new Map<string, number>();
 
   /** `over` aborts when nothing is waited for any more */
@@ -125,7 +125,7 @@ export class RetryAfter {
   }
 
   async wait(key: string): Promise<void> {
-    // Of several that were under way, another may be asked to wait for longer meanwhile.
+    // Another of several running calls may extend the wait meanwhile.
     while (this.#leftMs(key) > 0 && !this.#over.aborted) await this.#clock.sleep(this.#leftMs(key), this.#over);
     this.#notBefore.delete(key);
   }
@@ -134,7 +134,7 @@ export class RetryAfter {
     return (this.#notBefore.get(key) ?? 0) - this.#clock.now();
   }
 
-  /** Heeds what the API server asks for with a failure. */
+  /** Respects the wait in the API server's error. */
   note(key: string, error: unknown): never {
     const { retryAfterSeconds = 0 } = isKubeError(error) ? error : {};
     if (retryAfterSeconds > 0)

@@ -1,4 +1,4 @@
-/** Opens a pass, whatever it reconciles: a deadline, counted calls, and the Lease of its kind. */
+/** Opens a pass of any kind: a deadline, counted calls, and the Lease. */
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, type Limits, systemClock, timestamp } from "./clock.ts";
 import { holdLease, type LeaseSite, type LeaseState, readLease } from "./lease.ts";
@@ -10,7 +10,7 @@ export interface AnyPassOptions {
   readonly deadlineMs: number;
   /** where ControllerRevisions, ledgers and the Lease live */
   readonly kruiseNamespace: string;
-  /** writes nothing at all; the report lists what would be done now */
+  /** writes nothing; the report lists the actions */
   readonly dryRun?: boolean;
   /** false: one round for each object */
   readonly follow: boolean;
@@ -21,13 +21,13 @@ export interface AnyPassOptions {
 
 export interface PassService extends LoopService {
   readonly cluster: Cluster;
-  /** the same cluster, also for a moment after the pass */
+  /** the same cluster, with a moment more time than the pass */
   readonly lateCluster: Cluster;
   readonly limits: Limits & { readonly lastsMs: number };
   readonly isDryRun: boolean;
 }
 
-/** `isRescanning`: all objects are served, not only one that was named. */
+/** `isRescanning`: the pass serves all objects, not a named one. */
 export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning: boolean) {
   const { deadlineMs, signal, clock = systemClock } = options;
   const calls: Calls = {};
@@ -38,7 +38,7 @@ export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning
   const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
   const service: PassService = {
     cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
-    // So that the next pass begins where this one came to, whatever its time was used up by.
+    // The next pass must begin where this one ended, even if its time was used up.
     lateCluster: meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS }),
     clock,
     limits: { endsAtMs, lastsMs: deadlineMs, ...(signal ? { signal } : {}) },
@@ -75,8 +75,8 @@ interface Turn<Result> {
 }
 
 /**
- * Serves all objects, from where the last pass came to, while this pass holds the Lease. Where no Lease can be had, they
- * are served all the same. A dry run writes no Lease.
+ * Serves all objects, from the end of the last pass, while this pass holds the Lease. If no Lease can be had, it serves
+ * them anyway. A dry run writes no Lease.
  */
 export async function serveInTurn<Result extends { readonly heldBy?: string }>(
   site: LeaseSite,

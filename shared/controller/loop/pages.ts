@@ -5,7 +5,7 @@ import { samePage } from "../../kube/failure.ts";
 import type { Cluster, ListOptions, Resource } from "../../kube/port.ts";
 
 const PAGE_SIZE = 500;
-/** The next page after one that did not come; later ones are twice as large as the one before. */
+/** After a page that failed the next one is smaller; each later page doubles. */
 const SMALLER_BY = 10;
 /** A list whose pages expired before they were read is begun again this often. */
 const MAX_LISTS = 3;
@@ -36,8 +36,8 @@ export interface Listing<T extends KubernetesObject, R> {
 }
 
 /**
- * Reads what `pages` lack, each item through `keep` as it comes. An expired page token begins the list again.
- * @throws KubeError; `pages` are good to go on with
+ * Reads what `pages` lack, each item through `keep` as it arrives. An expired page token restarts the list. @throws
+ * KubeError; reading can continue from `pages`
  */
 export async function readPages<T extends KubernetesObject, R>(
   cluster: Cluster,
@@ -73,7 +73,7 @@ async function readPage<T extends KubernetesObject, R>(
   const all = { ...options, limit, keep: (item: KubernetesObject) => keep(item as T) };
   const asked = cluster.list<T>(resource, token === undefined ? all : { ...all, continue: token });
   const page = await asked.catch((error) => {
-    // Objects of one tenant may be so large that the page did not come in time.
+    // A tenant's objects may be so large that the page did not arrive in time.
     if (!isKubeError(error, 410)) pages.limit = Math.max(1, Math.floor(limit / SMALLER_BY));
     throw error;
   });
@@ -90,7 +90,7 @@ async function readPage<T extends KubernetesObject, R>(
 const MOST_CHARACTERS = 64 * 1024;
 const CHARACTERS_OF_VALUE = 10;
 
-/** `keep`, but for what is too large: a problem names the first object of that kind that is left out. */
+/** `keep`, but objects that are too large are left out: a problem names the first one of each kind. */
 export function keepSmall<T extends KubernetesObject, R>(
   { problems }: { readonly problems: string[] },
   kind: string,
@@ -125,7 +125,7 @@ function charactersLeft(value: unknown, left: number): number {
 const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
-/** "" selects everything. undefined: the API server would refuse it, so the caller selects among everything itself. */
+/** "" selects everything. Undefined: the API server would refuse it, so the caller selects by itself. */
 export function selectorText(selector: LabelSelector): string | undefined {
   const labels = Object.entries(selector.matchLabels ?? {}).map(([key, value]) =>
     requirementText({ key, operator: "In", values: [value] }),

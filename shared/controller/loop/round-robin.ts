@@ -35,7 +35,7 @@ export interface LoopService {
   /** false: only the given objects are reconciled */
   readonly isRescanning: boolean;
   readonly problems: string[];
-  /** keys of objects for which no time was left */
+  /** keys of objects that the time did not reach */
   readonly notReached: string[];
   /** key of the object that was begun last */
   cursor: string;
@@ -48,7 +48,7 @@ interface Reported {
 /** How far an object has come in this pass. */
 export interface Stand<Report, Progress> {
   readonly report: Report;
-  /** set when there is something to go on with */
+  /** set when the object can be continued */
   readonly progress?: Progress;
   /** set when it is worth beginning again soon */
   readonly trouble?: KubeError;
@@ -58,7 +58,7 @@ export interface Stand<Report, Progress> {
 export interface Reconciler<Report, Progress> {
   readonly begin: () => Promise<Stand<Report, Progress>>;
   readonly follow: (progress: Progress) => Promise<Stand<Report, Progress>>;
-  /** what is left to write where nothing follows; absent: nothing is */
+  /** the last write of an object that is not followed; absent: none */
   readonly settle?: (progress: Progress) => Promise<Stand<Report, Progress>>;
   /** `beganAtMs`: on the pass's clock */
   readonly onEnd?: (report: Report, beganAtMs: number) => void | Promise<void>;
@@ -83,16 +83,16 @@ interface State<Report, Progress> {
 class States<Report, Progress> extends Map<string, State<Report, Progress>> {
   /** how many are followed now */
   followed = 0;
-  /** namespace → how many of its objects are begun or followed now */
+  /** namespace → number of its objects that are starting or followed now */
   readonly begun = new Map<string, number>();
   readonly followedOf = new Map<string, number>();
-  /** in which they began */
+  /** namespaces in the order of their start */
   readonly order = new Set<string>();
   /** keys of objects that could continue, but found no place among the followed ones */
   readonly unfollowed = new Set<string>();
 }
 
-/** Ends when nothing is under way any more, or the time is up. Reports are in the order of `keys`. */
+/** Ends when nothing is running any more, or the time is up. Reports are in the order of `keys`. */
 export async function reconcileAll<Report extends Reported, Progress>(
   service: LoopService,
   kind: Kind<Report, Progress>,
@@ -114,7 +114,7 @@ export async function reconcileAll<Report extends Reported, Progress>(
 }
 
 /**
- * Round-robin over namespaces: those after the cursor's come first. The cursor's namespace continues after the cursor,
+ * Round-robin over namespaces: first the ones after the cursor's. The cursor's namespace continues after the cursor,
  * and the others begin at a random place, because the cursor is of one namespace only.
  */
 export function fromCursor(
@@ -133,7 +133,7 @@ export function fromCursor(
   });
 }
 
-/** The sorted texts for which that holds come first. */
+/** The sorted texts, rotated so that matching ones come first. */
 function rotated(sorted: readonly string[], isFirst: (text: string) => boolean): readonly string[] {
   return [...sorted.filter(isFirst), ...sorted.filter((text) => !isFirst(text))];
 }
@@ -192,7 +192,7 @@ async function dueKeys<Report extends Reported, Progress>(
   }
 }
 
-/** Namespaces take turns: one whose objects are slow to begin, or hold places for long, keeps no other namespace waiting. */
+/** Namespaces take turns: one with slow objects does not delay the others. */
 function reconcileEach<Report extends Reported, Progress>(
   service: LoopService,
   kind: Kind<Report, Progress>,
@@ -205,7 +205,7 @@ function reconcileEach<Report extends Reported, Progress>(
     const namespace = nextNamespace(waiting.keys(), states);
     const own = waiting.get(namespace) ?? [];
     const key = own.pop() ?? "";
-    // Its next turn is after those of the others.
+    // The namespace goes to the end of the line.
     waiting.delete(namespace);
     if (own.length > 0) waiting.set(namespace, own);
     return key;
@@ -287,7 +287,7 @@ function canGoOn<Report, Progress>({ progress, trouble }: Stand<Report, Progress
   return progress !== undefined || trouble !== undefined;
 }
 
-/** undefined: there is nothing to go on with. */
+/** Undefined: the object cannot be continued. */
 function persisting<Report, Progress>(
   service: LoopService,
   reconciler: Reconciler<Report, Progress>,
@@ -296,7 +296,7 @@ function persisting<Report, Progress>(
   return canGoOn(begun) ? persist(service, reconciler, begun) : undefined;
 }
 
-/** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */
+/** Follows to the end, and starts again while only trouble with the API server interrupts. */
 async function persist<Report, Progress>(
   service: LoopService,
   { begin, follow }: Reconciler<Report, Progress>,

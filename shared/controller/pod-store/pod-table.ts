@@ -74,7 +74,7 @@ export class TextRows {
  */
 const FIRST_SLOTS = 64;
 
-/** As a Map from key to row. Nothing is ever deleted. */
+/** A Map from key to row, without deletion. */
 class RowIndex {
   readonly #keyOf: (row: number) => string;
   /** row + 1; 0: free */
@@ -225,7 +225,7 @@ export class PodTable {
     return this.#cell(row, REST) === GONE;
   }
 
-  /** Grows with each write: what was made from the table before does not hold any more. */
+  /** Grows with each write: results from before a write are invalid. */
   get writes(): number {
     return this.#writes;
   }
@@ -260,7 +260,7 @@ export class PodTable {
     this.#release(before);
   }
 
-  /** Gives the row up; it stays its uid's until there is another of that. */
+  /** Deletes the row; it keeps its uid until a new row has it. */
   drop(row: number): void {
     if (this.isGone(row)) return;
     this.#writes++;
@@ -288,7 +288,7 @@ export class PodTable {
     return this.#odd.has(row) ? this.#odd.get(row)?.resourceVersion : this.identityOf(row).resourceVersion;
   }
 
-  /** The same pod, that is no part of the table, with what it shares with others. */
+  /** The same pod outside the table, with shared parts. */
   share({ metadata = {}, spec, status }: Pod): Pod {
     const { labels, annotations } = metadata;
     const shared = {
@@ -371,7 +371,7 @@ export class PodTable {
     };
   }
 
-  /** Written as literals: an object that grows, or comes by a spread, takes several times as long. */
+  /** Object literals: an object that grows, or has a spread, takes several times as long. */
   #metadataOf(row: number): ObjectMeta {
     const odd = this.#odd.get(row);
     if (odd) return odd;

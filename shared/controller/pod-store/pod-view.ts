@@ -45,7 +45,10 @@ export class PodView {
     this.#table.settle();
   }
 
-  /** Projected records, in the list's order, new ones at the end. They are made when they are asked for, which throws once the view has changed. */
+  /**
+   * Projected records, in the list's order, new ones at the end. Each is created on access, which throws after the view
+   * has changed.
+   */
   get pods(): Sequence<Pod> {
     return this.#inOrder((row) => this.#table.at(row));
   }

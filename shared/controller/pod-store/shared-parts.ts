@@ -1,4 +1,7 @@
-/** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
+/**
+ * Pods of one template differ mainly in their names: records of 150,000 pods fit into memory because they share equal
+ * parts.
+ */
 
 /**
  * Limit of different values and characters; beyond it all are forgotten and sharing starts again. Knowing a value costs
@@ -10,11 +13,11 @@ const MAX_CHARACTERS = 16 * 1024 * 1024;
 interface Known {
   readonly value: unknown;
   readonly id: number;
-  /** among the parts; undefined: it is none of them, or only a part of some */
+  /** index of the part; undefined: not stored as one part */
   place?: number | undefined;
 }
 
-/** Parts of records, each kept once and known by its place. They may belong to many records: they are never changed. */
+/** Parts of records, each stored once by its index. Many records may share one, so a part never changes. */
 export class SharedParts {
   readonly #parts: unknown[] = [];
   /** of each part: how many use it */

@@ -1,4 +1,4 @@
-/** Carries out one action of a decision, on its precondition, and says what came of it. */
+/** Carries out one action of a decision, under its precondition, and reports the result. */
 import type { ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
@@ -23,18 +23,18 @@ import { conditionPatch, evictPod, podPatch, resizePatch } from "./pod-patch.ts"
 export interface ActContext {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** as it was read: the precondition of its status */
+  /** as read: the precondition of its status */
   readonly sidecarSet: SidecarSet;
 }
 
 export type Outcome =
-  /** `object`: what the API server answered, if that is of use to anybody */
+  /** `object`: the API server's answer, if somebody needs it */
   | { readonly kind: "done"; readonly object?: KubernetesObject }
-  /** there is nothing to write to any more */
+  /** the object does not exist any more */
   | { readonly kind: "gone"; readonly error: KubeError }
-  /** the object is not what it was when it was looked at: look again */
+  /** the object has changed since it was observed: observe again */
   | { readonly kind: "conflict"; readonly error: KubeError }
-  /** no answer, or one that does not tell: read before anything else is decided */
+  /** no clear answer: read before deciding anything else */
   | { readonly kind: "unknown"; readonly error: KubeError }
   /** certainly not carried out, and not because somebody was faster */
   | { readonly kind: "refused"; readonly error: KubeError };
@@ -60,7 +60,7 @@ export async function attempt(write: () => Promise<KubernetesObject | undefined>
 function outcomeOf(error: KubeError): Outcome {
   if (error.code === 404) return { kind: "gone", error };
   if (!error.isOutcomeKnown) return { kind: "unknown", error };
-  // 422 is how a JSON patch whose test fails is answered, and an object that is not valid.
+  // 422 means a failed test of a JSON patch, or an invalid object.
   return { kind: isKubeError(error, 409, 422) ? "conflict" : "refused", error };
 }
 
@@ -166,7 +166,7 @@ const FIELDS: Readonly<Record<Exclude<keyof SidecarSetStatus, "notifications">, 
 
 export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof typeof FIELDS)[];
 
-/** Without what is not ours. */
+/** The status without fields of other writers. */
 function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
   return Object.fromEntries(Object.entries(status).filter(([field]) => field in FIELDS));
 }

@@ -1,4 +1,6 @@
-/** Asks before a batch: checks of metrics, also before a wave is passed, then the gate. Each answer is for this batch only. */
+/**
+ * Asks before a batch: checks of metrics, also before a wave passes, then the gate. Each answer is for this batch only.
+ */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
@@ -43,19 +45,19 @@ const TIMEOUT_MS = 5_000;
 const LEAST_TIMEOUT_MS = 500;
 /** Left for the pass when the answers are there. */
 const RESERVE_MS = 2_000;
-/** Answers that were under way for longer say nothing of now: the process was frozen meanwhile. */
+/** An answer that took longer is outdated, because the process was frozen meanwhile. */
 const LATE_MS = 10_000;
 
 /** Whom an answer is for. */
 interface Asking {
   /** uids of pods that were allowed when they were reserved, by whichever pass */
   readonly reserved: ReadonlySet<string>;
-  /** false: nobody is asked, and the last answer counts */
+  /** false: nobody is asked, and the last answers count */
   readonly mayAsk: boolean;
 }
 
 interface AskedChecks extends Checked {
-  /** the decision is to be made again by them: a wave, or a halt, depends on them */
+  /** the decision must be made again with the results: a wave, or a halt, depends on them */
   readonly isOther: boolean;
 }
 
@@ -73,13 +75,13 @@ async function askChecks(
   const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.rules.waves);
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
   const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, at) : before;
-  // A wave without pods is passed by what is known of its checks: by this too. As of when they were asked: one that has
-  // become complete would be so since a second after its evaluations, which would not count.
+  // A wave without pods passes by the known results of its checks, including these. Their own time counts: with a later
+  // one, a wave that just became complete would ignore its evaluations.
   const isOther = isChecking(decision) || decision.summary.rules.waves?.isTurning || failedCheck(known) !== undefined;
   return { known, at, isOther: isAsked && isOther };
 }
 
-/** Without an annotation the ledger stays what it was. */
+/** Without an annotation the ledger stays unchanged. */
 export function withChecks(
   plan: LedgerPlan,
   decision: Decision,
@@ -118,7 +120,7 @@ function isFresh(askedAtMs: number, nowMs: number): boolean {
   return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
 }
 
-/** undefined: it may go on. `about`: what a no stands for. */
+/** Undefined: the batch is allowed. `about`: the subject of a refusal. */
 async function refusalOf(
   context: Context,
   gate: URL,
@@ -151,7 +153,7 @@ interface Silence {
   readonly askedAtMs: number;
 }
 
-/** of each process: servers and queries that had no answer in time, and what was made of that */
+/** servers and queries of each process without an answer in time, and the consequence */
 const silent = new WeakMap<object, Map<string, Silence>>();
 
 /**
@@ -170,8 +172,8 @@ async function unlessSilent<T>(
   const timeoutMs = timeoutOf(context);
   const askedAtMs = clock.epochMs();
   const answer = await ask(timeoutMs);
-  // Only what is no answer says anything to others: one that came after all, or late, is for this batch and this query.
-  // Where a pass had little time left, the server may be a slow one.
+  // Only a missing answer concerns others; a late one is for this batch and query. In a short time a slow server looks
+  // the same.
   const isSilent = timeoutMs === TIMEOUT_MS && clock.epochMs() - askedAtMs >= timeoutMs && isNone(answer);
   if (isSilent) known.set(server, { answer, askedAtMs: clock.epochMs() });
   else known.delete(server);
@@ -227,15 +229,15 @@ function timeoutOf({ clock, endsAtMs }: Context): number {
  */
 export interface Decided {
   readonly decision: Decision;
-  /** what is reserved for it */
+  /** its reservations */
   readonly plan: LedgerPlan;
-  /** to be stored with what is reserved */
+  /** check results to store together with the reservations */
   readonly checked: Checked;
-  /** a disruption budget was written to meanwhile: what it holds may go at once, by what it says now */
+  /** a disruption budget was written to meanwhile, so pods that it holds may be allowed now */
   readonly isCountOutdated: boolean;
 }
 
-/** `kept`: reservations that hold on. "record": nobody is asked, so the last answers count, and nothing new is reserved. */
+/** `kept`: valid reservations. "record": asks nobody, uses the last answers, and reserves nothing new. */
 export async function decideRound(
   context: Context,
   snapshot: Snapshot,

@@ -39,13 +39,13 @@ export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot)
 }
 
 interface Counted extends Required<Pick<Answers, "uncounted">> {
-  /** a budget was written to meanwhile: what it holds may go at once, by what it says now */
+  /** a budget was written to meanwhile, so pods that it holds may be allowed now */
   readonly isOutdated: boolean;
 }
 
 /**
- * The pods that a budget was not brought to count. Whatever was counted and is not written to is forgotten there after
- * two minutes. `plan`: absent: no pod is to be written to, and only what is over is taken back.
+ * The pods that a budget did not accept. A budget forgets a counted pod without a write after two minutes. `plan`:
+ * absent: no pod is written to, and only finished disruptions are removed.
  */
 export async function countDisruptions(
   context: Context,
@@ -133,7 +133,10 @@ function mayRetryNow(context: Context, budget: string): boolean {
   return count <= MOST_RETRIES;
 }
 
-/** True for what was counted so long ago that a budget may have forgotten it: it has to be counted again first. `now`: by the clock by which it was counted. */
+/**
+ * True for a count so old that the budget may have forgotten it: it must be counted again first. `now`: by the clock of
+ * the count.
+ */
 export function isForgotten({ disruption }: Pick<PatchPod, "disruption">, now: string): boolean {
   return disruption !== undefined && Math.abs(secondsBetween(disruption.at, now) ?? 0) > COUNTED_FOR_SECONDS;
 }

@@ -1,4 +1,4 @@
-/** Evicted pods that the ledger waits for another in the place of, and until when it does. */
+/** Evicted pods whose successors the ledger awaits, and until when. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
@@ -11,7 +11,7 @@ import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
 
-/** Two clocks. A time is read on another machine than it was written on, but both ask one API server. */
+/** Two clocks. One machine reads the time that another wrote, but both ask the same API server. */
 export interface ServerClock {
   readonly cluster: Pick<Cluster, "serverTimeMs">;
   readonly clock: Clock;
@@ -23,7 +23,7 @@ interface Seen {
   readonly observed: { readonly view: Pick<PodView, "records" | "get"> };
 }
 
-/** Departed pods without a successor. `kept`: reservations that hold on. */
+/** Departed pods without a successor. `kept`: valid reservations. */
 export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): readonly Departure[] {
   const { sidecarSet, observed } = seen;
   const departed = awaitedNow(context, seen, kept);
@@ -69,7 +69,7 @@ function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {
   return new Set(kept.map(({ uid }) => uid));
 }
 
-// Controllers of which an eviction was refused: what keeps one of their pods keeps the others, for a while.
+// Controllers with a refused eviction: the cause usually affects their other pods too, for a while.
 
 /** Until the next is asked for, twice as long each time. */
 const FIRST_WAIT_MS = 2_000;
@@ -80,7 +80,7 @@ interface Wanted {
   readonly departure: Pick<Departure, "namespace" | "owner">;
 }
 
-/** of one rollout, the same object all along */
+/** the same object for a whole rollout */
 interface Rollout {
   readonly clock: Clock;
 }
@@ -92,7 +92,7 @@ interface Kept {
 
 /** of each rollout, over its batches: ownerKey → until when */
 const kept = new WeakMap<Rollout, Map<string, Kept>>();
-/** rollouts of which an eviction was answered in this pass */
+/** rollouts with an answered eviction in this pass */
 const answered = new WeakSet<Rollout>();
 
 export function hasAskedForEvictions(context: Rollout): boolean {
@@ -106,8 +106,8 @@ export function hasAskedForEvictions(context: Rollout): boolean {
 const MOST_OF_NAMESPACE = 5;
 
 /**
- * Returns the keys of owners whose pods wait to be evicted, and of namespaces all of whose owners do. With `record` nothing is
- * evicted, so owners whose wait is over are in it too.
+ * Keys of owners whose pods wait to be evicted, and of namespaces all of whose owners do. With `record` nothing is
+ * evicted, so owners whose wait is over are included.
  */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
   if (mode === "record") return new Set(kept.get(context)?.keys());

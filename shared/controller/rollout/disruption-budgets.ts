@@ -74,7 +74,7 @@ async function listBudgets(cluster: Cluster, kind: BudgetKind): Promise<readonly
   }
 }
 
-/** Namespace → label keys that have to be kept of its pods; undefined: no budget is asked. */
+/** Namespace → label keys to keep of its pods; undefined: no budget is asked. */
 export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]): Also["budgetLabels"] {
   if (!settings.RespectDisruptionBudgets) return undefined;
   const byNamespace = Map.groupBy(budgets, ({ namespace }) => namespace);

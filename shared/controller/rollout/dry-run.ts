@@ -37,7 +37,7 @@ export interface PlanWish {
 /** The default time until a pod is ready. */
 export const READY_AFTER_SECONDS = 5;
 
-/** Without a wish the report says what would be done now, and not how it would go on. */
+/** Without a wish the report has only the current actions, and no forecast. */
 export async function planOnly(context: Context, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
   const snapshot = await observe(context, name, wish?.sidecarSet);
@@ -126,7 +126,7 @@ export function describeAction(action: Action): string {
 
 // The words of a dry run about disruption budgets: which ones would count pods, and which ones hold pods.
 
-/** `granted`: uids of pods that there is room to reserve. Nothing is said where no budget is asked. */
+/** `granted`: uids of pods with room in the ledger. Empty when no budget is asked. */
 export function disruptionSteps({ actions, summary }: Decision, granted: ReadonlySet<string>): readonly string[] {
   const counted = new Map<string, string[]>();
   for (const action of actions)

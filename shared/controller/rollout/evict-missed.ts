@@ -27,11 +27,11 @@ import { evictionMessage, evictPod, isKept } from "./pod-patch.ts";
 import { isBusy } from "./pod-trouble.ts";
 import { noteProblem } from "./report.ts";
 
-/** Tried in a pass: pods that cannot go cost nobody else a place, up to this number. */
+/** Limit of tries in a pass: up to it, pods that cannot go cost others no place. */
 const MOST_TRIED = 200;
-/** After so many answers in a namespace that may be the API server's own trouble, its other pods wait for the next pass. */
+/** Limit of answers in a namespace that may be the API server's own trouble; its other pods wait for the next pass. */
 const MOST_UNCLEAR = 3;
-/** If so many namespaces get such answers, the API server is in trouble, and other pods would get the same answer. */
+/** If this many namespaces get such answers, the API server is in trouble, and other pods would get the same answer. */
 const MOST_UNCLEAR_NAMESPACES = 3;
 
 interface Evictions {
@@ -42,11 +42,11 @@ interface Evictions {
   readonly refused: Map<string, number>;
   /** namespace → how many answers may be the API server's own trouble */
   readonly unclear: Map<string, number>;
-  /** one was gone at once, and counts no more: nobody gets its place */
+  /** a pod was gone at once and does not count any more: its place stays empty */
   isStale: boolean;
-  /** nobody is to be tried any more */
+  /** no more pods are tried */
   isOver: boolean;
-  /** a swap was lost: what is reserved now is not known, so nothing may be written any more by what was looked at */
+  /** a write of the ledger was lost: the current reservations are unknown, so nothing may be written by this look */
   isOutdated: boolean;
 }
 
@@ -79,7 +79,7 @@ export async function evictMissed(
   return evictions;
 }
 
-/** As many as there is room for now. */
+/** As many as fit now. */
 async function evictNext(
   context: Context,
   snapshot: Snapshot,
@@ -102,7 +102,7 @@ function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, ho
   const left = missed.filter(
     ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),
   );
-  // Namespaces with fewer refusals come first, so that one with many pods that cannot go does not use up the tries.
+  // Namespaces with fewer refusals come first, so that one with many protected pods does not use up the tries.
   const refusals = ({ metadata }: Pod) => refused.get(metadata?.namespace ?? "") ?? 0;
   const groups = Map.groupBy(left, refusals);
   for (const count of [...groups.keys()].toSorted((a, b) => a - b)) {
@@ -145,11 +145,11 @@ interface Turn {
 /** True when the eviction may still take the pod down later. */
 async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictions, turn: Turn): Promise<boolean> {
   const { reservation, owner } = turn;
-  // The refusal of another pod of its controller, or of its namespace, would be repeated for this pod.
+  // A refusal for its controller, or its namespace, would be repeated for this pod.
   if (keptOwners(context).has(ownerKey(reservation.namespace, owner)) || isUnclear(evictions, reservation))
     return false;
   const outcome = await attempt(() => evictPod(context.cluster, reservation));
-  // Policies and webhooks answer 404, 409 and 422 too, about a pod that is as it was.
+  // Policies and webhooks also answer 404, 409 and 422, about an unchanged pod.
   const isOfAnother = outcome.kind === "conflict" || outcome.kind === "gone";
   const hasMoved = isOfAnother && (await hasChanged(context, snapshot, reservation));
   if (!hasMoved) count(context, evictions, turn, outcome);
@@ -168,7 +168,7 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
     evictions.isOver = true;
     return;
   }
-  // The same would refuse other pods of its controller now, and this pod for a while.
+  // The cause would affect other pods of its controller now, and this pod for a while.
   noteKept(context, { departure });
   add(evictions.refused, reservation.namespace);
   if (!mayBeBusy(outcome)) return;
@@ -205,8 +205,8 @@ async function readWanted(
 }
 
 /**
- * undefined: it has not missed anything any more, or would not come back without a controller. One that was down cost
- * nothing: where it is ready by now, it would.
+ * Undefined: the pod has its sidecars now, or has no controller that would recreate it. A pod that was down cost
+ * nothing; if it is ready now, it would.
  */
 async function readWantedOne(context: Context, snapshot: Snapshot, planned: Pod): Promise<Wanted | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
@@ -239,8 +239,8 @@ async function hasChanged(context: Context, snapshot: Snapshot, reservation: Res
 }
 
 /**
- * Tells whether an eviction may still take the pod down. If the API server reports a failure and does not say whether it
- * carried the eviction out, a fence makes sure that it never does. Then the next pod in line can have the place.
+ * True if an eviction may still take the pod down. After a failure without a clear outcome, a fence makes sure that the
+ * eviction never happens, and the next pod can take the place.
  */
 async function mayStillLand(
   context: Context,

@@ -1,4 +1,4 @@
-/** Fences a pod: moves its resourceVersion, so that no late write for the reserved one can land. */
+/** Fences a pod: changes its resourceVersion, so that no late write to the reserved version can land. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PodState } from "../../core/ledger.ts";
 import { ifThere } from "../../kube/error.ts";

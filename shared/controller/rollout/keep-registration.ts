@@ -1,4 +1,4 @@
-/** Keeps the condition under which API servers call the pod webhook up to date with the SidecarSets. */
+/** Keeps the condition for calls of the pod webhook up to date with the SidecarSets. */
 
 import { FORMER_WEBHOOK_CONFIGURATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

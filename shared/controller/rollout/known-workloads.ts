@@ -17,7 +17,7 @@ export interface KnownWorkloads {
   workloads: Map<string, Workload | null>;
   /** when they are read again, on the clock of the pass; absent: none was read */
   workloadsUntilMs?: number;
-  /** key → what follows the name of one that was not read */
+  /** key → the end of a sentence about a workload that was not read */
   unreadWorkloads?: Map<string, string> | undefined;
   /** from 0 to 1, exclusive: where reading begins in the line of workloads */
   workloadsTurn?: number;
@@ -31,7 +31,7 @@ interface Seen extends KnownWorkloads {
   readonly observed: { readonly view: { get(uid: string): Pod | undefined } };
 }
 
-/** For so long: a restart is for the resourceVersion that was read, so what has changed since costs a try. */
+/** Milliseconds of reuse: a restart requires the read resourceVersion, so a change since then costs a try. */
 const KNOWN_MS = 10_000;
 
 /**

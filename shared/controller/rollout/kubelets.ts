@@ -22,7 +22,7 @@ function isNeeded(sidecarSet: SidecarSet, pods: Iterable<Pod>): boolean {
   return false;
 }
 
-/** Versions by node; none where nobody needs them. @throws Error that says which role is missing, and KubeError */
+/** Versions by node; empty when not needed. @throws Error that names the missing role, and KubeError */
 export async function readKubelets(cluster: Cluster, sidecarSet: SidecarSet, pods: Iterable<Pod>): Promise<Kubelets> {
   return isNeeded(sidecarSet, pods) ? await listKubelets(cluster) : NO_KUBELETS;
 }

@@ -25,7 +25,7 @@ export interface StoredLedger {
   readonly ledger: Ledger;
   /** absent: there is no ConfigMap yet */
   readonly resourceVersion?: string;
-  /** of others, which are kept */
+  /** finalizers of others, which stay */
   readonly finalizers?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -37,12 +37,12 @@ interface LedgerKey {
 
 export interface LedgerPlace {
   readonly namespace: string;
-  /** whose ledger it is */
+  /** the owner of the ledger */
   readonly owner: KubernetesObject;
   readonly kind?: LedgerKind;
 }
 
-/** @throws KubeError when it cannot be read, reason InvalidLedger when it is something else */
+/** @throws KubeError when it cannot be read, reason InvalidLedger when its content is something else */
 export async function readLedger(
   cluster: Cluster,
   namespace: string,
@@ -98,8 +98,8 @@ export async function swapLedger(
 }
 
 /**
- * Rule 1 rests on lists that show what is stored. A replica that lags behind, or a cache before it, may list pods as they
- * were before reservations were freed. @throws KubeError, reason StaleList
+ * Rule 1 requires lists that show stored writes. A lagging replica, or a cache, may list pods from before reservations
+ * were freed. @throws KubeError, reason StaleList
  */
 export function refuseOlderList({ resourceVersion: written }: StoredLedger, listed: string | undefined): void {
   if (written === undefined || listed === undefined || !isLater(written, listed)) return;
@@ -119,16 +119,16 @@ function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: 
   return { ownerReferences: [], finalizers: kind === "sidecarset" ? [...finalizers, LEDGER_FINALIZER] : finalizers };
 }
 
-/** Somebody else was faster, or it may be that we were. All else is a refusal. */
+/** True if another pass wrote first, or this one may have. Otherwise it was a refusal. */
 async function isRace(cluster: Cluster, key: LedgerKey, stored: StoredLedger, error: KubeError): Promise<boolean> {
   if (!error.isOutcomeKnown) return true;
   // A create that finds nothing misses the namespace.
   if (error.code === 404) return stored.resourceVersion !== undefined;
-  // 422 is how an API server answers a JSON patch whose test fails, and how a policy refuses.
+  // 422 means a failed test of a JSON patch, or a policy's refusal.
   return isKubeError(error, 409, 422) && (await hasMoved(cluster, key, stored));
 }
 
-/** Somebody else has written it, made it or taken it away. */
+/** True if somebody else has written, created or deleted it. */
 async function hasMoved(cluster: Cluster, key: LedgerKey, { resourceVersion }: StoredLedger): Promise<boolean> {
   const now = await ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, key));
   return now?.metadata?.resourceVersion !== resourceVersion;

@@ -22,13 +22,16 @@ const PRUNED =
 
 /** of each rollout: resolves when nothing is being sent */
 const sending = new WeakMap<Context, Promise<void>>();
-/** Rollouts whose next sending waits for the one before. It reads what waits when it begins, so one is enough. */
+/**
+ * Rollouts whose next sending waits for the current one. Sending reads the waiting notifications at its start, so one
+ * is enough.
+ */
 const queued = new WeakSet<Context>();
 
-/** Begins to send what waits, once what was begun before is over. `before`: what it was before it was written. */
+/** Starts sending after the current sending ends. `before`: the SidecarSet before the write. */
 export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
   if (context.gates?.notify === undefined) return;
-  // OpenKruise's definition keeps no conditions either, so that there is no news at all.
+  // OpenKruise's CRD keeps no conditions, so there is no news at all.
   const hasNews = status?.conditions === undefined || newsOf(before?.status, status).length > 0;
   if (before && status?.notifications === undefined && hasNews) context.tally.notificationProblem ??= PRUNED;
   if (!status?.notifications?.length || queued.has(context)) return;
@@ -61,7 +64,7 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   for (const one of claim?.waiting ?? []) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
 }
 
-/** The next one that is taken says it too, where one is left. */
+/** Notes the dropped ones. The next sent notification mentions them too. */
 function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
   const before = claim?.sidecarSet.status?.notifications?.length ?? 0;
   const count = before - (claim?.waiting.length ?? before);
@@ -69,7 +72,7 @@ function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
     tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up after a day in which no receiver took any`;
 }
 
-/** True: it was taken, or nobody is to be told, so that the next one may follow. */
+/** True: the receiver took it, or there is none, so the next one may follow. */
 async function sendOne(
   context: Context,
   sidecarSet: SidecarSet | undefined,
@@ -111,7 +114,7 @@ async function rewrite(
   return undefined;
 }
 
-/** Without any the field goes, so that no empty list stays. */
+/** Removes the field with the last notification, so that no empty list stays. */
 function write(cluster: Cluster, { metadata }: SidecarSet, waiting: readonly Notification[]): Promise<Outcome> {
   const { name = "", uid, resourceVersion } = metadata ?? {};
   const notifications = waiting.length > 0 ? waiting : null;

@@ -1,4 +1,4 @@
-/** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
+/** Reads a decision's inputs for one SidecarSet: its revisions and its pods, page by page, reduced as they arrive. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -41,7 +41,7 @@ import type { MissedReport } from "./report.ts";
 const NAMESPACES_AT_ONCE = 4;
 /** Pods that are left out, in a report. */
 const MOST_NAMED = 10;
-/** With more, one list of all pods is sooner read than so many lists. */
+/** With more namespaces, one list of all pods is faster than single lists. */
 const MANY_NAMESPACES = 50;
 /** Measured on 2026-11-27: reading took 16 times as long as the first decision with 60,000 pods, and 30 times with 150,000. */
 const READING_TO_DECISION = 20;
@@ -50,7 +50,7 @@ const READING_TO_DECISION = 20;
 export interface Scope {
   /** absent: all */
   readonly namespaces?: ReadonlySet<string>;
-  /** sent to the API server; absent when there is nothing to send */
+  /** sent to the API server; absent: nothing to send */
   readonly labelSelector?: string;
   /** holds also where the API server could not be asked to select */
   readonly isSelected: (pod: Pod) => boolean;
@@ -63,11 +63,11 @@ interface LeftOut extends Pick<PodProblem, "namespace" | "name"> {
 export interface Observed {
   readonly view: PodView;
   readonly scope: Scope;
-  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
+  /** namespace → the labels that waves read; empty without waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** uid → a pod that is too large to follow, or is none; ten at most */
   readonly leftOut: ReadonlyMap<string, LeftOut>;
-  /** where a watch goes on; absent when nothing was listed */
+  /** version from which a watch continues; absent when nothing was listed */
   readonly resourceVersion?: string;
 }
 
@@ -177,7 +177,7 @@ function withoutLarge(scope: ReturnType<typeof scopeOf>, sidecarSet: SidecarSet,
   return { ...scope, isSelected };
 }
 
-/** As OpenKruise does: what cannot be evaluated must not look like a SidecarSet that matches nothing. */
+/** Refuses like OpenKruise: a selector that cannot be evaluated must not look like one that matches nothing. */
 function refuseUnknownOperators(field: string, selector: LabelSelector | undefined): void {
   const probe = selectorMatches(selector, {});
   if (typeof probe === "object") throw new Error(`${field}: ${probe.message}`);
@@ -210,7 +210,7 @@ function only(labels: Labels, keys: readonly string[]): Labels {
   return Object.fromEntries(own.map((key) => [key, labels[key] ?? ""]));
 }
 
-/** All pages of one list, each item through `keep` as it comes. */
+/** All pages of one list, each item through `keep` as it arrives. */
 export async function listAll<T extends KubernetesObject, R>(
   cluster: Cluster,
   resource: Resource,
@@ -225,9 +225,9 @@ export function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarS
   return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }
 
-/** Finds pods that were made without the sidecars that they should have: the webhook was down, or not registered. */
+/** Finds pods that were created without their sidecars: the webhook was down, or not registered. */
 const NAMED = 10;
-/** More names than pods are injected by: then it is cheaper to list all SidecarSets. A pod may say any number of names. */
+/** With more names, one list of all SidecarSets is cheaper. A pod may claim any number of names. */
 const MOST_READ_ALONE = 20;
 const READS_AT_ONCE = 4;
 
@@ -279,7 +279,7 @@ async function listCanaries(cluster: Cluster, base: SidecarSet): Promise<readonl
   return items;
 }
 
-/** SidecarSets that are settled have a pass every five minutes where they go through a queue. */
+/** Settled SidecarSets have a pass every five minutes when they go through a queue. */
 const RECENT_MS = 600_000;
 
 /** `nowMs`: epoch milliseconds */

@@ -1,4 +1,4 @@
-/** Observes one SidecarSet: the ledger first, then everything that a decision is made from. */
+/** Observes one SidecarSet: the ledger first, then all inputs of a decision. */
 
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -47,13 +47,13 @@ export interface Context {
   readonly tally: Tally;
   /** events that were recorded already */
   readonly recorded: Set<string>;
-  /** does what goes on after the round that began it, as a part of the pass; absent: as a part of that round */
+  /** runs work that outlives its round as a part of the pass; absent: as a part of the round */
   readonly beside?: <T>(work: () => T) => T;
-  /** told of the SidecarSet before its pods are read, which may take longer than a pass has; absent: nobody is */
+  /** called with the SidecarSet before its pods are read, which may take longer than a pass; absent: nobody is */
   readonly onRead?: (sidecarSet: SidecarSet) => void;
-  /** whose pods they are is kept; absent: only where a decision is made by it */
+  /** owners of pods are kept; absent: only if a decision needs them */
   readonly keepsWorkloads?: boolean;
-  /** what was read of pods, where that was not to the end; absent: it is forgotten */
+  /** unfinished readings of pods; absent: dropped */
   readonly readings?: Readings;
 }
 
@@ -65,13 +65,13 @@ export interface Snapshot extends KnownWorkloads {
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
   disruptionBudgets: readonly DisruptionBudget[];
-  /** label keys of budgets that are kept of pods */
+  /** label keys that budgets need of pods */
   readonly budgetLabels: Also["budgetLabels"];
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
-  /** pods that were made without the sidecars, when the snapshot was begun; undefined: it could not be found out */
+  /** pods created without the sidecars, at the start of the snapshot; undefined: unknown */
   readonly missed?: readonly Pod[] | undefined;
-  /** the pods that pull images; undefined: nobody asks for them */
+  /** the pull pods; undefined: pre-pull is not configured */
   pulls?: PullFacts | undefined;
   /** how long the last decision was thought about; absent: there was none yet */
   decisionMs?: number;
@@ -89,7 +89,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   refuseOtherNamespace(read, kruiseNamespace);
   context.onRead?.(read);
   const sidecarSet = steered(changed === undefined ? read : inPlaceOf(read, changed));
-  // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
+  // Not in parallel: a priority level with few seats would refuse one of them, which costs a second.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
   const disruptionBudgets = await readDisruptionBudgets(context);
@@ -121,8 +121,8 @@ function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): Si
 }
 
 /**
- * undefined: the SidecarSet is not the one any more that was observed, so that a new snapshot is needed. What steers may
- * have changed all the same: a new decision is.
+ * Undefined: the SidecarSet has changed since it was observed, so a new snapshot is needed. Annotations may have
+ * changed anyway: then a new decision is needed.
  */
 export async function readSame(
   { cluster, kruiseNamespace }: Context,
@@ -143,7 +143,7 @@ function isKeptElsewhere({ status }: SidecarSet, kruiseNamespace: string): boole
   return (status?.ledgerNamespace ?? "") !== "" && status?.ledgerNamespace !== kruiseNamespace;
 }
 
-/** Two ledgers know nothing of each other: passes that were started with different namespaces would take twice the budget. */
+/** Ledgers in two namespaces do not see each other: such passes would use twice the budget. */
 function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): void {
   if (!isKeptElsewhere(sidecarSet, kruiseNamespace)) return;
   const { metadata, status } = sidecarSet;
@@ -155,7 +155,10 @@ function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): 
   );
 }
 
-/** Reserved pods that the list did not show (deleted, or not selected any more) are read by name, and so are workloads that are restarted. */
+/**
+ * Reads reserved pods by name if the list did not show them (deleted, or no longer selected), and workloads that are
+ * restarting.
+ */
 export async function seeReserved(context: Context, snapshot: Snapshot): Promise<Seen> {
   const { view } = snapshot.observed;
   const { reservations, restarted = [] } = snapshot.stored.ledger;
@@ -184,7 +187,7 @@ export async function readPod({ cluster }: Context, snapshot: Snapshot, state: P
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   if (pod?.metadata?.uid === uid) {
     if (scope.isSelected(pod)) view.put(pod);
-    // Somebody has given it other labels since: it is none of the SidecarSet's pods any more.
+    // Somebody has changed its labels since: it does not belong to the SidecarSet any more.
     else view.remove(uid, pod.metadata.resourceVersion ?? "");
     return pod;
   }
@@ -199,7 +202,7 @@ interface DecideOptions {
 }
 
 /**
- * `kept`: reservations that hold on. `checks`: results of metric checks since the ledger was read; `now`: when they were
+ * `kept`: valid reservations. `checks`: results of metric checks since the ledger was read; `now`: when they were
  * asked, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
  */
 export function decideOn(

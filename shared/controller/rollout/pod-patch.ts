@@ -1,4 +1,4 @@
-/** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
+/** Conditional writes to one pod, and the pod after such a write. */
 import type { KubernetesObject, ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
@@ -17,7 +17,7 @@ const PLACEHOLDER = { type: "new" };
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Images and annotations in one write, for the very pod and state that was looked at. */
+/** Images and annotations in one write, for exactly the observed pod and state. */
 export function podPatch({ pod, images, annotations, isFirstAnnotation, labels = {} }: PatchPod): Patch {
   const operations: JsonPatchOperation[] = [
     ...preconditions(pod),
@@ -41,8 +41,8 @@ export function resizePatch(pod: PodPrecondition, resources: readonly ResourceCh
 }
 
 /**
- * Moves the resourceVersion of a pod or workload and nothing else, so that a write for the reserved one fails when it
- * comes late. What other annotations there are need not be known: a merge leaves them as they are.
+ * Changes only the resourceVersion of a pod or workload, so that a late write to the reserved version fails. A merge
+ * needs no other annotations: it leaves them unchanged.
  */
 export function fencePatch({ uid, resourceVersion }: PodPrecondition): Patch {
   // The value is new each time: a write that changes nothing would not move the resourceVersion.
@@ -64,9 +64,8 @@ export function statusFencePatch(pod: PodPrecondition, conditions: readonly PodC
 }
 
 /**
- * On condition that the pod's conditions say of this type what they said when they were looked at: all SidecarSets of a
- * pod share one. Where the kubelet has put it elsewhere meanwhile, the write fails as well; what else the kubelet writes
- * is its own affair.
+ * Requires an unchanged condition of this type: all SidecarSets of a pod share one. If the kubelet has moved it, the
+ * write fails too; the kubelet's other writes do not matter.
  */
 export function conditionPatch({ pod, conditions, condition }: PatchPodCondition): Patch {
   const place = conditions.findIndex(({ type }) => type === condition.type);

@@ -20,7 +20,7 @@ import { noteProblem, type Tally } from "./report.ts";
 
 const WRITES_AT_ONCE = 8;
 
-/** of each rollout in one pass: the last refusal since a pod was created */
+/** the last refusal since a pod was created, by rollout in one pass */
 const refusals = new WeakMap<object, NonNullable<PullFacts["refusal"]>>();
 
 type Site = Pick<ActContext, "cluster" | "clock"> & { readonly kruiseNamespace: string; readonly tally: Tally };
@@ -43,7 +43,7 @@ export async function readPulls(
   return { namespace, pods };
 }
 
-/** Returns what a decision needs to know: the pull pods, and how they and earlier ones ended. */
+/** A decision's inputs: the pull pods, and the results of these and earlier ones. */
 export function pullFacts(
   context: object,
   { pulls, stored }: Omit<Seen, "sidecarSet">,
@@ -57,7 +57,7 @@ export function withPulls(plan: LedgerPlan, { stored }: Pick<Seen, "stored">, de
   return pulls === undefined ? plan : { ...plan, ledger: { ...plan.ledger, pulls } };
 }
 
-/** Deletes first, so that names are free. A failure is told, and the rollout waits: nothing else depends on it. */
+/** Deletes first, to free names. A failure is reported, and the rollout waits: nothing else depends on it. */
 export async function writePulls(context: Site, snapshot: Seen, { pulls }: Decision): Promise<void> {
   const actions = pulls?.actions ?? [];
   const deletions = actions.filter((action) => action.kind === "DeletePullPod");

@@ -1,4 +1,7 @@
-/** Puts pods back into endpoints that a SidecarSet keeps drained which is gone, or selects them no longer: no rollout looks at them. */
+/**
+ * Restores pods that are still drained by a SidecarSet that is gone, or no longer selects them: no rollout looks at
+ * them.
+ */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
 import { isConsistent } from "../../core/pod/is-consistent.ts";
@@ -60,7 +63,7 @@ async function look(service: Service, pod: Pod, keepers: (name: string) => Promi
       await service.cluster.patch(PODS, idOf(pod), podPatch(putBack(pod, over)), { answer: "metadata" });
     return true;
   } catch (error) {
-    // Gone, or written to by somebody else: the next pass looks again.
+    // The pod is gone, or somebody else wrote to it: the next pass looks again.
     if (!isKubeError(error, 404, 409, 422))
       note(service, `pod ${podName(pod)} stays drained for now: ${messageOf(error)}`);
     return false;

@@ -1,4 +1,4 @@
-/** Reads what a pass would decide on, for those who write nothing: the dry run, the command line, the page. */
+/** Reads the inputs of a pass's decision, for readers that write nothing: the dry run, the command line, the page. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
@@ -26,7 +26,7 @@ export interface ReadContext {
 export interface ReadObservation {
   readonly observation: Observation & { readonly pods: readonly Pod[] };
   readonly context: DecideContext;
-  /** pods that were made without the sidecars; undefined: it could not be found out */
+  /** pods created without the sidecars; undefined: unknown */
   readonly missed: readonly Pod[] | undefined;
 }
 
@@ -39,7 +39,7 @@ export async function readObservation(
   name: string,
   changed?: SidecarSet,
 ): Promise<ReadObservation | undefined> {
-  // Readers also get the workload of each pod; passes leave it out to save memory.
+  // Readers also get the owner of each pod; passes leave it out to save memory.
   const asReader = { endsAtMs: Number.POSITIVE_INFINITY, keepsWorkloads: true };
   const reading = { ...context, ...asReader, tally: newTally(), recorded: new Set<string>() };
   const snapshot = await observe(reading, name, changed);
@@ -54,10 +54,10 @@ export async function readObservation(
   };
 }
 
-// Reads what of a rollout may be read by those who have rights in one namespace alone: its pods there.
+// Reads the part of a rollout that callers with rights in one namespace may read: its pods there.
 
 interface ReadWithin extends Pick<ReadObservation, "observation" | "context"> {
-  /** what could not be read, to complete "could not be read: …" */
+  /** the unreadable parts, to complete "could not be read: …" */
   readonly unread: readonly string[];
 }
 

@@ -18,7 +18,7 @@ import { readNamespace, readRegistrations } from "./read-admission.ts";
 import { type ReadContext, readObservation } from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
-  /** what the page calls it; "" for nothing. `settings` are taken for those of passes that have not said theirs */
+  /** the cluster's name on the page; "" for none. `settings`: for passes that have not published theirs */
   readonly clusterName: string;
 }
 

@@ -1,4 +1,4 @@
-/** Pods as they are read for one snapshot, so that the next pass of the process can go on where one came to its end. */
+/** Unfinished readings of pods, so that the next pass of the process continues where one ended. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Also, isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
@@ -8,7 +8,7 @@ import { noPages, type Pages, readPages } from "../loop/pages.ts";
 import { PodView } from "../pod-store/pod-view.ts";
 import type { StoredLedger } from "./ledger-store.ts";
 
-/** Page tokens, and versions from which a watch may go on, are forgotten after five minutes by default. */
+/** By default API servers forget page tokens, and versions for watches, after five minutes. */
 const BELIEVED_MS = 240_000;
 
 export class Reading {
@@ -16,7 +16,7 @@ export class Reading {
   readonly also: Also;
   /** so far, in all passes */
   lastedMs = 0;
-  /** namespace, or "" → as far as its list was read: rows of the view */
+  /** namespace, or "" → the read part of its list: rows of the view */
   readonly #lists = new Map<string, Pages<number>>();
   #turn = 0;
 
@@ -30,7 +30,10 @@ export class Reading {
     return [...this.#lists.values()].reduce((sum, { items }) => sum + items.length, 0);
   }
 
-  /** Another pass goes on with it. What comes late for the former one would put the same pods in again, and is dropped. */
+  /**
+   * Another pass takes the reading over. Late results for the former one are dropped, because they would add the same
+   * pods again.
+   */
   takeUp(): void {
     this.#turn++;
   }
@@ -50,7 +53,7 @@ export class Reading {
   }
 }
 
-/** SidecarSet → what is being read for it. */
+/** SidecarSet → its unfinished reading. */
 export type Readings = Map<string, Begun>;
 
 interface Begun {
@@ -89,7 +92,7 @@ export function takeUpReading(
   return reading;
 }
 
-/** Other label keys of budgets do not matter: a budget with a new one holds the pods of its namespace. */
+/** Other label keys of budgets do not matter: a budget with a new key holds the pods of its namespace. */
 function isKeptAlike({ reading: { also: one } }: Begun, other: Also): boolean {
   const isAsked = (also: Also) => also.budgetLabels !== undefined;
   return one.resources === other.resources && one.workloads === other.workloads && isAsked(one) === isAsked(other);

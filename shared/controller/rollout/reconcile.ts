@@ -33,7 +33,7 @@ const MOST_OF_A_PASS = 0.5;
 
 type SidecarSetStand = Stand<SidecarSetReport, Progress>;
 
-/** Ends when nothing is under way any more, or the time is up. Trouble with one SidecarSet is in its report. */
+/** Ends when nothing is running any more, or the time is up. A SidecarSet's problems go into its report. */
 export function reconcileSidecarSets(service: Service, names: readonly string[]): Promise<readonly SidecarSetReport[]> {
   const kind = {
     rescanMs: RESCAN_MS,
@@ -59,7 +59,7 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
   const beside = AsyncLocalStorage.snapshot();
-  // Passes whose time is over before the pods are read send what they have to tell at their beginning, or never.
+  // A pass whose time may end before the pods are read sends its notifications at the beginning.
   const onRead = (read: SidecarSet) => {
     if (!service.isDryRun && lastFailure(read)) beginNotify(context, undefined, read);
   };
@@ -100,7 +100,7 @@ function blockedSince({ status }: SidecarSet): string | undefined {
   return blocked?.status === "True" ? blocked.lastTransitionTime : undefined;
 }
 
-/** The time was over before the pods were read: for one that had most of it, so it would be for ever. */
+/** Notes that the time ended before the pods were read, although the SidecarSet had most of it: that will repeat. */
 function noteUnread(
   service: Service,
   { name, stop, tally }: SidecarSetReport,
@@ -121,7 +121,7 @@ function noteUnread(
   return { hold: "unread", text };
 }
 
-/** For spans: how it stands, and what went wrong with its pods so far. */
+/** For spans: the state of the rollout, and the problems of its pods so far. */
 function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): Ending {
   const { rounds, upgraded, problems } = tally;
   const values = { "sidecarset.stop": stop, "sidecarset.state": state, "sidecarset.rounds": rounds };
@@ -132,7 +132,7 @@ function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): End
   };
 }
 
-/** The first round, or all there is to say. */
+/** The first round, or a final report. */
 async function begin(service: Service, context: Context, name: string): Promise<SidecarSetStand> {
   try {
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
@@ -202,7 +202,10 @@ function failed({ tally }: Context, name: string, error: unknown): SidecarSetSta
 
 // Writes into the status why a pass over a SidecarSet did not come to a decision.
 
-/** A status has to have counts; without `observedGeneration` they say nothing. The first pass that reserves names the ledger. */
+/**
+ * A status must have counts; without `observedGeneration` they mean nothing. The first pass that reserves adds the
+ * ledger's place.
+ */
 const UNSEEN = { matchedPods: 0, updatedPods: 0, readyPods: 0, ledgerNamespace: "" } as const;
 
 /** The failure as the status tells it. Undefined: the time of the pass is over, so the next one tries. */
@@ -216,8 +219,8 @@ function failureOf(error: unknown): PassFailure | undefined {
 }
 
 /**
- * Returns the SidecarSet with what was written. Undefined: nothing was, because the status cannot be written either, says
- * so already, or keeps no conditions (OpenKruise's definition).
+ * The SidecarSet after the write. Undefined: nothing was written, because the status cannot be written, already says
+ * so, or keeps no conditions (OpenKruise's CRD).
  */
 async function writeFailure(context: Context, name: string, failure: PassFailure): Promise<SidecarSet | undefined> {
   const sidecarSet = await readSidecarSet(context.cluster, name).catch(() => undefined);

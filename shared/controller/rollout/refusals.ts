@@ -59,7 +59,7 @@ export function sayRefusal(context: Context, { namespace, name }: PodState, mess
   );
 }
 
-/** Notes that a fence was refused. It is tried again, later after each refusal. */
+/** Notes a refused fence. It is retried, later after each refusal. */
 export function noteRefused(context: Context, state: PodState, message: string): void {
   sayRefusal(context, state, message);
   noteUnfenced(context, state);

@@ -24,24 +24,24 @@ import type { PodView } from "../pod-store/pod-view.ts";
 import { type ServerClock, serverTimestamp } from "./departures.ts";
 import { hasAcceptedWrites } from "./refused-writes.ts";
 
-/** of one rollout in one pass, the same object all along */
+/** the same object for a whole rollout in one pass */
 type Rollout = object;
 
 interface Known {
   /** states that this pass reserved */
   own: ReadonlySet<string>;
-  /** states for which a patch of this pass was refused, and states for which one was sent and has no answer */
+  /** states with a refused patch of this pass, and states with a sent but unanswered one */
   readonly refused: Set<string>;
   readonly unanswered: Set<string>;
-  /** reserved states for which a fence was refused */
+  /** reserved states with a refused fence */
   readonly unfenced: Set<string>;
-  /** uid → how often the answer was none that says what became of the write, or to come again */
+  /** uid → number of answers that leave the outcome open, or ask to come again */
   readonly vague: Map<string, number>;
   /** uid → refusal by this pass, and until when that waits on its own clock; undefined: a write was accepted */
   readonly news: Map<string, { readonly pod: RefusedPod; readonly notBeforeMs: number } | undefined>;
   /** uid → what this pass has written to it, until it is seen to be taken back */
   readonly carried: Map<string, Carried>;
-  /** whose refusals these are */
+  /** the generation of the refusals */
   generation: string;
 }
 
@@ -115,7 +115,10 @@ export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): 
   all.own = new Set([...all.own].filter((key) => !keys.has(key)));
 }
 
-/** Call it after each write of the ledger. It forgets freed reservations, because another pass may reserve those pods again. */
+/**
+ * The caller calls it after each write of the ledger. Forgets freed reservations, because another pass may reserve
+ * those pods.
+ */
 export function rememberReserved(rollout: Rollout, kept: readonly Reservation[], { ledger }: LedgerPlan): void {
   const all = known(rollout);
   const before = new Set(kept.map(stateKey));
@@ -125,7 +128,7 @@ export function rememberReserved(rollout: Rollout, kept: readonly Reservation[],
     for (const key of states) if (!before.has(key) || !all.own.has(key)) states.delete(key);
 }
 
-/** Before a patch is sent: until it is answered it may come late. */
+/** The caller calls it before a patch is sent: until the answer the patch may come late. */
 export function noteSent(rollout: Rollout, state: PodState): () => void {
   const { unanswered } = known(rollout);
   const key = stateKey(state);
@@ -172,7 +175,7 @@ function lastOf(rollout: Rollout, { ledger }: Seen["stored"], uid: string): Refu
   return news.has(uid) ? news.get(uid)?.pod : ledger.refused?.find((one) => one.uid === uid);
 }
 
-/** Passes the pod over for a while. `isCertain`: the write was not carried out. `message`: the words of the API server. */
+/** Skips the pod for a while. `isCertain`: the write did not happen. `message`: the API server's words. */
 export function noteRefusedPod(
   context: Rollout & ServerClock & { readonly clock: Clock },
   { stored }: Seen,
@@ -197,7 +200,7 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
 
 type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose" | "annotations">;
 
-/** Call it before `noteAcceptedPod`, when the view shows the pod as it was written. */
+/** The caller calls it before `noteAcceptedPod`, when the view shows the written pod. */
 export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before, purpose, annotations }: CarriedWrite) {
   const { sidecarSet, stored, observed } = snapshot;
   const { uid, resourceVersion } = before;
@@ -205,7 +208,7 @@ export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before,
   const pod = observed.view.get(uid);
   if (pod === undefined) return;
   const isBack = isTakenBack(pod, sidecarSet, as);
-  // Some updates take several writes. Of any other, a webhook may have taken back what it says before it was stored.
+  // Some updates take several writes. After any other, a webhook may have reverted the write before it was stored.
   if (isBack && as === "updated" && annotations[HASH_ANNOTATION] === undefined) return;
   const last = lastOf(rollout, stored, uid);
   const times = last && isOfTakenBack(last) ? last.times : 0;
@@ -228,7 +231,7 @@ export function noteTakenBack(context: Rollout & ServerClock & { readonly clock:
   }
 }
 
-/** Another pass has reserved it, so it may have been written by that one. */
+/** Another pass has reserved the pod, so that pass may have written it. */
 function isOfAnother(rollout: Rollout, { stored }: Seen, uid: string): boolean {
   return stored.ledger.reservations.some((one) => one.uid === uid && !isOwn(rollout, one));
 }
@@ -283,7 +286,7 @@ export function refusedNow(
   return { pods, named, passedOver: passedOver(pods, isDue) };
 }
 
-/** `isThere`: the pod is one of the SidecarSet's. */
+/** `isThere`: true for a pod of the SidecarSet. */
 export function withRefusals(
   plan: LedgerPlan,
   { pods }: { readonly pods: readonly RefusedPod[] },

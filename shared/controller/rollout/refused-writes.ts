@@ -1,4 +1,4 @@
-/** Remembers whether the API server refuses what a pass writes to pods, and whether it refused the pass before. */
+/** Remembers whether the API server refuses this pass's writes to pods, and whether it refused the last pass. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isOfWrites, lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
 import type { Batched } from "../../core/rollout/rules/gate/approval.ts";
@@ -13,15 +13,15 @@ type Refusable = Batched & {
 
 /** The results of a pass's writes to pods. */
 interface Writes {
-  /** what the status said of refused writes when the pass began */
+  /** refused writes in the status at the start of the pass */
   readonly before: PassTrouble | undefined;
   /** the last refusal since a write was accepted */
   refused?: string | undefined;
-  /** it says that no image of a running pod may change */
+  /** the refusal says that no image of a running pod may change */
   isOfImages: boolean;
   /** refusals since then */
   inARow: number;
-  /** true: since then a whole batch was refused for the load of the API server */
+  /** true: since then the API server refused a whole batch because of its load */
   isBusy: boolean;
   hasAccepted: boolean;
 }
@@ -29,7 +29,7 @@ interface Writes {
 const MANY_IN_A_ROW = 20;
 const writesOf = new WeakMap<Rollout, Writes>();
 
-/** Keeps what the status said of refused writes before this pass wrote anything. */
+/** Keeps the status's refused writes from before this pass's first write. */
 function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   const known = writesOf.get(context);
   if (known) return known;
@@ -40,7 +40,7 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   return writes;
 }
 
-/** Pods that were not tried yet, or come back from their update, may go on. */
+/** Pods that were not tried yet, or are recovering, may continue. */
 function areOthersStuck({ hold, selected, updated, updatedReady }: Refusable["summary"], inARow: number): boolean {
   return isOfWrites(hold) || inARow >= MANY_IN_A_ROW || (selected === 0 && updated === updatedReady);
 }
@@ -50,12 +50,12 @@ export function noteAccepted(context: Rollout): void {
   if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0, isBusy: false });
 }
 
-/** Returns the words of the refusal; those about what is done instead of a new image follow only where it was about images. */
+/** The words of the refusal; if it was about images, followed by what the pass does instead. */
 function textOf({ refused = "", isOfImages }: Writes, { instead = "" }: Partial<PassTrouble> = {}): string {
   return isOfImages ? `${refused}${instead}` : refused;
 }
 
-/** The decision with what this pass, or the one before, was told about its writes. */
+/** The decision with the refusals of this pass, or of the last one. */
 export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: SidecarSet, decision: T): T {
   const writes = writesIn(context, sidecarSet);
   const { before, refused, inARow, isBusy, hasAccepted } = writes;

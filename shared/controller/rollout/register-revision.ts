@@ -53,11 +53,11 @@ async function learnOfName(
   if (write.kind !== "CreateRevision" || !isPerhapsThere)
     throw about("no ControllerRevision is written", outcome.error);
   const isTaken = await readTaken(context, snapshot, write.revision);
-  // Whose name is free was refused for another reason.
+  // The name is free, so the API server refused for another reason.
   if (!isTaken && outcome.error.code === 422) throw about("no ControllerRevision is written", outcome.error);
 }
 
-/** Keeps what was written in the snapshot. */
+/** Stores the written revision in the snapshot. */
 export function remember(snapshot: Snapshot, revision: ControllerRevision): void {
   const others = snapshot.revisions.filter(({ metadata }) => metadata?.name !== revision.metadata?.name);
   snapshot.revisions = [...others, revision];

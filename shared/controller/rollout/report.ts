@@ -26,7 +26,7 @@ export interface Tally {
   replaced?: number;
   /** workloads that were restarted */
   restarted?: number;
-  /** times that everything was read again because somebody else wrote the ledger or the SidecarSet */
+  /** number of new readings because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
   /** notifications that receivers have taken */
   notified?: number;
@@ -41,24 +41,24 @@ export function newTally(): Tally {
 
 /** Why a pass left a SidecarSet. */
 export type Stop =
-  /** nothing is left to do for now: all updated and ready, or held by its strategy */
+  /** nothing to do for now: all updated and ready, or held by the strategy */
   | "settled"
   /** one batch was asked for, no following */
   | "oneRound"
   | "deadline"
-  /** nothing moved for a while; a later pass goes on */
+  /** nothing moved for a while; a later pass continues */
   | "stalled"
-  /** nothing is left to wait for but pods that are down and have not changed for five minutes; a later pass looks again */
+  /** only pods are left that are down and unchanged for five minutes; a later pass looks again */
   | "unchanged"
   | "aborted"
   | "gone"
-  /** every write to the pods that are next was refused again and again; a later pass tries again */
+  /** the API server refused every write to the next pods repeatedly; a later pass tries again */
   | "refused"
-  /** others wrote to the same objects again and again */
+  /** others wrote to the same objects repeatedly */
   | "contention"
   | "failed";
 
-/** Stops that need attention, whatever the state of the SidecarSet says: its pass did not come to a decision, or to a write. */
+/** Ends that need attention, whatever the state of the SidecarSet: its pass reached no decision, or no write. */
 export const GRAVE_STOPS = ["failed", "refused", "contention"] as const satisfies readonly Stop[];
 
 export function isGraveStop(stop: Stop): boolean {
@@ -67,7 +67,7 @@ export function isGraveStop(stop: Stop): boolean {
 
 export interface MissedReport {
   readonly count: number;
-  /** made within the last ten minutes: an alarm counts these, so that old ones do not hide new ones */
+  /** created within the last ten minutes: an alarm counts these, so that old ones do not hide new ones */
   readonly recent: number;
   /** some of them, as `namespace/name` */
   readonly pods: readonly string[];
@@ -81,20 +81,20 @@ export interface SidecarSetReport {
   readonly generation?: number;
   readonly status?: SidecarSetStatus;
   readonly summary?: Summary;
-  /** where the rollout stands, as its condition Ready says */
+  /** the state of the rollout, as in its condition Ready */
   readonly state?: RolloutVerdict;
   /** RFC3339: since when the state needs attention; absent: it does not, or the definition keeps no conditions */
   readonly troubleSince?: string;
-  /** what holds the rollout, as docs/reasons.md calls it; absent: nothing was decided, and nobody knows why */
+  /** the hold's cause in docs/reasons.md; absent: nothing was decided, for an unknown reason */
   readonly cause?: HoldCause;
   readonly tally: Tally;
   /** why the pass did not come to a decision; absent: it did, or had no time */
   readonly failure?: PassFailure;
-  /** pods that were made without the sidecars; absent: it could not be found out */
+  /** pods created without the sidecars; absent: unknown */
   readonly missed?: MissedReport;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   readonly planned?: readonly string[];
-  /** dry run of one SidecarSet: how it would go on until the end */
+  /** dry run of one SidecarSet: the forecast to the end */
   readonly plan?: RolloutPlan;
 }
 
@@ -102,13 +102,13 @@ export interface SidecarSetReport {
 export interface LaunchReport {
   /** priorities that were opened, one pod's each */
   opened: number;
-  /** pods of which nothing is held back any more */
+  /** number of pods whose containers have all started */
   completed: number;
   /** pods that were left waiting for containers */
   waiting: number;
   /** some of them */
   waitingPods: readonly string[];
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   planned?: readonly string[];
 }
 
@@ -118,7 +118,7 @@ export function untoldText({ name, tally }: Pick<SidecarSetReport, "name" | "tal
   return notificationProblem === undefined ? undefined : `SidecarSet ${name}: ${notificationProblem}`;
 }
 
-/** Problems but for notifications that nobody took: those are sent again, and the pass did what there was to do. */
+/** Problems except notifications that no receiver took: those are sent again. */
 export function gravesOf({ problems, sidecarSets }: Pick<PassReport, "problems" | "sidecarSets">): readonly string[] {
   const untold = new Set(sidecarSets.map(untoldText));
   return problems.filter((problem) => !untold.has(problem));
@@ -130,9 +130,9 @@ export interface TerminationReport {
   finished: number;
   /** containers that were given an image that ends */
   swapped: number;
-  /** pods of jobs whose sidecars run on, since only a final phase could end them */
+  /** pods of jobs with running sidecars that only a final phase could end */
   left: number;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   planned?: readonly string[];
 }
 
@@ -140,31 +140,31 @@ export interface TerminationReport {
 export interface ReadinessReport {
   /** pods that were given the condition */
   opened: number;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   planned?: readonly string[];
 }
 
 /** ContainerRecreateRequests in one pass. */
 export interface RecreationReport {
-  /** that there are */
+  /** number of requests */
   requests: number;
   /** containers that were given their image in another way */
   recreated: number;
-  /** requests that ended, one way or the other: their message says which */
+  /** number of ended requests: each message says how */
   completed: number;
-  /** requests whose turn has not come */
+  /** number of requests that wait */
   waiting: number;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   planned?: readonly string[];
 }
 
 /** The registration of the pod webhook, where it is kept up to date. */
 export interface RegistrationReport {
-  /** what API servers ask the webhook, from now on */
+  /** the pods that API servers ask the webhook about from now on */
   readonly asks: "about every pod" | "about pods that SidecarSets match";
   /** false also when somebody else wrote it meanwhile */
   readonly isChanged: boolean;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   readonly planned?: readonly string[];
 }
 
@@ -182,11 +182,11 @@ export interface PassReport {
   readonly sidecarSets: readonly SidecarSetReport[];
   /** SidecarSets that the time did not suffice for */
   readonly notReached: readonly string[];
-  /** SidecarSets that had most of the time, which was over before their pods were read */
+  /** SidecarSets whose pods were not read although they had most of the time */
   readonly unread: readonly string[];
-  /** SidecarSets whose passes fail, with the time (RFC3339) since when their status says so, or `unknown` where it cannot */
+  /** SidecarSets with failing passes, and the time (RFC3339) since when their status says so, or `unknown` */
   readonly failing?: Readonly<Record<string, string>>;
-  /** pods whose containers start in an order; absent: not looked for */
+  /** pods with a launch order; absent: not looked for */
   readonly launches?: LaunchReport;
   /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
   readonly recreations?: RecreationReport;
@@ -194,13 +194,13 @@ export interface PassReport {
   readonly terminations?: TerminationReport;
   /** absent: gate KruisePodReadinessGate is off */
   readonly readiness?: ReadinessReport;
-  /** absent: it is not kept up to date, or there is none */
+  /** absent: not kept up to date, or not registered */
   readonly registration?: RegistrationReport;
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }
 
-/** The same trouble of a pod is told once a pass. */
+/** Notes the same trouble of a pod once a pass. */
 export function noteProblem(
   { tally }: { readonly tally: Pick<Tally, "problems"> },
   { namespace, name }: Pick<PodProblem, "namespace" | "name">,

@@ -1,4 +1,4 @@
-/** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
+/** Advances one SidecarSet as far as the time allows: a first round, then one more each time pods recover. */
 
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import { type Reservation, withoutThese } from "../../core/ledger.ts";
@@ -29,7 +29,7 @@ import { isRefusedThroughout } from "./refusals.ts";
 import type { Stop } from "./report.ts";
 import { type RoundResult, round } from "./round.ts";
 
-/** News come in bursts; a round takes what has come within this time. */
+/** Events come in bursts; a round handles all within this time. */
 const GATHER_MS = 500;
 /** Interval of lists when no watch is possible. */
 const RELIST_MS = 5_000;
@@ -44,16 +44,16 @@ const FIRST_LIST_MS = 1_000;
 const LAST_LIST_MS = 5_000;
 /** Interval of looks at reserved pods, even without news. */
 const RETRY_MS = 1_000;
-/** Without news of pods the SidecarSet is read again this often: a new image or a pause takes effect at once. */
+/** Without events of pods the SidecarSet is read again this often: a new image or a pause takes effect soon. */
 const RECHECK_MS = 2_000;
-/** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
+/** After this long without progress the rest waits for a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
 /**
  * A pass waits for a hold that ends by the clock this soon, such as the interval of metric checks; otherwise the next
  * pass continues.
  */
 const CLOCK_SECONDS = 30;
-/** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
+/** Time reserved for the last writes, in addition to the decisions of a last round. */
 const RESERVE_MS = 2_000;
 const LAST_DECISIONS = 3;
 const MAX_RESTARTS = 8;
@@ -65,7 +65,7 @@ export interface Progress {
   readonly result: RoundResult;
 }
 
-/** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
+/** The first round. A Stop when the rollout cannot continue. Throws errors that it cannot handle. */
 export function beginRollout(context: Context, name: string): Promise<Progress | Stop> {
   return runRound(context, name, undefined);
 }
@@ -74,13 +74,13 @@ interface Following {
   progress: Progress;
   /** opened when there is something to wait for */
   feed?: PodFeed | undefined;
-  /** until the next list, where there is no feed */
+  /** time until the next list, without a feed */
   listMs: number;
   /** when anything last came nearer to the end */
   movedAtMs: number;
 }
 
-/** Rounds until nothing is left to do, or the time nears its end. */
+/** Runs rounds until nothing is left to do, or the time nears its end. */
 export async function followRollout(
   context: Context,
   first: Progress,
@@ -120,13 +120,13 @@ function closeFeed(following: Following): void {
   following.feed = undefined;
 }
 
-/** Frees what is seen to be through and writes the status as it is now, when the last round left some of that. */
+/** Frees completed reservations and writes the status, if the last round left some of that. */
 export async function settleRollout(context: Context, progress: Progress): Promise<Progress> {
   if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
   // A decision over very many pods would end after the pass, when a platform ends the process: the next pass says it.
   if (context.clock.now() + (progress.snapshot.decisionMs ?? 0) >= context.endsAtMs) return progress;
   const result = await round(context, progress.snapshot, "record");
-  // Somebody else is at it; what they see is newer.
+  // Another pass is at work with newer data.
   return result ? { snapshot: progress.snapshot, result } : progress;
 }
 
@@ -207,7 +207,7 @@ async function waitOn({ clock }: Context, limits: Limits, ms: number): Promise<v
   await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
 }
 
-/** Until when another round may begin: over very many pods each decision takes its time. */
+/** The latest start of another round: with very many pods each decision takes time. */
 function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Snapshot): Limits {
   return { ...limits, endsAtMs: endsAtMs - RESERVE_MS - LAST_DECISIONS * decisionMs };
 }
@@ -248,8 +248,8 @@ function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limi
 }
 
 /**
- * Returns whether nothing is left to wait for but pods that are down and have not changed lately. What a hold may show
- * without news of pods is waited for, too.
+ * True when only pods are left that are down and unchanged for long. It also waits for a hold that may change without
+ * events.
  */
 function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boolean {
   const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
@@ -302,7 +302,7 @@ export async function releaseOrphan(cluster: Cluster, namespace: string, name: s
   if (refusal) throw about(`what is reserved of ${name}, which is gone, can't be released`, refusal);
 }
 
-/** True when no patch for the reserved state can land any more; else why that can't be told. */
+/** True when no patch for the reserved state can land any more; otherwise the error that leaves it open. */
 async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<true | KubeError> {
   try {
     const { metadata } = await cluster.get(resourceOf(reservation), reservation);
@@ -312,7 +312,7 @@ async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<tru
     return outcome.kind === "done" || outcome.kind === "gone" ? true : outcome.error;
   } catch (error) {
     if (isKubeError(error, 404)) return true;
-    // Somebody wrote to it just now, or it can't be told: a later pass sees.
+    // Somebody wrote to it just now, or the outcome is open: a later pass looks.
     if (isKubeError(error)) return error;
     throw error;
   }
@@ -324,19 +324,19 @@ function fence(cluster: Cluster, reservation: Reservation): Promise<Outcome> {
   return attempt(() => cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" }));
 }
 
-/** Keeps a view of pods up to date by a watch from where the list stood. */
+/** Updates a view of pods by a watch from the list's version. */
 interface PodFeed extends Pick<EventFeed<Pod>, "wait" | "close"> {
-  /** Applies what has come to the view; how many pods changed. */
+  /** Applies the events to the view; returns the number of changed pods. */
   readonly applyToView: () => number;
 }
 
-/** undefined: nothing was listed, so there is nowhere to go on from. */
+/** Undefined: nothing was listed, so no version exists to continue from. */
 export function openPodFeed(
   site: { readonly cluster: Cluster; readonly clock: Clock },
   { view, scope, resourceVersion }: Observed,
 ): PodFeed | undefined {
   if (resourceVersion === undefined) return undefined;
-  // Thousands of events may come while a decision is made.
+  // Thousands of events may come during a decision.
   const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), (pod) =>
     scope.isSelected(pod) ? view.record(pod) : { metadata: identityOf(pod), spec: NOT_SELECTED },
   );
@@ -348,7 +348,7 @@ function watchOptions(scope: Scope, resourceVersion: string): Omit<WatchOptions,
   return {
     resourceVersion,
     ...(scope.labelSelector ? { labelSelector: scope.labelSelector } : {}),
-    // Of several namespaces all are watched: one connection, and the others' events are dropped.
+    // For several namespaces one watch covers all, and events of others are dropped.
     ...(namespace !== undefined && others.length === 0 ? { namespace } : {}),
   };
 }
@@ -363,7 +363,7 @@ function identityOf({ metadata: { namespace = "", name = "", uid = "", resourceV
 function apply({ type, object }: WatchEvent<Pod>, scope: Scope, view: PodView): boolean {
   const { namespace = "", uid = "", resourceVersion = null } = object.metadata ?? {};
   if (scope.namespaces && !scope.namespaces.has(namespace)) return false;
-  // DELETED is also what a pod is called that the selector lets go.
+  // DELETED also means that the selector no longer matches the pod.
   if (type === "DELETED" || object.spec === NOT_SELECTED) return view.remove(uid, resourceVersion);
   return view.put(object);
 }

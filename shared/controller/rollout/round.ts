@@ -48,17 +48,17 @@ export interface RoundResult {
   readonly decision: Decision;
   /** number of pods that were to be written to; the ledger has the outcome until the next round */
   readonly written: number;
-  /** reservations that stand */
+  /** number of valid reservations */
   readonly reserved: number;
-  /** every pod that there was room for carries its patch, and the decision has more of them, or refused ones have left room */
+  /** every pod with room carries its patch, and the decision has more pods, or refused ones freed room */
   readonly isMoreToWrite: boolean;
-  /** a new snapshot is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
+  /** a new snapshot is needed: the SidecarSet changed before all pods were written to, or the ledger may have */
   readonly isOutdated: boolean;
-  /** a wave was passed, and the status says so now: its successor may begin */
+  /** a wave has passed, and the status says so: the next one may begin */
   readonly isWaveNext: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
-  /** on the clock: when a hold that a pass waits for ends by itself; absent: none does */
+  /** on the clock: end of a hold that a pass waits for; absent: none */
   readonly holdEndsAtMs?: number;
 }
 
@@ -172,7 +172,10 @@ function patchesIn({ actions }: Decision, { done }: Written): readonly PatchPod[
   return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => done.has(pod.uid));
 }
 
-/** Evictions and restarts that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */
+/**
+ * Frees refused evictions and restarts: no other pass sends them, so none can come late. False: another pass wrote the
+ * ledger.
+ */
 async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<string>): Promise<boolean> {
   const { ledger } = snapshot.stored;
   const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));
@@ -191,7 +194,7 @@ async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<str
   return stored !== undefined;
 }
 
-/** `kept`: how many are reserved from before. False: somebody else wrote the ledger, or what it was written for. */
+/** `kept`: number of earlier reservations. False: somebody else wrote the ledger, or the SidecarSet. */
 async function store(context: Context, snapshot: Snapshot, plan: LedgerPlan, kept: number): Promise<boolean> {
   const ledger = withSteering(plan.ledger, snapshot.stored.ledger, kept, steeringDigest(snapshot.sidecarSet));
   if (isSameLedger(snapshot.stored.ledger, ledger)) return true;
@@ -202,11 +205,12 @@ async function store(context: Context, snapshot: Snapshot, plan: LedgerPlan, kep
   snapshot.stored = stored;
   // Pods that missed their sidecars may be evicted by what was looked at.
   const mayWriteToPods = ledger.reservations.length > 0 || snapshot.missed?.length !== 0;
-  // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
+  // A deleted ledger may have named a newer generation that the status already shows. From here on other passes find
+  // this one.
   return !isNew || !mayWriteToPods || (await readSame(context, snapshot)) !== undefined;
 }
 
-/** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */
+/** Records each event once a pass, and only for completed actions, or for a refused flip. */
 async function recordEvents(
   context: Context,
   snapshot: Snapshot,
@@ -235,7 +239,7 @@ function failedFlip(event: RecordEvent, why: string): RecordEvent {
 /** Writes on a ControllerRevision when its rollout was first complete: `undo` and `history` read it. */
 interface Shown {
   readonly decision: Decision;
-  /** what became of the status that shows the decision */
+  /** the result of the status write */
   readonly statusWrite: "done" | "owed";
 }
 
@@ -264,9 +268,9 @@ function noteUnmarked({ tally }: Context, place: { namespace: string; name: stri
     tally.problems.push({ ...place, message: `${unmarked} ${why}` });
 }
 
-// Puts a SidecarSet back whose rollout was stopped, where somebody asks for that: once, and only as it was looked at.
+// Puts a halted SidecarSet back, on request: once, and only if it is unchanged.
 
-/** `decided`: the SidecarSet that the decision is about; its status may have been written since. */
+/** `decided`: the SidecarSet of the decision; its status may have been written since. */
 export async function undoHalted(
   context: Context,
   snapshot: Snapshot,
@@ -283,7 +287,7 @@ export async function undoHalted(
   if (outcome.kind !== "done") return noteFailure(context, name, outcome);
   context.tally.undone = message;
   const regarding = { kind: "SidecarSet", name, uid } as const;
-  // As the condition says it too: the same event, should this one be lost.
+  // The condition leads to the same event, in case this one is lost.
   const event = { kind: "RecordEvent", regarding, type: "Warning", reason: "Undone", message } as const;
   await act(event, { ...context, sidecarSet: snapshot.sidecarSet });
 }

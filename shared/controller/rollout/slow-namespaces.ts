@@ -1,4 +1,4 @@
-/** Namespaces whose pods or budgets take long to write to, such as by a slow webhook: other namespaces go first. */
+/** Namespaces with slow writes to pods or budgets, for example because of a slow webhook: other namespaces go first. */
 import type { Reserved } from "../../core/rollout/select/reserved.ts";
 import type { Clock } from "../loop/clock.ts";
 

@@ -40,7 +40,7 @@ function conditionsNow(
   decided: Decision,
 ): readonly StatusCondition[] {
   const told = sayRefused(context, sidecarSet, decided);
-  // Until the API server has answered this pass, what it told the last one is known.
+  // Until the API server answers this pass, its last answer counts.
   const decision = hasAskedForEvictions(context) ? told : withEvictionsRefused(sidecarSet, told);
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
@@ -71,7 +71,7 @@ function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snaps
   return { ledgerNamespace: kruiseNamespace, observedAnnotations };
 }
 
-/** Writes the status, and with it what it has to tell to those who want notifications. */
+/** Writes the status, together with the news for receivers of notifications. */
 export function statusPatch(context: Context, sidecarSet: SidecarSet, status: SidecarSetStatus) {
   const news = context.gates?.notify ? newsOf(sidecarSet.status, status) : [];
   const next = withNews(sidecarSet, status, news, serverTimestamp(context));
@@ -100,7 +100,7 @@ export function newsOf(before: Status, after: Status): readonly News[] {
   return [...startOf(before, after), ...passedWaves(before, after), ...changes];
 }
 
-/** Without a revision before, pods have their sidecars from their creation. OpenKruise's definition has no conditions. */
+/** Pods of the first revision have had their sidecars since their creation. OpenKruise's CRD has no conditions. */
 function startOf(before: Status, after: Status): readonly News[] {
   const { latestRevision, conditions, updatedPods = 0, matchedPods = 0 } = after ?? {};
   const progress = conditions?.find(({ type }) => type === "Progressing");

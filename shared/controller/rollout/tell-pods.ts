@@ -1,4 +1,4 @@
-/** Records an Event on each pod whose sidecars a pass has changed in place, beside the rounds: no pod waits for it. */
+/** Records an Event on each pod whose sidecars changed in place, in parallel to the rounds: no pod waits for it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { shortText } from "../../go/unseen.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
@@ -7,14 +7,14 @@ import type { Context } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
 
 const WRITES_AT_ONCE = 4;
-/** Events that would not be written so long before the pass ends are left out. */
+/** Events that would be written this close to the end of the pass are left out. */
 const RESERVE_MS = 2_000;
 const MOST_MESSAGE = 1_000;
 
 /** of each rollout: resolves when its Events are written */
 const telling = new WeakMap<Context, Promise<void>>();
 
-/** Begins to write them, once those of earlier batches are written. `patches`: that were carried out. */
+/** Starts writing after the Events of earlier batches. `patches`: successful ones. */
 export function tellPods(context: Context, sidecarSet: SidecarSet, patches: readonly PatchPod[]): void {
   const upgrades = patches.filter(({ purpose, images }) => purpose === "upgrade" && images.length > 0);
   if (upgrades.length === 0) return;

@@ -82,7 +82,7 @@ export async function restartWorkloads(
   return refused;
 }
 
-/** Policies and webhooks answer 404, 409 and 422 too. A workload that is as it was read was refused, not overtaken. */
+/** Policies and webhooks also answer 404, 409 and 422. An unchanged workload was refused, not overtaken. */
 async function refusalOf({ cluster }: Context, state: PodState, outcome: Outcome): Promise<KubeError | undefined> {
   if (outcome.kind === "refused") return outcome.error;
   if (outcome.kind !== "conflict" && outcome.kind !== "gone") return undefined;

@@ -37,7 +37,7 @@ export async function setCondition(
   }
 }
 
-/** undefined: it is as it should be, or was refused although nobody else wrote. */
+/** Undefined: the condition is correct, or the API server refused although nobody else wrote. */
 async function planAgain(
   context: Context,
   snapshot: Snapshot,

@@ -1,4 +1,4 @@
-/** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
+/** Writes a batch to its pods: patches reserved pods, and fences unwanted ones. */
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import { isSteeredAlike } from "../../core/pod/steering/steered.ts";
@@ -39,15 +39,15 @@ export interface Written {
   readonly done: ReadonlySet<string>;
   /** uid → why its patch was refused, as far as that is known */
   readonly refused: ReadonlyMap<string, string>;
-  /** uids of pods whose eviction was refused, and of workloads whose restart was */
+  /** uids of pods and workloads whose eviction or restart was refused */
   readonly notEvicted: ReadonlySet<string>;
-  /** pods of a slow namespace were left, and their places are free again; absent: none were */
+  /** pods of a slow namespace were left, and their places are free again; absent: none */
   readonly isLeft?: boolean;
-  /** the SidecarSet said something else before the end, and the rest was left: it is reserved as before */
+  /** the SidecarSet changed before the end, and the remaining pods were left, still reserved */
   readonly isOutdated: boolean;
 }
 
-/** @throws KubeError only when the API server cannot be asked any more what came of a write */
+/** @throws KubeError only when the API server can no longer be asked for the outcome of a write */
 export async function writePods(
   context: Context,
   snapshot: Snapshot,
@@ -74,7 +74,7 @@ export async function writePods(
   let busy: string | undefined;
   const evict = async (eviction: EvictPod) => {
     const outcome = await act(eviction, { ...context, sidecarSet: snapshot.sidecarSet });
-    // Once for each pod: whatever refuses it for longer must not hold up the others.
+    // One retry per pod: a longer refusal must not delay the others.
     if (isBusy(outcome) && !isKept(outcome) && !postponed.has(eviction.pod.uid)) {
       postponed.add(eviction.pod.uid);
       return waitMsOf(outcome);
@@ -120,7 +120,7 @@ export async function writePods(
   } finally {
     await status.end();
   }
-  // One 429 is nothing to tell: it is where no patch of the batch gets through.
+  // A single 429 is no trouble: it is when no patch of the batch succeeds.
   if (busy && done.size === 0) noteBusy(context, busy);
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, snapshot, condition));
@@ -129,7 +129,7 @@ export async function writePods(
 
 type BatchWrite = EvictPod | PatchPod;
 
-/** Until it is answered it may come late. */
+/** Sends a patch, which may land late until it is answered. */
 function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
   const answered = noteSent(context, patch.pod);
   const sent = act(drainNow(patch, sidecarSet, serverTimestamp(context)), { ...context, sidecarSet });
@@ -155,7 +155,7 @@ async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod
   return true;
 }
 
-/** "evicted": the pod is on its way out, or gone. "refused": no eviction of this pass lands any more. */
+/** "evicted": the pod is terminating, or gone. "refused": no eviction of this pass lands any more. */
 type Became = "evicted" | "refused" | "unknown";
 
 async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, outcome: Outcome): Promise<Became> {
@@ -199,7 +199,7 @@ async function becameOfUnclear(
   if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
   const isUntouched = now.metadata?.resourceVersion === pod.resourceVersion;
   if (outcome.kind === "unknown" || isUntouched) noteKept(context, write);
-  // Policies answer 409 and 422 too: a pod that is as it was has not been written to by others.
+  // Policies also answer 409 and 422: nobody else has written to an unchanged pod.
   if (outcome.kind === "conflict" && isUntouched) {
     noteProblem(context, pod, evictionMessage(outcome));
     return "refused";
@@ -229,9 +229,9 @@ function noteWrite(
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
 }
 
-/** After so many vague answers in a row, the pod itself counts as the cause. */
+/** After this many vague answers in a row, the pod itself counts as the cause. */
 const MOST_VAGUE = 3;
-/** After so many conflicts in a row with other writers of a pod, others go first. */
+/** After this many conflicts in a row with other writers of a pod, others go first. */
 const MOST_CONFLICTS = 5;
 
 /**
@@ -257,7 +257,7 @@ function noteRefusal(
   { state, patch }: TriedWrite,
   { kind, error }: NotDone,
 ): void {
-  // Nothing was sent: that says nothing about the pod.
+  // Nothing was sent, so this says nothing about the pod.
   const { code, message } = error;
   if (code === 0 && kind !== "unknown") return;
   if (patch) {
@@ -283,7 +283,7 @@ interface TriedWrite {
   readonly patch?: PatchPod | undefined;
 }
 
-/** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
+/** Reads the pod after an unclear write. True when it carries `patch` after all. */
 async function learn(
   context: Context,
   snapshot: Snapshot,
@@ -313,7 +313,7 @@ async function learn(
 
 // Tells whether a SidecarSet says something else by now, asked while a batch of its pods is written to.
 
-/** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
+/** A batch may take many seconds, and a user who sees a bad image stops it before its end. */
 const EVERY_MS = 2_000;
 
 /** The check of one batch's spec, from its beginning. */
@@ -335,7 +335,7 @@ export class SpecCheck {
     return this.#isOutdated;
   }
 
-  /** The same. Begins to read the SidecarSet when it is time; nobody waits for that, and a read that fails tells nothing. */
+  /** The same check. It starts reading the SidecarSet in the background when due; a failed read means nothing. */
   check(): boolean {
     const isTime = this.#context.clock.now() - this.#readAtMs >= EVERY_MS;
     if (isTime && !this.#isReading && !this.#isOutdated) this.#read().catch(() => undefined);

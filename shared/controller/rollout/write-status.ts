@@ -1,4 +1,4 @@
-/** Writes the status as it was decided: on condition that nobody wrote what it rests on, and not too often. */
+/** Writes the decided status: on condition that its basis is unchanged, and not too often. */
 import { isDeepStrictEqual } from "node:util";
 import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
@@ -15,17 +15,17 @@ import { statusAdditions, statusPatch, transitions } from "./status-additions.ts
 
 /** Limit of attempts: endless writes to a SidecarSet's metadata prevent its status in this pass. */
 const STATUS_ATTEMPTS = 5;
-/** However fast the rounds are, the status of a SidecarSet is written once in this time. */
+/** Shortest time between two writes of a SidecarSet's status. */
 const STATUS_EVERY_MS = 1_000;
 const statusWrittenAtMs = new WeakMap<Context, number>();
 
 /**
- * Two passes that keep ledgers in different namespaces must see each other before anything is reserved: the first status
- * says where the ledger is. False: the SidecarSet is not what it was when it was read.
+ * Passes with ledgers in different namespaces must see each other before a reservation, so the first status names the
+ * ledger's place. False: the SidecarSet has changed since it was read.
  */
 export async function announceLedger(context: Context, snapshot: Snapshot, decision: Decision): Promise<boolean> {
   const { status } = snapshot.sidecarSet;
-  // Of a definition that prunes it: then there is nowhere to say it.
+  // The CRD prunes the field, so the place cannot be announced.
   if (status && status.ledgerNamespace !== "") return true;
   const outcome = await writeStatus(context, snapshot, decision, { isObservable: false, mayWait: false });
   // This write does not count as recent, so that the decision is still shown before pods are written to.
@@ -33,7 +33,7 @@ export async function announceLedger(context: Context, snapshot: Snapshot, decis
   return outcome !== "lost";
 }
 
-/** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
+/** lost: the SidecarSet has changed since it was read. owed: the last write was just now, and `mayWait`. */
 export async function writeStatus(
   context: Context,
   snapshot: Snapshot,
@@ -124,10 +124,10 @@ function isTooEarly(context: Context): boolean {
 }
 
 const REFRESH_MS = 1_000;
-/** Counting takes at most this share of the time: over very many pods it is done less often. */
+/** Counting takes at most this share of the time: with very many pods it is done less often. */
 const SHARE_OF_COUNTING = 1 / 20;
 
-/** Keeps the status moving while a batch is written, from its beginning: a batch may take many seconds, and people watch it. */
+/** Keeps the status up to date while a batch is written: a batch may take many seconds, and people watch it. */
 export class BatchStatus {
   readonly #context: Context;
   readonly #snapshot: Snapshot;
@@ -140,7 +140,7 @@ export class BatchStatus {
     this.#dueAtMs = context.clock.now() + REFRESH_MS;
   }
 
-  /** Begins to write the status when it is time. The batch does not wait for it, and goes on when it fails. */
+  /** Starts a due write of the status. The batch does not wait for it, and ignores its failure. */
   refresh(): void {
     if (this.#write || this.#context.clock.now() < this.#dueAtMs) return;
     this.#write = this.#refresh()
@@ -152,7 +152,7 @@ export class BatchStatus {
       });
   }
 
-  /** Resolves when no write is under way: what comes after the batch writes the same status. */
+  /** Resolves when no write is running: the code after the batch writes the same status. */
   async end(): Promise<void> {
     await this.#write;
   }

@@ -1,4 +1,4 @@
-/** Ends the sidecars of jobs whose own containers are done, without a daemon: by their image, or by the pod's phase. */
+/** Ends the sidecars of finished jobs without a daemon: by their image, or by the pod's phase. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import {
   FENCE_ANNOTATION,
@@ -28,7 +28,7 @@ import type { Service } from "../rollout/service.ts";
 /** Pods that end at all, and have not. */
 const ENDING = { fieldSelector: "spec.restartPolicy!=Always,status.phase=Running" };
 const PODS_AT_ONCE = 16;
-/** While the pass has other work, jobs that end meanwhile are looked for this often. */
+/** Interval of searches for ended jobs while the pass has other work. */
 const RELIST_MS = 5_000;
 
 interface Terminating {

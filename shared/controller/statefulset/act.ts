@@ -1,4 +1,4 @@
-/** Carries out what a pass over a set asks for, each write on condition that its object is as it was looked at. */
+/** Carries out the requests of a pass over a set, each write on condition that its object is unchanged. */
 import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
@@ -21,7 +21,7 @@ import { timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event-feed.ts";
 import { asCompared, type SetContext, type SetSnapshot } from "./observe.ts";
 
-/** Something is not what it was when it was observed, or that is not known: only a new snapshot shows how to go on. */
+/** An object has changed since it was observed, or may have: only a new snapshot shows how to continue. */
 export class OutdatedSnapshot extends Error {
   override readonly name = "OutdatedSnapshot";
 }
@@ -43,7 +43,7 @@ function isOfPod({ kind }: Request): boolean {
 }
 
 async function replyTo(context: SetContext, snapshot: SetSnapshot, request: Request, error: KubeError): Promise<Reply> {
-  // Nothing was sent, or all are asked to wait: the next call would fare no better.
+  // Nothing was sent, or all callers must wait: the next call would fail too.
   if (error.code === 429 || (error.code === 0 && error.isOutcomeKnown)) throw error;
   if (!error.isOutcomeKnown) throw isRead(request) ? error : new OutdatedSnapshot(error.message, { cause: error });
   const reason = reasonOf(request, error);
@@ -128,7 +128,7 @@ async function write({ cluster, tally }: SetContext, request: Write): Promise<un
       tally.created++;
       return await cluster.create(PODS, request.pod);
     case "DeletePod":
-      // One that was to be deleted is asked for in every pass until it is gone: once is enough.
+      // A deleted pod is asked for in every pass until it is gone: once is enough.
       if (isTerminating(request.pod)) return undefined;
       tally.deleted++;
       return await remove(cluster, PODS, request.pod);
@@ -190,7 +190,7 @@ function writeStatus(cluster: Cluster, set: StatefulSet, status: StatefulSetStat
   return cluster.patch<StatefulSet>(STATEFUL_SETS, keyOf(set), patch, { subresource: "status" });
 }
 
-/** The same event is recorded once a pass; one that is lost changes nothing. */
+/** Records the same event once a pass; losing one changes nothing. */
 async function recordOnce(
   { cluster, clock, recorded, key }: SetContext,
   { set }: SetSnapshot,
@@ -206,9 +206,9 @@ async function recordOnce(
   });
 }
 
-// From an object before and after to a conditional patch: what differs, for the very object and state that was looked at.
+// A conditional patch from an object before and after: the difference, for exactly the observed object and state.
 
-/** Lists are replaced as a whole: the resourceVersion says that nobody else wrote them meanwhile. */
+/** Lists are replaced as a whole: the resourceVersion proves that nobody else wrote them meanwhile. */
 export function changePatch(before: KubernetesObject, after: KubernetesObject): Patch {
   const body = difference(before as JsonObject, after as JsonObject) as { readonly metadata?: JsonObject };
   const { uid, resourceVersion } = before.metadata ?? {};

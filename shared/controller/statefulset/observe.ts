@@ -1,4 +1,4 @@
-/** Observes one Advanced StatefulSet: its ledger first, then everything that a pass over it is decided from. */
+/** Observes one Advanced StatefulSet: its ledger first, then all inputs of a pass. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import type { PodState, Seen, Subject } from "../../core/ledger.ts";
@@ -99,7 +99,7 @@ export async function observeSet(
   };
 }
 
-/** As OpenKruise compares it: where its images are taken back before their kubelet has seen others, too. */
+/** The pod in OpenKruise's comparison, also when its images are reverted before their kubelet has seen others. */
 export function asCompared(pod: Pod): Pod {
   return withSpecImages(pod, comparedImage);
 }

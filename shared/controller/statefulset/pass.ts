@@ -12,11 +12,11 @@ import type { SetPassReport } from "./report.ts";
 
 export interface SetPassOptions extends AnyPassOptions {
   readonly gates: StatefulSetFeatureGates;
-  /** only this one; whether another pass holds the Lease does not matter then */
+  /** only this set, even if another pass holds the Lease */
   readonly set?: SetKey;
-  /** dry run of one set: what to take for granted when it looks ahead */
+  /** dry run of one set: the assumptions of its forecast */
   readonly plan?: SetPlanWish;
-  /** what the process remembers from one pass to the next; default: what this one does */
+  /** the process's memory between passes; default: a common one */
   readonly over?: OverPasses;
 }
 

@@ -37,7 +37,7 @@ const RESCAN_MS = 5_000;
 
 export interface SetService extends PassService {
   readonly gates: StatefulSetFeatureGates;
-  /** dry run: the report says how each set would go on, too */
+  /** dry run: the report also has a forecast for each set */
   readonly plan?: SetPlanWish;
 }
 
@@ -61,7 +61,10 @@ export function keyText({ namespace, name }: SetKey): string {
   return `${namespace}/${name}`;
 }
 
-/** Ends when nothing is under way any more, or the time is up. Trouble with one set is in its report. `keys`: NAMESPACE/NAME. */
+/**
+ * Ends when nothing is running any more, or the time is up. A set's problems go into its report. `keys`:
+ * NAMESPACE/NAME.
+ */
 export function reconcileSets(service: SetService, keys: readonly string[]): Promise<readonly SetReport[]> {
   const { cluster, clock, gates } = service;
   const kind = {
@@ -100,7 +103,7 @@ async function follow({ limits }: SetService, context: SetContext, begun: SetPro
   }
 }
 
-/** A pass that could not go on has failed, whatever else ended it. */
+/** A pass that could not continue has failed, whatever its end. */
 function reportOn({ key, tally }: SetContext, stop: Stop, progress?: SetProgress): SetReport {
   if (!progress) return { ...key, stop, why: explainStop(stop, undefined), tally };
   const { round, standing } = progress;
@@ -118,17 +121,17 @@ function failed({ key, tally }: SetContext, error: unknown): SetStand {
   return failedStand(error, (stop, why) => ({ ...key, stop, why: `${why}${help}`, tally }));
 }
 
-// Takes one set as far as the time allows: round after round, as its pods come and go.
+// Advances one set as far as the time allows: round after round, as its pods come and go.
 
-/** News come in bursts. */
+/** Events come in bursts. */
 const GATHER_MS = 50;
-/** Without news the set is read again this often: a new template or a pause takes effect at once. */
+/** Without events the set is read again this often: a new template or a pause takes effect soon. */
 const RECHECK_MS = 2_000;
 /** Wait before a failed action is tried again. */
 const RETRY_MS = 2_000;
-/** Without any progress for this long the rest is left to a later pass. */
+/** After this long without progress the rest waits for a later pass. */
 const IDLE_MS = 60_000;
-/** Kept for the last writes before the time is up. */
+/** Time reserved for the last writes. */
 const RESERVE_MS = 2_000;
 const MAX_RESTARTS = 8;
 const RESTART_MS = 100;
@@ -139,7 +142,7 @@ interface SetProgress {
   readonly standing: SetStanding;
 }
 
-/** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
+/** The first round. A Stop when the set cannot continue. Throws errors that it cannot handle. */
 export async function beginSet(context: SetContext): Promise<SetProgress | Stop> {
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
     const snapshot = await observeSet(context, true);
@@ -171,7 +174,7 @@ async function restart({ clock, tally }: SetContext, attempt: number): Promise<v
 interface Following {
   progress: SetProgress;
   feed: EventFeed<Pod>;
-  /** what has happened since is in no feed */
+  /** no feed shows what has happened since */
   isFeedLost: boolean;
   /** name → what was seen of the pod last */
   readonly known: Map<string, string>;
@@ -180,7 +183,7 @@ interface Following {
   restarts: number;
 }
 
-/** Rounds until nothing is left to do, or the time nears its end. */
+/** Runs rounds until nothing is left to do, or the time nears its end. */
 export async function followSet(
   context: SetContext,
   first: SetProgress,
@@ -288,7 +291,7 @@ function learn({ known, progress }: Following): void {
   const { snapshot, touched } = progress.round;
   known.clear();
   for (const pod of snapshot.pods) known.set(pod.metadata?.name ?? "", signatureOf(pod));
-  // Whatever is heard next of one that waits for us is news.
+  // Any further event of a pod that waits for this pass is news.
   for (const pod of touched) known.set(pod.metadata?.name ?? "", waitsForPass(pod) ? "" : signatureOf(pod));
 }
 
@@ -326,7 +329,7 @@ function hasMoved(before: SetProgress, after: SetProgress): boolean {
 // Tells which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks
 // for.
 
-/** The same for two states of a pod between which no pass would tell a difference. */
+/** Equal for two states of a pod that make no difference to a pass. */
 export function signatureOf(pod: Pod): string {
   const { uid, labels, annotations, finalizers } = pod.metadata ?? {};
   if (isTerminating(pod)) return JSON.stringify([uid, "terminating", finalizers]);
@@ -358,7 +361,7 @@ export interface SetPlanWish {
   readonly set?: StatefulSet;
 }
 
-/** Without a wish the report says what would be done now, and not how it would go on. */
+/** Without a wish the report has only the current actions, and no forecast. */
 export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Promise<SetReport> {
   const { key, tally } = context;
   const snapshot = await observeSet(context, true, wish?.set);

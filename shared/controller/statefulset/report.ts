@@ -14,7 +14,7 @@ export interface SetTally {
   updated: number;
   claims: number;
   fenced: number;
-  /** rounds that had to begin again, somebody else having written */
+  /** number of rounds that started again because somebody else wrote */
   restarts: number;
 }
 
@@ -31,9 +31,9 @@ export interface SetReport {
   readonly status?: StatefulSetStatus;
   readonly standing?: SetStanding;
   readonly tally: SetTally;
-  /** dry run: what would be done now */
+  /** dry run: the current actions */
   readonly planned?: readonly string[];
-  /** dry run of one set: how it would go on, step by step */
+  /** dry run of one set: the forecast, step by step */
   readonly plan?: SetRolloutPlan;
 }
 

@@ -49,7 +49,7 @@ async function store({ cluster, key }: SetContext, snapshot: SetSnapshot, ledger
   snapshot.stored = stored;
 }
 
-/** Moves the object's resourceVersion and nothing else, so that a late write fails. */
+/** Changes only the object's resourceVersion, so that a late write fails. */
 export async function fence({ cluster, tally }: SetContext, reservation: Reservation): Promise<void> {
   const { uid, resourceVersion } = reservation;
   const own = isClaimState(reservation) ? uid.slice(uid.indexOf(":") + 1) : uid;
@@ -59,7 +59,7 @@ export async function fence({ cluster, tally }: SetContext, reservation: Reserva
     await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
     tally.fenced++;
   } catch (error) {
-    // Something else has moved it, or that is not known: the next snapshot shows it.
+    // Another write has changed it, or the outcome is open: the next snapshot shows it.
     if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
   }
 }
@@ -69,13 +69,13 @@ export interface SetRound {
   readonly seen: SetObservation;
   readonly plan: SetPlan;
   readonly outcome: SetOutcome;
-  /** writes that were carried out, those of the status not counted unless they complete an update */
+  /** number of successful writes, without the status unless it completes an update */
   readonly written: number;
-  /** pods as those writes left them */
+  /** pods after those writes */
   readonly touched: readonly Pod[];
-  /** of the set, as it is stored now */
+  /** status of the set as stored now */
   readonly status: StatefulSetStatus | undefined;
-  /** reservations that stand */
+  /** number of valid reservations */
   readonly reserved: number;
 }
 
@@ -83,7 +83,7 @@ export interface SetRound {
 const TRUST_MS = 1_000;
 const MAX_ATTEMPTS = 3;
 
-/** @throws OutdatedSnapshot when something is not as it was seen, and KubeError for trouble. */
+/** @throws OutdatedSnapshot when an object has changed, and KubeError for trouble. */
 export async function setRound(context: SetContext, snapshot: SetSnapshot): Promise<SetRound> {
   context.tally.rounds++;
   const subject = subjectOf(snapshot.set);
@@ -100,7 +100,7 @@ export async function setRound(context: SetContext, snapshot: SetSnapshot): Prom
   const round = new Round(context, snapshot, { subject, granted, isFencing: fenced.length > 0 });
   const outcome = await round.run(seen);
   const { touched, status } = round;
-  // Once the update revision is the current one the history may be shorter.
+  // With the update revision as the current one, the history may be shorter.
   const isCompleted = status?.currentRevision !== snapshot.set.status?.currentRevision;
   const written = round.written + fenced.length + Number(isCompleted);
   const { length } = snapshot.stored.ledger.reservations;
@@ -119,7 +119,7 @@ class Round {
   readonly #context: SetContext;
   readonly #look: SetSnapshot;
   readonly #permits: Permits;
-  /** by name: as listed, and as written since; undefined for one that is not there */
+  /** by name: as listed, and as written since; undefined for a missing one */
   readonly #claims: Map<string, PersistentVolumeClaim | undefined>;
   #setReadAtMs: number;
   readonly touched: Pod[] = [];
@@ -166,7 +166,10 @@ class Round {
     return reply;
   }
 
-  /** Our own first write to a pod has its node report at once, before our second one: that alone is no reason to begin again. */
+  /**
+   * After this pass's first write to a pod its node reports at once, before the second write: that alone is no reason
+   * to start again.
+   */
   async #carryOut(request: Request): Promise<Reply> {
     for (let attempt = 1, asked = request; ; attempt++) {
       try {
@@ -189,7 +192,7 @@ class Round {
     if (!this.touched.some(({ metadata }) => metadata?.uid === uid)) return undefined;
     const key = { namespace: before.metadata?.namespace ?? "", name: before.metadata?.name ?? "" };
     const now = await ifThere(this.#context.cluster.get<Pod>(PODS, key));
-    // Another pass may have opened the gate again that our first write has closed.
+    // Another pass may have reopened the gate that this pass's first write closed.
     if (!now || !isSameButStatus(now, before) || waitsForPass(now) !== waitsForPass(before)) return undefined;
     const { resourceVersion = "" } = now.metadata ?? {};
     return { kind: "UpdatePod", before: { ...before, metadata: { ...before.metadata, resourceVersion } }, after };

@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { FieldError } from "../../go/field-error.ts";
 
 export type Admission =
-  /** `object` is the whole wanted object; absent means: leave it as it is. */
+  /** `object`: the whole wanted object; absent: leave it unchanged. */
   | { readonly kind: "allowed"; readonly object?: KubernetesObject; readonly warnings?: readonly string[] }
   | {
       readonly kind: "denied";
@@ -21,7 +21,7 @@ export function badRequest(message: string): Admission {
 
 // Why a pod cannot be admitted.
 
-/** A value, not an exception: a class only so that annotations and containers, whatever is in them, cannot look like one. */
+/** A value, not an exception. It is a class so that no annotation or container can look like one. */
 export class Refusal {
   /** OpenKruise's text where it has one */
   readonly message: string;

@@ -40,8 +40,8 @@ export function warningsOfDropped(...given: Parameters<typeof droppedFields>): {
 }
 
 /**
- * Refuses volumes whose source is unknown: to API servers they are empty directories. A source that the old object has
- * is kept, so that other fields can be changed.
+ * Refuses volumes with an unknown source: API servers treat them as empty directories. A source of the old object stays
+ * allowed, so that other fields can change.
  */
 export function denyUnknownSources(kinds: string, type: GoType, request: AdmissionRequest): Admission | undefined {
   const { operation, object, oldObject } = request;

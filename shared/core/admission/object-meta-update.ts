@@ -18,7 +18,7 @@ interface StoredMeta extends ObjectMeta {
   readonly deletionGracePeriodSeconds?: number;
 }
 
-/** Beside what holds for new metadata, too. Source: apimachinery's ValidateObjectMetaUpdate. */
+/** The checks in addition to those of new metadata. Source: apimachinery's ValidateObjectMetaUpdate. */
 export function validateObjectMetaUpdate(
   before: StoredMeta = {},
   after: StoredMeta = {},

@@ -56,8 +56,8 @@ export function podWanted({ operation, object, namespace }: AdmissionRequest) {
 }
 
 /**
- * The request with defaults and with what the pod says of its containers. Denied with 403 what may not change, with
- * 400 everything else, in OpenKruise's words. Source: OpenKruise ContainerRecreateRequestHandler.
+ * The request with defaults and the pod's facts about its containers. Denies forbidden changes with 403, everything
+ * else with 400, in OpenKruise's words. Source: OpenKruise ContainerRecreateRequestHandler.
  */
 export function admitContainerRecreateRequest(request: AdmissionRequest, view: RecreateRequestView): Admission {
   if (!view.gates.KruiseDaemon) return forbidden("feature-gate KruiseDaemon is not enabled");
@@ -175,7 +175,7 @@ function podProblem(pod: Pod): string | undefined {
   return pod.spec.nodeName ? undefined : "not allowed to recreate containers in a pending Pod";
 }
 
-/** `given` is the container as it was sent, in which even an empty list of ports counts as set. */
+/** `given`: the container as sent, in which even an empty list of ports counts as set. */
 function containerProblem(given: Partial<RecreatedContainer>, earlier: readonly string[], pod: Pod) {
   const { name = "", preStop, ports, statusContext } = given;
   if (earlier.includes(name)) return `can not recreate ${name} multi times`;

@@ -6,7 +6,7 @@ import { scaleIntOrPercent } from "../../go/int-or-percent.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 
-/** Requests that are made at the same time are all there before the first of them begins. */
+/** Requests that are created together all exist before the first one begins. */
 const BATCH_SECONDS = 2;
 
 export interface Waiting {
@@ -19,8 +19,8 @@ export interface Waiting {
 
 export interface Choice {
   /**
-   * Requests under way first, then the older ones, and namespaces in turns. If only the first requests have a place, a
-   * namespace with many requests, or with requests that never end, leaves places for the others.
+   * Running requests first, then older ones, with namespaces in turns. If only the first ones have a place, a namespace
+   * with many or endless requests leaves places for others.
    */
   readonly chosen: readonly ContainerRecreateRequest[];
   readonly waiting: readonly Waiting[];
@@ -96,13 +96,13 @@ function podOf({ metadata }: ContainerRecreateRequest): string {
   return `${metadata?.namespace} ${metadata?.labels?.[RECREATE_POD_UID_LABEL]}`;
 }
 
-/** Namespace and name of the batch; undefined for a request that belongs to none. */
+/** Namespace and name of the batch; undefined: none. */
 function batchOf({ metadata }: ContainerRecreateRequest): string | undefined {
   const name = metadata?.labels?.[RECREATE_BATCH_LABEL];
   return name ? `${metadata?.namespace ?? ""}/${name}` : undefined;
 }
 
-/** At least one: a batch that may not begin would never end. What cannot be read counts as one, too. */
+/** At least one: a batch that may not begin would never end. An unreadable limit also counts as one. */
 function limitOf({ metadata }: ContainerRecreateRequest, size: number): number {
   const text = metadata?.annotations?.[RECREATE_MAX_UNAVAILABLE_ANNOTATION] ?? "1";
   const value = /^\d{1,9}$/.test(text) ? Number(text) : scaleIntOrPercent(text, size);

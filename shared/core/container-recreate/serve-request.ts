@@ -24,7 +24,7 @@ import {
 
 export type ServeAction =
   | RequestAction
-  /** comes before the status that says so */
+  /** precedes the status that reports it */
   | ({ readonly kind: "PatchImages" } & Pick<RecreationPlan, "images" | "annotations">);
 
 /** The request's pod is unknown. */
@@ -33,7 +33,7 @@ const UNADMITTED =
 /** More than any pod has; a longer list costs each look seconds. */
 const MOST_CONTAINERS = 1_000;
 
-/** For a request that has its turn, or that has ended. `pod` is the one of that name, or undefined. */
+/** The actions for a request that may start, or that has ended. `pod`: the pod of that name, or undefined. */
 export function serveRequest(
   request: ContainerRecreateRequest,
   pod: Pod | undefined,
@@ -67,7 +67,7 @@ export function statusAction(
   return sortedGoJson(status ?? {}) === sortedGoJson(wanted) ? [] : [{ kind: "PatchRequestStatus", status: wanted }];
 }
 
-/** The message of one that waited says why it waited. */
+/** Drops the message that said why the request waited. */
 function withoutMessage(status: ContainerRecreateRequestStatus | undefined): ContainerRecreateRequestStatus {
   const { message: _, ...rest } = status ?? {};
   return { ...rest, phase: "Recreating" };
@@ -78,7 +78,7 @@ function unserved({ status }: ContainerRecreateRequest, now: string, message: st
   return { ...status, phase: "Completed", completionTime: now, message };
 }
 
-// From when the deadline of a request counts: OpenKruise's daemon begins at once, a pass when it comes to it.
+// The start of a request's deadline: OpenKruise's daemon begins at once, a pass at its first look.
 
 /** A request that no pass served for this long, past its deadline, has expired. */
 const LATEST_START_SECONDS = 3_600;
@@ -122,19 +122,19 @@ function withTime(status: ContainerRecreateRequestStatus, since: string): Contai
   return { ...status, conditions: [...(status.conditions ?? []), condition] };
 }
 
-// Decides what a request that has its turn does to its pod now: which containers get their image in another way.
+// The effect of a starting request on its pod: which containers get their image in another spelling.
 
 interface RecreationPlan {
-  /** as it is once the images are written */
+  /** the status after the images are written */
   readonly status: ContainerRecreateRequestStatus;
   readonly images: readonly ImageChange[];
-  /** what the pod remembers of it, written together with the images */
+  /** the pod's record, written together with the images */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 type States = readonly ContainerRecreateState[];
 
-/** `request` is tracked already: neither gone nor past its deadline, and its snapshot is as the pod is now. */
+/** `request`: already tracked, neither gone nor past its deadline, with the pod's current facts. */
 export function planRecreation(request: ContainerRecreateRequest, pod: Pod, now: string): RecreationPlan {
   const before: ContainerRecreateRequestStatus = { ...request.status, phase: "Recreating" };
   const nothing = { images: [], annotations: {} };
@@ -177,7 +177,7 @@ function statesNow(request: ContainerRecreateRequest, pod: Pod, recreated: Recre
   const isGoing = ({ name, id }: SeenContainer) =>
     recreated[name]?.request === uid && recreated[name].containerID === id;
   const seen = (pod.status?.containerStatuses ?? []).map(seenContainer);
-  // One that its kubelet has yet to stop says nothing of the next one.
+  // A container that its kubelet must still stop says nothing about the next one.
   const judged = seen.map((one) => (isGoing(one) ? { ...one, state: "exited" as const } : one));
   return containerStates({ ...request, status }, judged, now).map((state) => {
     if (state.phase !== "Pending" || !state.isKilled) return state;
@@ -197,7 +197,7 @@ function seenContainer({ name, containerID = "", restartCount = 0, state }: Cont
   };
 }
 
-/** All at once, or one after the other. One of which nothing is seen yet has to be waited for. */
+/** All at once, or one after the other. A container without an observed state must be waited for. */
 function dueNow({ spec }: ContainerRecreateRequest, states: States, { status }: Pod): readonly string[] {
   const seen = new Set((status?.containerStatuses ?? []).map(({ name }) => name));
   const turns = states.filter(({ name, phase, isKilled }) => phase === "Pending" && !isKilled && seen.has(name));
@@ -258,7 +258,7 @@ export interface SeenContainer {
   readonly name: string;
   /** with the runtime's prefix, as in a container status */
   readonly id: string;
-  /** exited: its process is gone and the next one is on its way */
+  /** exited: its process has ended and the next one is starting */
   readonly state: "running" | "exited" | "created" | "unknown";
   readonly restartCount: number;
   /** RFC 3339; absent while it doesn't run */

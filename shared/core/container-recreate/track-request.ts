@@ -20,7 +20,7 @@ import { secondsBetween } from "../../go/seconds-between.ts";
 import type { ImageChange } from "../actions.ts";
 import { type Holder, hasHoldGate, hold, release } from "../pod/unready-hold.ts";
 
-/** In this order; each may come true alone when the next one is cut off. */
+/** Actions in this order; a pass may end after any of them. */
 export type RequestAction =
   | { readonly kind: "AddFinalizer" | "RemoveFinalizer" | "Deactivate" | "DeleteRequest" }
   /** all conditions of the pod, as they are to be */
@@ -40,7 +40,7 @@ const POLL_SECONDS = 3;
 const GRACE_MESSAGE = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";
 const NOTHING: RequestStep = { actions: [], requeueAfterSeconds: 0 };
 
-/** `pod` is any pod of that name, or undefined. `now` is RFC 3339, whole seconds, UTC. */
+/** `pod`: any pod of that name, or undefined. `now`: RFC 3339, whole seconds, UTC. */
 export function trackRequest(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): RequestStep {
   const { metadata, status } = request;
   if (metadata?.deletionTimestamp || status?.completionTime) return finish(request, pod, now);
@@ -128,7 +128,7 @@ function complete(request: ContainerRecreateRequest, message: string, now: strin
   return { actions: [{ kind: "PatchRequestStatus", status }], requeueAfterSeconds: 0 };
 }
 
-/** After the end: the pod is let go first, then the request loses its label, then itself. */
+/** The actions after the end: first release the pod, then remove the label, then the request. */
 function finish(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): RequestStep {
   const freed = hasFinalizer(request) ? [...letGo(request, pod, now), { kind: "RemoveFinalizer" } as const] : [];
   const { metadata } = request;
@@ -160,19 +160,19 @@ function hasFinalizer({ metadata }: ContainerRecreateRequest): boolean {
   return (metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
 }
 
-// Decides what a pod remembers of containers that were recreated: by which request, and their images as first written.
+// A pod's record of recreated containers: by which request, and their images as first written.
 
 interface RecreatedContainer {
   readonly request: string;
   readonly image: string;
-  /** what ran when its image was written; absent: it is not known */
+  /** the container when its image was written; absent: unknown */
   readonly containerID?: string;
 }
 
 /** The key is the name of the container. */
 export type Recreated = Readonly<Record<string, RecreatedContainer>>;
 
-/** Entries that say nothing are left out. */
+/** The record without empty entries. */
 export function recreatedBy({ metadata }: Pod): Recreated {
   const said = jsonObjectOf(metadata?.annotations?.[RECREATED_CONTAINERS_ANNOTATION]) ?? {};
   const entries = Object.entries(said).flatMap(([name, entry]) => {

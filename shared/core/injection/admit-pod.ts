@@ -30,7 +30,7 @@ export interface PodAdmissionView {
   readonly index: SidecarSetIndex;
   /** the pod's namespace; undefined when it does not exist (yet) */
   readonly namespace: Namespace | undefined;
-  /** at least what `revisionsWanted` asks for */
+  /** at least the revisions of `revisionsWanted` */
   readonly revisions: readonly ControllerRevision[];
   /** the revisions that one SidecarSet may choose from, by its name; absent: `revisions` */
   readonly revisionsOf?: (sidecarSet: string) => readonly ControllerRevision[];
@@ -58,7 +58,7 @@ interface Failure {
   readonly sidecarSet?: string;
 }
 
-/** RFC 3339 in UTC and whole seconds is left as it is: nothing else of it is as long. */
+/** Length of an RFC 3339 time in UTC and whole seconds, which needs no conversion: no other form has it. */
 const UTC_SECONDS_LENGTH = "2026-01-02T03:04:05Z".length;
 const UNTOUCHED: Admission = { kind: "allowed" };
 
@@ -81,7 +81,7 @@ function takesSidecars(request: AdmissionRequest, pod: Pod): boolean {
   return isForPods(request) && ["CREATE", "UPDATE"].includes(request.operation) && isActive(pod);
 }
 
-/** The first that cannot be evaluated refuses the pod, whatever the others say. */
+/** The first SidecarSet that cannot be evaluated refuses the pod. */
 function matchedSidecarSets(
   { object }: AdmissionRequest,
   index: SidecarSetIndex,
@@ -167,16 +167,16 @@ function withLaunchOrder(request: AdmissionRequest, pod: Pod, { random }: PodAdm
   return isCreated && mayHaveLaunchOrder(pod) ? initializeLaunchPriority(pod, random) : pod;
 }
 
-/** Without either, all containers have the same priority, and most pods have neither. */
+/** True if the pod has one of the two; without them all containers have the same priority, as in most pods. */
 function mayHaveLaunchOrder({ metadata, spec }: Pod): boolean {
   if (metadata?.annotations?.[CONTAINER_LAUNCH_PRIORITY_ANNOTATION] !== undefined) return true;
   return spec?.containers?.some(({ env }) => env?.some(({ name }) => name === CONTAINER_PRIORITY_ENV)) === true;
 }
 
 /**
- * The request's pod with what is injected and nothing else changed: unknown fields survive, lists that are not
- * touched are the same objects. Refuses with 400 what is no pod and with 500 and OpenKruise's message what OpenKruise
- * refuses. Source: OpenKruise pkg/webhook/pod/mutating.
+ * The request's pod with the injected parts and no other change: unknown fields stay, untouched lists are the same
+ * objects. Refuses an object that is no pod with 400, and what OpenKruise refuses with 500 and its message. Source:
+ * OpenKruise pkg/webhook/pod/mutating.
  */
 export function admitPod(request: AdmissionRequest, view: PodAdmissionView, context: PodAdmissionContext): Admission {
   const problem = podProblem(request.object);
@@ -312,7 +312,7 @@ export function podProblem(object: unknown): string | undefined {
   return isJsonObject(object) && isPod(object) ? undefined : decodingProblem(object);
 }
 
-// Decides which labels of its Namespace a pod's SidecarSets look at: for most pods none, or the name's alone.
+// The labels of its Namespace that a pod's SidecarSets read: for most pods none, or only the name.
 
 type NamespaceLabels = "none" | "name" | "all";
 
@@ -334,7 +334,7 @@ function namespaceLabelKeys({ spec: { namespaceSelector } }: SidecarSet): readon
   return namespaceSelector && keys.length === 0 ? [NAMESPACE_NAME_LABEL] : keys;
 }
 
-// Resets the fields of a new pod that API servers reset, because they decide whether the pod gets sidecars.
+// Resets the fields of a new pod that API servers reset, because they decide about the injection.
 
 const FINAL_PHASES: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 

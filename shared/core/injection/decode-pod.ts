@@ -40,7 +40,7 @@ export function decodingProblem(object: unknown): string | undefined {
   return holdsNull(POD, object) ? "a list holds null where an object is meant" : undefined;
 }
 
-/** API servers send an object in its place. What decodes has the form of its type. */
+/** True for an object in place of a value, as API servers send. A decoded value has the form of its type. */
 function holdsNull(type: GoType, raw: unknown): boolean {
   if (raw === undefined || raw === null) return false;
   if (type.kind === "list")

@@ -28,7 +28,7 @@ function slot(container: Container, name: string, image: string | undefined): Co
   return { ...rest, name, ...(image ? { image } : {}), env: [...(container.env ?? []), ...versions] };
 }
 
-/** NAME-1 runs the image, NAME-2 the empty one. `container` is what would be injected without hot upgrade. */
+/** NAME-1 runs the image, NAME-2 the empty one. `container`: the container without hot upgrade. */
 export function hotUpgradePair(
   container: Container,
   { upgradeStrategy }: SidecarContainer,

@@ -68,7 +68,7 @@ function transferredOf(sidecar: SidecarContainer, { pod }: InjectionSource): rea
   return transferredEnv(sidecar, pod.spec?.containers ?? [], pod.metadata ?? {});
 }
 
-/** Own variables, then whatever is taken over under a name that is still free. */
+/** Own variables, then copied ones whose names are still free. */
 function withFree(own: readonly EnvVar[], taken: readonly EnvVar[]): readonly EnvVar[] {
   const names = new Set(own.map(({ name }) => name));
   return [...own, ...taken.filter(({ name }) => !names.has(name) && names.add(name))];

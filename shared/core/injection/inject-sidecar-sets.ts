@@ -55,7 +55,7 @@ interface Brought extends InjectedParts {
   readonly hot: readonly string[];
 }
 
-/** Parts of SidecarSets that take nothing from a pod, as most do: every pod gets the same. */
+/** Parts of SidecarSets that copy nothing from a pod, as most do: every pod gets the same. */
 const partsForAll = new WeakMap<SidecarSet, Brought>();
 
 function partsOf(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
@@ -116,8 +116,8 @@ function asksForValues({ metadata }: SidecarSet): boolean {
 }
 
 /**
- * The pod with everything that these SidecarSets bring, in their order; the same object when they bring nothing.
- * Fields that nothing is known about stay.
+ * The pod with all injected parts, in the order of the SidecarSets; the same object when there are none. Unknown fields
+ * stay.
  */
 export function injectSidecarSets(
   requested: Pod,
@@ -193,8 +193,8 @@ function withInitContainers(spec: PodSpec | undefined, { initContainers }: Injec
 }
 
 /**
- * Init containers are sorted by name among themselves, containers only if `sortContainersByName`. Everything else in
- * the spec is as it was.
+ * Sorts the injected init containers by name, and containers only if `sortContainersByName`. Everything else in the
+ * spec is unchanged.
  */
 function assemblePodSpec(spec: PodSpec | undefined, parts: InjectedParts, sortContainersByName: boolean): PodSpec {
   const injected = sortContainersByName ? parts.containers.toSorted(byName) : parts.containers;

@@ -14,9 +14,9 @@ import { admitPod, asCreated, type PodAdmissionContext } from "./admit-pod.ts";
 import { indexSidecarSets } from "./match/sidecarset-index.ts";
 
 export interface PreviewSubject {
-  /** as the API server would hand it to the webhook; podsOf finds those of workloads */
+  /** as the API server would send it to the webhook; podsOf finds the pods of workloads */
   readonly pod: Pod;
-  /** where it is to be created; the pod's own namespace goes before it */
+  /** the default namespace; the pod's own takes precedence */
   readonly namespace: string;
   /** absent: one with nothing but its name label */
   readonly namespaceObject?: Namespace | undefined;
@@ -27,9 +27,9 @@ export interface PreviewSubject {
 }
 
 export interface Preview {
-  /** what the API server would ask … */
+  /** the API server's question … */
   readonly request: AdmissionRequest;
-  /** … and what the webhook decides */
+  /** … and the webhook's answer */
   readonly admission: Admission;
   /** as it would be stored; undefined: it is refused */
   readonly pod: Pod | undefined;
@@ -37,7 +37,7 @@ export interface Preview {
   readonly injected: readonly string[];
 }
 
-/** Pure. The pod afterwards, byte for byte what the webhook would make of the same object. */
+/** Pure. The resulting pod, byte for byte as from the webhook. */
 export function previewPod(subject: PreviewSubject, context: PodAdmissionContext): Preview {
   const { pod, sidecarSets, revisions } = subject;
   const name = pod.metadata?.namespace || subject.namespace;
@@ -64,9 +64,9 @@ function listOf({ metadata }: Pod): ReadonlySet<string> {
   return new Set((metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter(Boolean));
 }
 
-// Finds why an API server refuses a pod as it is after injection: names, mounts, block devices and ports of the host.
+// Finds why an API server refuses a pod after injection: names, mounts, block devices and ports of the host.
 
-/** Kinds whose controllers add no volumes but those of their claim templates. */
+/** Kinds whose controllers add no volumes except those of their claim templates. */
 const KNOWN = /^(v1|apps\/v1|batch\/v1|apps\.kruise\.io\/.+)$/;
 
 /** One sentence per fault, in the API server's words. `owner`: the object in the file that contains the pod. */
@@ -134,7 +134,7 @@ function nameErrors(names: readonly { readonly name?: string; readonly field: st
   });
 }
 
-// Finds the pods that an object of any kind would create, by the pod templates in it.
+// Finds the pods that an object of any kind would create, by its pod templates.
 
 interface PodTemplate {
   readonly metadata?: Pod["metadata"];
@@ -169,7 +169,7 @@ function templatesIn(value: unknown, depth: number): readonly PodTemplate[] {
   return Object.values(value).flatMap((one) => templatesIn(one, depth + 1));
 }
 
-/** Patterns of policies have containers too, but none with a name that a pod may have. */
+/** Patterns of policies have containers too, but none with a valid name. */
 function isPodTemplate(value: object): value is PodTemplate {
   const { spec } = value as { readonly spec?: { readonly containers?: unknown } | null };
   const containers = spec?.containers;

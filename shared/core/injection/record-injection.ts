@@ -13,7 +13,7 @@ import {
   type UpgradeRecords,
 } from "../pod/pod-records.ts";
 
-// Decides what the SidecarSets' patchPodMetadata make of a new pod's annotations.
+// The effect of the SidecarSets' patchPodMetadata on a new pod's annotations.
 
 export type Annotations = Readonly<Record<string, string>>;
 
@@ -51,7 +51,7 @@ function readRecords({ metadata }: Pod, namespace: string, key: string): Upgrade
   return new Refusal(`pod(${name}) invalid annotations[${key}] value ${text}, unmarshal failed: ${error}`);
 }
 
-/** Refuses a pod whose annotations cannot be read, rather than to lose what they recorded. */
+/** Refuses a pod whose annotations cannot be read, because their records would be lost. */
 export function existingRecords(pod: Pod, namespace: string): ExistingRecords | Refusal {
   const withImage = readRecords(pod, namespace, HASH_ANNOTATION);
   if (withImage instanceof Refusal) return withImage;
@@ -116,7 +116,7 @@ function record(
   sidecarSets: readonly SidecarSet[],
   now: string,
 ): Annotations {
-  // Compat: of a SidecarSet that brings no container there is no record, it is only listed.
+  // Compat: a SidecarSet without containers has no record; it is only listed.
   const injected = sidecarSets.filter(({ spec }) => spec.initContainers?.length || spec.containers?.length);
   const records = injected.map((sidecarSet) => recordsOf(sidecarSet, now));
   const written = (kind: keyof ExistingRecords): string => {

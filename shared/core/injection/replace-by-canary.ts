@@ -7,7 +7,7 @@ function baseOf({ metadata }: SidecarSet): string | undefined {
   return isCanary === "true" && base ? base : undefined;
 }
 
-/** Without the bases of the canaries among them. Compat: two canaries of each other drop both (vector canary-mutual-cycle). */
+/** Removes the bases of the canaries. Compat: two canaries of each other drop both (vector canary-mutual-cycle). */
 export function replaceByCanary(sidecarSets: readonly SidecarSet[]): readonly SidecarSet[] {
   if (!sidecarSets.some(baseOf)) return sidecarSets;
   const bases = new Set(sidecarSets.map(baseOf));

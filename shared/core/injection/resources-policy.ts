@@ -33,7 +33,7 @@ const MODES: ReadonlyMap<string, Combine> = new Map([
   ["max", max],
 ]);
 
-/** No stored container has a longer name, and matching takes as long as the text is. */
+/** Limit of a stored container's name: matching time grows with the text. */
 const LONGEST_NAME = 63;
 
 /** The pod's native sidecars and containers, except containers that a SidecarSet will overwrite. */
@@ -90,7 +90,7 @@ function evaluate(expression: string, aggregated: ParsedQuantity): string | Refu
   return new Refusal(`failed to parse expression ${quote(expression)}: ${result.message}`);
 }
 
-/** Requests that no target has count as 0; a limit that cannot be aggregated is not set. */
+/** A request that no target has counts as 0; a limit that cannot be aggregated is not set. */
 function evaluateBound(
   expressions: ResourceExpressions | undefined,
   bound: Bound,

@@ -13,11 +13,11 @@ const LETTERS = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 export interface Shared {
-  /** the variables named in the subPathExpr of shared mounts, of the container that mounts there */
+  /** the variables in the subPathExpr of shared mounts, from the container that mounts there */
   readonly env: readonly EnvVar[];
-  /** the sidecar's, and those of the app containers at paths that are still free */
+  /** the sidecar's mounts, and the app containers' at paths that are still free */
   readonly volumeMounts: readonly VolumeMount[];
-  /** the same, at paths that neither mounts nor a device uses */
+  /** the same for devices, at paths that no mount or device uses */
   readonly volumeDevices: readonly VolumeDevice[];
 }
 
@@ -69,7 +69,7 @@ function addNamed(text: string, variables: ReadonlyMap<string, EnvVar>, named: S
   }
 }
 
-/** `begin` where there is none. */
+/** Returns `begin` without a name. */
 function endOfName(text: string, begin: number): number {
   if (LETTERS[text.charCodeAt(begin)] !== BEGINS) return begin;
   let end = begin + 1;

@@ -39,7 +39,7 @@ function envByContainer(containers: readonly Container[]): ReadonlyMap<string, E
   );
 }
 
-/** Whole variables, valueFrom included; what the source does not have is skipped. `metadata` is the pod's. */
+/** Whole variables, including valueFrom; missing ones are skipped. `metadata`: the pod's. */
 export function transferredEnv(
   { transferEnv }: SidecarContainer,
   containers: readonly Container[],

@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Texts, textLength, valuesInPlace, valuesLength, withValuesInPlace } from "../pod/values-in-place.ts";
 import { sidecarSetHashWithoutImage } from "../sidecarset/hash/sidecarset-hash.ts";
 
-/** Annotations may have 256 KiB; the records of passes need some of it later. */
+/** Limit of annotations in bytes, of 256 KiB; later records of passes need the rest. */
 const MOST_ANNOTATION_BYTES = 224 * 1024;
 
 /**

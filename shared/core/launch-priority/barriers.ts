@@ -47,7 +47,7 @@ function priorities({ metadata }: Pod, containers: readonly Container[]): readon
   return isOrdered ? containers.map((_, index) => BigInt(-index)) : givenPriorities(containers);
 }
 
-/** `random` returns a number from 0 up to but not including 1. Source: apiserver names.SimpleNameGenerator. */
+/** `random`: returns a number from 0 to 1, exclusive. Source: apiserver names.SimpleNameGenerator. */
 function generatedName(generateName: string, random: () => number): string {
   return generateName.slice(0, BASE_LENGTH) + safeRandom(RANDOM_LENGTH, random);
 }

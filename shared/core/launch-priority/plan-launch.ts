@@ -16,7 +16,7 @@ export type LaunchAction =
   /** The pod's annotation that says that its launch needs no more looking after. */
   | { readonly kind: "CompleteLaunch"; readonly namespace: string; readonly name: string };
 
-/** Priorities of the containers that wait for a key and are not known to be ready, lowest first; equal ones repeat. */
+/** Priorities of waiting containers that are not known to be ready, lowest first; equal ones repeat. */
 export function notReadyPriorities(pod: Pod): readonly bigint[] {
   const ready = new Set((pod.status?.containerStatuses ?? []).flatMap(({ name, ready }) => (ready ? [name] : [])));
   return pod.spec.containers
@@ -43,7 +43,7 @@ export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly L
   const highest = priorities.at(-1);
   if (highest === undefined) return [complete];
   const [lowest = highest] = priorities;
-  // Compat: a lower one that is open already ends the launch, whatever is closed above it (vector lowest-already-in-barrier).
+  // Compat: an open lower barrier ends the launch, whatever is closed above it (vector lowest-already-in-barrier).
   if (isOpen(barrier, lowest)) return [complete];
   const open = { kind: "OpenBarrier", namespace, name: barrierName(pod), key: keyOf(highest) } as const;
   return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
@@ -121,7 +121,10 @@ function priorityOf({ env }: Container): bigint | undefined {
   return integerOf(key.slice(KEY_PREFIX_LENGTH));
 }
 
-/** As Go's strconv.Atoi where its error is not looked at: 0 for what is no integer, the nearest for one too long. */
+/**
+ * The result of Go's strconv.Atoi when its error is ignored: 0 for no integer, the nearest one for an integer that is
+ * too long.
+ */
 function integerOf(text: string): bigint {
   if (!INTEGER.test(text)) return 0n;
   const value = BigInt(text);

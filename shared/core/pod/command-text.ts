@@ -1,14 +1,14 @@
-/** Prints commands for a shell. A name that would be more than a name there is never part of one. */
+/** Prints commands for a shell. A name with a special meaning in a shell is never part of one. */
 import { dnsSubdomainErrors } from "../../go/label-name.ts";
 
-/** Stands where a command would. A comment for a shell, so that copying it does nothing. */
+/** The replacement of a command. It is a shell comment, so copying it does nothing. */
 export const NO_COMMAND = "# no command is shown, because a name in it is not a valid name";
 
 type Name = string | number | undefined | readonly (string | undefined)[];
 
 /**
- * The text of the template, or `NO_COMMAND`: each value has to be the name of an object, KIND/NAME, a number, or a list
- * of names. A stored object may name another one by any text, and a file holds whatever its author wrote.
+ * The text of the template, or `NO_COMMAND`. Each value must be the name of an object, KIND/NAME, a number, or a list
+ * of names: stored objects and files may contain any text as a name.
  */
 export function commandText(texts: TemplateStringsArray, ...names: readonly Name[]): string {
   const values = names.map((name) => (typeof name === "object" ? name : [name]));

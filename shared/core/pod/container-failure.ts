@@ -2,7 +2,7 @@
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 
 interface Meaning {
-  /** what does not work: its image is not had, it ends again, it cannot be started as it is configured */
+  /** the failure: the image cannot be pulled, the container ends again, or its configuration is invalid */
   readonly kind: "pull" | "crash" | "config" | "other";
   /**
    * soon: within moments, so the container does not fail; perhaps: it failed once and the kubelet retries; no: it fails
@@ -68,7 +68,7 @@ export function isSpecSeen({ metadata, status }: Pod): boolean {
   return seen === undefined || seen >= (metadata?.generation ?? 0);
 }
 
-/** undefined: it does not fail; a reason that nobody knows is none to say so. */
+/** Undefined: the container does not fail; an unknown reason is not a failure. */
 function failureIn(status: ContainerStatus): ContainerFailure | undefined {
   const reason = waitingReasonOf(status);
   if (status.ready === true || reason === undefined || !isKnown(reason)) return undefined;

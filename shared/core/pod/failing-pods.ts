@@ -80,14 +80,14 @@ export function failureWords(
   return isForeign ? failureText(failure) + OTHER_IMAGE : failureText(failure);
 }
 
-/** True for a sidecar whose image somebody else has changed since: what becomes of it says nothing of the release. */
+/** True for a sidecar whose image somebody else has changed since: its fate says nothing about the release. */
 export function hasOtherImage({ spec }: Pod, sidecarSet: SidecarSet, container: string): boolean {
   const own = sidecarSet.spec.containers?.find((one) => one.name === container && !isHotUpgrade(one))?.image;
   const image = spec.containers.find(({ name }) => name === container)?.image;
   return own !== undefined && image !== undefined && !isSameImage(inNoRegistry(own), inNoRegistry(image));
 }
 
-/** Webhooks of clusters have images come from a mirror of theirs, by the same name and tag. */
+/** The image without its registry: a cluster's webhooks may use a mirror with the same name and tag. */
 function inNoRegistry(image: string): string {
   return image.slice(image.lastIndexOf("/") + 1);
 }

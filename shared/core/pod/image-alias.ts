@@ -16,8 +16,8 @@ const OFFICIAL = "library";
 const DEFAULT_TAG = "latest";
 
 /**
- * `running` is the container's status: what its image was resolved to. One that is always pulled keeps its tag where it
- * can, so that it is pulled now.
+ * `running`: the container's status with the resolved image. An image that is always pulled keeps its tag if possible,
+ * so that the kubelet pulls it now.
  */
 export function aliasOf(
   container: Pick<Container, "image" | "imagePullPolicy">,
@@ -38,7 +38,7 @@ type Written = Pick<Container, "image" | "imagePullPolicy">;
 
 /** All other ways to write it that mean the same; the best one first. */
 export function spellingsOf(container: Written, running: ContainerStatus | undefined): readonly string[] {
-  // A set tells what is added to it while it is gone through.
+  // A set's iteration includes items added meanwhile.
   const all = new Set([container.image ?? ""]);
   for (const image of all) for (const other of neighboursOf({ ...container, image }, running)) all.add(other);
   return [...all].slice(1);
@@ -60,7 +60,7 @@ export function isSameImage(one: string, other: string): boolean {
   return left.tag === right.tag;
 }
 
-/** Beside a digest a tag says nothing. */
+/** The alias by digest. A tag beside a digest has no effect. */
 function byDigest({ repository, tag, digest }: ImageReference): string | undefined {
   if (!digest) return undefined;
   return tag ? `${repository}@${digest}` : `${repository}:${DEFAULT_TAG}@${digest}`;
@@ -82,7 +82,10 @@ function byHub({ repository, tag }: ImageReference, running: ContainerStatus | u
   return `${HUB}/${path.length === 0 ? `${OFFICIAL}/` : ""}${repository}:${tag}`;
 }
 
-/** To what runs, whatever the tag names by now: a kubelet may ask the registry for a tag under another name. */
+/**
+ * The alias by the running image, whatever the tag names now: a kubelet may ask the registry for a tag under another
+ * name.
+ */
 function byPin({ repository, tag }: ImageReference, running: ContainerStatus | undefined): string | undefined {
   const resolved = parseImageReference((running?.imageID ?? "").replace(/^[a-z-]+:\/\//, ""));
   if (!resolved?.digest) return undefined;

@@ -1,14 +1,13 @@
-/** Images as a spec writes them, where a runtime has written them out in full. */
+/** Images in the spec's spelling, if a runtime has expanded them. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName } from "../../go/image-reference.ts";
 
 const HUB = "docker.io/";
 
 /**
- * The pod with the images of its statuses as its spec has them: `nginx:1.29` where containerd says
- * `docker.io/library/nginx:1.29`. OpenKruise compares them letter by letter, by which a pod whose image is taken back
- * before its kubelet has seen it would never be done. The same pod where nothing is written in short. `compared`: how
- * the image of a spec is written for that comparison.
+ * The pod with its statuses' images in the spec's spelling: `nginx:1.29` for containerd's
+ * `docker.io/library/nginx:1.29`. OpenKruise compares letters, so a pod with a reverted image would never be complete.
+ * The same pod without short spellings. `compared`: the spec's image for that comparison.
  */
 export function withSpecImages(pod: Pod, compared = (image: string) => image): Pod {
   const { spec, status } = pod;
@@ -20,7 +19,7 @@ export function withSpecImages(pod: Pod, compared = (image: string) => image): P
   return { ...pod, status: { ...status, containerStatuses, initContainerStatuses } };
 }
 
-/** The same list where there is nothing to do, as with most pods. */
+/** The same list if nothing changes, as for most pods. */
 function renamed(
   containers: readonly Container[],
   statuses: readonly ContainerStatus[],

@@ -21,7 +21,7 @@ export function isConsistent(
   const before = valuesRecord(pod, sidecarSetName)?.before;
   if (before === undefined)
     return areConsistent(pod, sidecarSetName, named(pod.spec.containers, names), named(statuses, names));
-  // Where it is recorded which container ran before, no image says more than that another one runs.
+  // If the record has the earlier container, the image adds nothing to the fact that another one runs.
   const rest = new Set([...names].filter((name) => before[name] === undefined));
   const areRestarted = named(statuses, names).every((status) => {
     const ran = before[status.name];
@@ -31,7 +31,7 @@ export function isConsistent(
   return areRestarted && areConsistent(pod, sidecarSetName, named(pod.spec.containers, rest), named(statuses, rest));
 }
 
-/** No array that is larger than it must be: asked of every pod of a rollout. */
+/** No larger array than needed, because every pod of a rollout is asked. */
 function named<T extends { readonly name: string }>(all: readonly T[], names: ReadonlySet<string>): readonly T[] {
   let found: readonly T[] | undefined;
   for (const one of all) if (names.has(one.name)) found = found ? [...found, one] : [one];
@@ -77,14 +77,14 @@ function isUpdateCompleted(
 }
 
 function digestOf(image: string | undefined): string | undefined {
-  // No regular expression for what is named by tag, as most are.
+  // No regular expression for an image with a tag only, as most have.
   return image?.includes("@") ? parseImageReference(image)?.digest : undefined;
 }
 
 /**
- * Tells whether a container runs the image that its spec names. Where both texts have a digest, the digests decide.
- * Compat: OpenKruise compares the repositories as well. A mirror, a short name, or an id that is nothing but a digest
- * would never be done there. An imageID without a digest is compared by repository and tag, as OpenKruise does.
+ * True if a container runs the image of its spec. If both texts have a digest, the digests decide. Compat: OpenKruise
+ * also compares the repositories, so a mirror, a short name, or a bare digest would never be complete there. An imageID
+ * without a digest is compared by repository and tag, as in OpenKruise.
  */
 function isSameDigest(image: string, imageID: string | undefined): boolean {
   const wanted = parseImageReference(image);

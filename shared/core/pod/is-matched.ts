@@ -6,8 +6,8 @@ import { replacesNotUpgradable } from "./replaced.ts";
 import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
 
 /**
- * Active, injected by this SidecarSet, and with every one of its containers, unless pods that lack some are to be
- * replaced. Any other pod is in no count.
+ * True for an active pod, injected by this SidecarSet, with all of its containers unless such pods are replaced. Other
+ * pods are in no count.
  */
 export function isMatched(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!(isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? ""))) return false;

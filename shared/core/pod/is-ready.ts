@@ -11,7 +11,7 @@ export function readyCondition(pod: Pod): PodCondition | undefined {
 
 const MOST_LETTERS = 160;
 
-/** How a pod that is not ready stands, to complete "the pod is …": in the words of its scheduling gates and conditions. */
+/** Why a pod is not ready, to complete "the pod is …": its scheduling gates and conditions, in words. */
 export function notReadyText(pod: Pod): string {
   const { reason: why } = pod.status?.conditions?.find(isUnscheduled) ?? {};
   const gates = gatesOf(pod);
@@ -22,7 +22,7 @@ export function notReadyText(pod: Pod): string {
   return status === "True" || words === "" ? "not ready" : `not ready (${words})`;
 }
 
-/** The scheduler, or a readiness gate that no pass opens, keeps the pod from being ready, and none of its containers. */
+/** True if the scheduler, or a readiness gate that no pass opens, keeps the pod unready, rather than a container. */
 export function isHeldElsewhere(pod: Pod): boolean {
   if (isPodUnscheduled(pod)) return true;
   const isOurs = ({ type, status }: PodCondition) => OUR_GATES.has(type) && status === "False";
@@ -53,7 +53,7 @@ export function isRunningAndReady(pod: Pod): boolean {
   return pod.status?.phase === "Running" && isPodReady(pod) && !pod.metadata?.deletionTimestamp;
 }
 
-/** Running and ready, and no hot upgrade is under way: every slot that does not work holds its empty image. */
+/** True for a running and ready pod without a hot upgrade: every idle slot holds its empty image. */
 export function isReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) && !isHotUpgrading(pod, sidecarSet);
 }
@@ -69,7 +69,7 @@ function isHotUpgrading(pod: Pod, sidecarSet: SidecarSet): boolean {
   });
 }
 
-// Decides how the conditions of a pod change, and how Ready follows its readiness gates.
+// How the conditions of a pod change, and how Ready follows its readiness gates.
 
 /** A condition that has the status already stays as it is. */
 export function setCondition(pod: Pod, condition: PodCondition): Pod {
@@ -82,7 +82,7 @@ export function setCondition(pod: Pod, condition: PodCondition): Pod {
   return { ...pod, status: { ...pod.status, conditions: after } };
 }
 
-/** Ready as readiness gates leave it once every container is ready; untouched before. */
+/** Sets Ready by the readiness gates once every container is ready; unchanged before. */
 export function setReady(pod: Pod): Pod {
   if (!conditionOf(pod, "Ready") || conditionOf(pod, "ContainersReady")?.status !== "True") return pod;
   const messages = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {

@@ -8,9 +8,9 @@ import { areConsistent } from "./is-consistent.ts";
 import { isHotUpgrade } from "./sidecar-containers.ts";
 
 export interface NativeState {
-  /** every native sidecar of the SidecarSet runs what the pod's spec says */
+  /** every native sidecar of the SidecarSet runs the image of the pod's spec */
   readonly isConsistent: boolean;
-  /** false while one that is ready is not yet what the spec says */
+  /** false while a ready one does not match the spec yet */
   readonly hasSettled: boolean;
   /** why the node would not run another image; undefined: it would */
   readonly hindrance?: string;
@@ -19,7 +19,7 @@ export interface NativeState {
 /** First version whose kubelet restarts a native sidecar when its image changes. */
 const FIRST_VERSION = { major: 1, minor: 31 };
 
-/** Init containers that run as long as the pod does. A pair of a hot upgrade stays as it was injected. */
+/** Init containers that run as long as the pod. A hot-upgrade pair stays as injected. */
 export function nativeSidecars({ spec }: SidecarSet): readonly SidecarContainer[] {
   return (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always" && !isHotUpgrade(one));
 }
@@ -31,7 +31,7 @@ function restartsNatives(version: string): boolean {
   return Number(minor) >= FIRST_VERSION.minor;
 }
 
-/** A pod that has no node yet is started with whatever its spec says by then. */
+/** Why native sidecars cannot change in place. A pod without a node starts with its spec at that time. */
 function hindranceOf({ spec }: Pod, kubelets: ReadonlyMap<string, string>): string | undefined {
   const { nodeName } = spec;
   if (!nodeName) return undefined;

@@ -16,7 +16,7 @@ export interface UpgradeRecord {
   readonly controllerRevision?: string;
 }
 
-/** SidecarSet name → record. Has no prototype: a SidecarSet may be called "constructor". */
+/** SidecarSet name → record. It has no prototype, because a SidecarSet may be called "constructor". */
 export type UpgradeRecords = Readonly<Record<string, UpgradeRecord>>;
 
 export interface ParsedRecords {
@@ -28,7 +28,7 @@ export interface ParsedRecords {
   readonly error?: string;
 }
 
-/** A value of another type than Go's struct has; what Go made of it until then is dropped. */
+/** A value of the wrong type for Go's struct, which drops everything that it read. */
 class Mismatch extends Error {}
 
 /** As Go's encoding/json complains. */
@@ -107,7 +107,7 @@ function malformed(error: string): ParsedRecords {
 const parsed = new Map<string, ParsedRecords>();
 const MAX_PARSED = 100;
 
-/** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
+/** Reads kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   // A value that is null is "" in Go.
   if (!text) return ABSENT;
@@ -163,13 +163,13 @@ export interface DrainHold {
   readonly release: string;
 }
 
-/** SidecarSet → why it keeps the pod drained. Nothing while the label says otherwise: somebody put the pod back. */
+/** SidecarSet → its drain of the pod. Empty while the label says otherwise: somebody restored the pod. */
 export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>> {
   if (metadata?.labels?.[TRAFFIC_LABEL] !== DRAINED) return {};
   return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
 }
 
-/** The SidecarSets other than this one that keep the pod drained. One that the pod does not have drains nothing: its word may stay for ever. */
+/** The other SidecarSets that drain the pod. One that is not injected drains nothing: its entry may stay for ever. */
 export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
   const injected = pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]?.split(",") ?? [];
   return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet && injected.includes(name));
@@ -181,6 +181,6 @@ export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   const holds = drainHolds(pod);
   if (!Object.hasOwn(holds, sidecarSet)) return undefined;
   const { since = "", release = "" } = isJsonObject(holds[sidecarSet]) ? holds[sidecarSet] : {};
-  // Not every value has a text: an object may say what it is as one, or have none.
+  // Not every value can become a text: an object may define its own conversion, or none.
   return { since: typeof since === "string" ? since : "", release: typeof release === "string" ? release : "" };
 }

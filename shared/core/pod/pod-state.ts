@@ -35,19 +35,19 @@ export interface PodState {
   /** every sidecar container runs what the pod's spec says */
   readonly isConsistent: boolean;
   readonly isReady: boolean;
-  /** Running and Ready: one in the middle of a hot upgrade works too, and is not ready */
+  /** running and Ready: true also during a hot upgrade, when the pod is not ready */
   readonly isWorking: boolean;
-  /** true: its condition SidecarSetUpgradable is False, for whichever SidecarSet; absent: it is not */
+  /** true: its condition SidecarSetUpgradable is False, for any SidecarSet; absent: it is not */
   readonly isDoubted?: boolean;
-  /** true: it has never been ready, and such pods use no budget; absent: it uses budget while it is down */
+  /** true: it was never ready, and such pods use no budget; absent: it uses budget while it is down */
   readonly isIgnored?: boolean;
-  /** of its native sidecars; absent: they are not upgraded in place */
+  /** state of its native sidecars; absent: no upgrade in place */
   readonly native?: NativeState | undefined;
-  /** of its resources; absent: they are not changed in place */
+  /** state of its resources; absent: no change in place */
   readonly resize?: ResizeState | undefined;
-  /** this SidecarSet keeps it out of endpoints; absent: it does not */
+  /** this SidecarSet drains the pod; absent: it does not */
   readonly drain?: DrainHold | undefined;
-  /** true: another SidecarSet keeps it out of endpoints, so it uses budget; absent: none does */
+  /** true: another SidecarSet drains the pod, so it uses budget; absent: none does */
   readonly isDrainedElsewhere?: boolean;
   /** false: the pod is not reserved; absent: unknown */
   readonly isReservedNow?: boolean;
@@ -99,7 +99,10 @@ export function isDownWithOtherValues(
   return hasValuesInPlace(sidecarSet) && !isDone && !(runs && works) && isSameHash(pod, sidecarSet, HASH_ANNOTATION);
 }
 
-/** Somebody else wrote values of this SidecarSet on the pod. Not told of pods that were injected with other variables: no record tells theirs. */
+/**
+ * True if somebody else wrote values of this SidecarSet on the pod. Unknown for pods with other variables, because no
+ * record has theirs.
+ */
 export function hasOtherValues(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!hasValuesInPlace(sidecarSet) || !isUpgradable(pod, sidecarSet)) return false;
   return (
@@ -112,7 +115,9 @@ export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isSameHash(pod, sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION);
 }
 
-/** In place, of a pod that is not updated: nothing but images differs, or what can be resized, and its node can do it. */
+/**
+ * True if an outdated pod can be updated in place: only images or resizable resources differ, and its node can do it.
+ */
 export function canBeUpdated(
   { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
   sidecarSet: SidecarSet,

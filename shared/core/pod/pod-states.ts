@@ -93,7 +93,7 @@ class PodStates implements Sequence<PodState> {
   }
 }
 
-/** Most are asked for their flags alone: the pod is made when somebody wants it. */
+/** Most states are read for their flags only, so the pod is created on demand. */
 class StateOfOne implements PodState {
   readonly #pods: Sequence<Pod>;
   readonly #place: number;

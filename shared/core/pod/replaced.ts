@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { steeringOf } from "./steering/steering.ts";
 import { restartedWorkloadOf } from "./workload.ts";
 
-/** Controllers that create another pod for one that is gone, by API group. */
+/** Controllers that replace a pod that is gone, by API group. */
 const RECREATING: Readonly<Record<string, readonly string[]>> = {
   apps: ["ReplicaSet", "StatefulSet", "DaemonSet"],
   "apps.kruise.io": ["CloneSet", "StatefulSet", "DaemonSet"],
@@ -39,7 +39,7 @@ export function mayEvictMissed(pod: Pod, sidecarSet: SidecarSet): boolean {
   return whyNotRecreated(pod, sidecarSet) === undefined;
 }
 
-/** API servers take any text for the uid of an owner, and ledgers have it in a line of words. */
+/** API servers accept any text as an owner's uid; a ledger needs one without spaces. */
 const UID = /^[^\s]{1,128}$/;
 
 /** undefined: it has none, or its author invented one. */
@@ -48,7 +48,7 @@ export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return owner !== undefined && UID.test(owner.uid ?? "") ? owner : undefined;
 }
 
-/** Tells a pod's controller from others; "" for a pod that has none. A pod may name any uid: an owner is in the pod's own namespace. */
+/** The key of a pod's controller; "" without one. A pod may name any uid, but its owner is in its own namespace. */
 export function controllerKey(pod: Pod): string {
   const owner = controllerOf(pod);
   return owner === undefined ? "" : ownerKey(pod.metadata?.namespace, owner.uid);
@@ -58,7 +58,7 @@ export function ownerKey(namespace: string | undefined, uid: string): string {
   return `${namespace ?? ""}/${uid}`;
 }
 
-/** Stands for all owners of a namespace; no owner has an empty uid. */
+/** The key for all owners of a namespace; no owner has an empty uid. */
 export function anyOwnerKey(namespace: string | undefined): string {
   return ownerKey(namespace, "");
 }

@@ -17,7 +17,7 @@ export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastCon
   return text === undefined ? NO_STATUSES : statusesIn(text, sidecarSetName);
 }
 
-/** Why the pod counts as not running its images whatever it runs; undefined: its record can be read, or there is none. */
+/** Why the pod counts as inconsistent whatever it runs; undefined: its record can be read, or does not exist. */
 export function unreadableState(pod: Pod): string | undefined {
   return lastContainerStatuses(pod, "") === undefined
     ? `its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`

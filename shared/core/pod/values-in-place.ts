@@ -16,7 +16,7 @@ import { isHotUpgrade } from "./sidecar-containers.ts";
 export type Texts = Readonly<Record<string, string>>;
 
 interface ValuesInPlace {
-  /** as the webhook injects it: with references, and the values as a patch of the pod's annotations */
+  /** the injected spec: with references, and the values as a patch of the pod's annotations */
   readonly spec: SidecarSetSpec;
   /** of the pod, by key */
   readonly values: Texts;
@@ -50,7 +50,7 @@ export function valuesInPlace(sidecarSet: SidecarSet): ValuesInPlace | undefined
 
 const injected = new WeakMap<SidecarSet, SidecarSet>();
 
-/** The SidecarSet as it is injected: the same object where it does not ask for values in place. */
+/** The injected SidecarSet: the same object without values in place. */
 export function withValuesInPlace(sidecarSet: SidecarSet): SidecarSet {
   const before = injected.get(sidecarSet);
   if (before) return before;
@@ -91,7 +91,7 @@ function literals(sidecarSet: string, { name: container, env = [] }: SidecarCont
   );
 }
 
-/** As kubelets expand a literal: `$$` is `$`. Undefined: it names another variable, and only a literal is expanded. */
+/** A kubelet's expansion of a literal: `$$` becomes `$`. Undefined: it names another variable. */
 function expanded(value: string): string | undefined {
   return value.replaceAll("$$", "").includes("$(") ? undefined : value.replaceAll("$$", () => "$");
 }
@@ -120,7 +120,7 @@ export function digestOf(values: Texts): string {
   return hash("sha256", JSON.stringify(Object.entries(values).toSorted())).slice(0, 16);
 }
 
-/** Bytes of keys and values, as they count against what a pod's annotations may have. */
+/** Bytes of keys and values, as they count toward the limit of a pod's annotations. */
 export function valuesLength({ values }: Pick<ValuesInPlace, "values">): number {
   return textLength(values);
 }

@@ -12,7 +12,7 @@ import { digestOf, recordKey, type Texts, valuesInPlace } from "./values-in-plac
 /** The record of one SidecarSet on a pod. */
 export interface ValuesRecord {
   readonly digest: string;
-  /** container → what ran when its last restart was written; none: it runs since it was injected */
+  /** container → its run at its last ordered restart; absent: it runs since its injection */
   readonly before: Readonly<Record<string, RanBefore>>;
 }
 
@@ -27,7 +27,7 @@ export interface RanBefore {
   readonly of?: string;
 }
 
-/** Other values than its record says, whichever release it has. Somebody else wrote them. */
+/** True if the values differ from the record, in any release: somebody else wrote them. */
 export function hasForeignValues(pod: Pod, sidecarSet: SidecarSet): boolean {
   const wanted = valuesInPlace(sidecarSet)?.values;
   const digest = wanted && valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.digest;

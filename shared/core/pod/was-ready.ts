@@ -35,7 +35,7 @@ const LATELY_SECONDS = 300;
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
   const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);
   if (age !== undefined && age < -SKEW_SECONDS) return true;
-  // It says when the pod should be gone, which may be in an hour.
+  // The deletionTimestamp is the time when the pod should be gone, perhaps in an hour.
   const { deletionTimestamp } = pod.metadata ?? {};
   if (deletionTimestamp && !isLongPast(deletionTimestamp, now)) return true;
   const updatedAt = sidecarSet && updateTimeOf(pod, sidecarSet);

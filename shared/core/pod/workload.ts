@@ -36,9 +36,9 @@ export function workloadOf({ metadata }: Pod): Workload {
   return { namespace, workload: `${isBuiltIn ? kind : `${kind}.${group}`}/${owner.name}` };
 }
 
-/** A workload that can be restarted, as a pod of it says; its ReplicaSet has to be asked whether it is so. */
+/** A workload that can be restarted, by its pod; only its ReplicaSet knows whether it is one. */
 export interface RestartedWorkload extends Omit<Restarted, "uid"> {
-  /** tells it from others */
+  /** identifies the workload */
   readonly key: string;
   /** the pod's controller */
   readonly owner: { readonly name: string; readonly uid: string };
@@ -86,7 +86,7 @@ function commandOf(namespace: string, workload: string, pods: readonly WorkloadP
   // `kubectl rollout restart` knows these.
   if (RESTARTED_KINDS.some((one) => one.toLowerCase() === kind))
     return commandText`kubectl -n ${namespace} rollout restart ${workload}`;
-  // Its pod is at work, and to delete it would be a failed attempt.
+  // The pod is working, and its deletion would count as a failed attempt.
   if (kind === "job") return commandText`# ${namespace}: the next run of ${workload} gets it`;
   const names = pods.slice(0, NAMED).map(({ name }) => name);
   const command = commandText`kubectl -n ${namespace} delete pod ${names}`;
@@ -98,7 +98,7 @@ export function renewalHint(pods: readonly Pod[]): string {
   return renewalText(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
 }
 
-/** The same of pods whose workloads are known. */
+/** The text for pods with known workloads. */
 export function renewalText(pods: readonly WorkloadPod[]): string {
   const all = renewals(pods);
   if (all.length === 0) return "recreate them: kubectl rollout restart of their workloads";

@@ -14,7 +14,7 @@ import {
 } from "../../api/names.ts";
 import type { ImageChange } from "../actions.ts";
 
-/** In this order; what was not reached is decided again. */
+/** Actions in this order; a later pass decides the missed ones again. */
 export type TerminationAction =
   | { readonly kind: "SwapImages"; readonly images: readonly ImageChange[] }
   | { readonly kind: "CreateRequest"; readonly request: ContainerRecreateRequest }
@@ -25,7 +25,7 @@ export type TerminationAction =
 export interface TerminationView {
   /** undefined: there is none of that name */
   readonly node: KubernetesObject | undefined;
-  /** whether the pod's request exists already, whatever it asks for */
+  /** true when the pod has a request, for any containers */
   readonly hasRequest: boolean;
   /** RFC 3339, whole seconds, UTC */
   readonly now: string;
@@ -95,7 +95,7 @@ function requestFor(pod: Pod, names: readonly string[]): ContainerRecreateReques
 }
 
 export interface EndingView extends Omit<TerminationView, "hasRequest"> {
-  /** the phase of a pod may be final before its sidecars have stopped, whatever they say about exit codes */
+  /** the phase of a pod may become final before its sidecars have stopped, whatever they say about exit codes */
   readonly isPhaseFirst: boolean;
 }
 
@@ -103,7 +103,7 @@ export type EndingPlan =
   | {
       readonly kind: "plan";
       readonly actions: readonly Extract<TerminationAction, { kind: "SwapImages" | "FinishPod" }>[];
-      /** sidecars that run on, since nothing can end them but their pod's phase */
+      /** sidecars that continue, because only their pod's phase could end them */
       readonly left: readonly string[];
     }
   | Extract<TerminationPlan, { kind: "refused" }>;
@@ -143,15 +143,15 @@ function event(names: readonly string[], means: string): TerminationAction {
   return { kind: "RecordEvent", type: "Normal", reason: SIDECAR_TERMINATOR_EVENT, message };
 }
 
-// Decides which containers of a job's pod are sidecars that may end, and whether it is time that they do.
+// Which containers of a job's pod are sidecars that may end, and whether it is time.
 
 /** Names of containers, by how each is ended. */
 interface JobSidecars {
-  /** by recreating it: it ends, and isn't started again in a pod that is done */
+  /** ended by recreation: a completed pod does not restart them */
   readonly normal: readonly string[];
-  /** as normal, once the pod's phase is written: its exit code shall not count */
+  /** like normal, after the pod's phase is written: their exit code must not count */
   readonly ignoringExitCode: readonly string[];
-  /** by an image that exits at once, where nothing can recreate a container */
+  /** ended by an image that exits at once, when nothing can recreate a container */
   readonly byImage: readonly string[];
 }
 

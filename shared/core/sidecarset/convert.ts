@@ -46,9 +46,9 @@ function toV1alpha1(sidecarSet: SidecarSet): SidecarSetV1alpha1 {
 }
 
 /**
- * The object in the desired version, typed as the reference types it: unknown fields are gone, defaults are not filled
- * in. One that has that version already is returned as it is. Any other version is an error.
- * Source: OpenKruise apis/apps/v1alpha1/sidecarset_conversion.go.
+ * The object in the desired version, with the reference's types: unknown fields are gone, defaults are not filled in.
+ * An object that already has the version is returned unchanged; any other version is an error. Source: OpenKruise
+ * apis/apps/v1alpha1/sidecarset_conversion.go.
  */
 export function convertSidecarSet(
   object: KubernetesObject,

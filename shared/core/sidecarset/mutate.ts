@@ -108,7 +108,7 @@ export function mutateSidecarSet(request: AdmissionRequest): Admission {
   if (given.kind === "DecodeError") return badRequest(given.message);
   const denied = deny(type, given.value, request);
   if (denied !== undefined) return denied;
-  // Decoded again to bring what was added into Go's field order, in which it is hashed.
+  // Decodes again, to put the added fields into Go's order, which the hash needs.
   const filled = decodeGo(type, { ...given.value, spec: defaultSidecarSetSpec(given.value.spec) });
   if (filled.kind === "DecodeError") return badRequest(filled.message);
   const hashed = isEmptyList(object) ? { ...filled.value.spec, containers: [] } : filled.value.spec;
@@ -117,7 +117,7 @@ export function mutateSidecarSet(request: AdmissionRequest): Admission {
   return { kind: "allowed", ...changed, ...warningsOfDropped(KINDS, type, object) };
 }
 
-// Decides what OpenKruise's mutating webhook adds to the spec of a SidecarSet.
+// The additions of OpenKruise's mutating webhook to the spec of a SidecarSet.
 
 /** Compat: shareVolumeDevicePolicy gets no default: old hashes stay valid (vector share-volume-policies). */
 const CONTAINER: Defaults = {

@@ -62,12 +62,12 @@ export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetA
   return { kind: "allowed", ...changed, ...warnings };
 }
 
-// Decides what OpenKruise's mutating webhook adds to the spec of a set.
+// The additions of OpenKruise's mutating webhook to the spec of a set.
 
 const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
 const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };
 const RETENTION: Defaults = { whenDeleted: "Retain", whenScaled: "Retain" };
-/** Unlike those of sidecars. */
+/** These defaults differ from those of sidecars. */
 const TEMPLATE_CONTAINER: Defaults = { ...CONTAINER_DEFAULTS, startupProbe: PROBE_DEFAULTS };
 const {
   terminationMessagePath: _path,
@@ -91,7 +91,7 @@ interface TemplateSpec extends PodSpec {
   readonly overhead?: Quantities;
 }
 
-/** `withTemplate`: the pod template and the claim templates get theirs, too. The set is as `decodeGo` gives it. */
+/** `withTemplate`: the pod template and the claim templates get defaults too. The set comes from `decodeGo`. */
 export function defaultSet(set: StatefulSet, gates: StatefulSetFeatureGates, withTemplate: boolean): StatefulSet {
   const filled: StatefulSetSpec = fillIn(set.spec, SPEC);
   const spec: StatefulSetSpec = {

@@ -16,7 +16,7 @@ export interface Pass {
   readonly history: readonly ControllerRevision[];
   /** the set's pods, as they were listed */
   readonly pods: readonly Pod[];
-  /** by ordinal from the start of the range: listed or constructed pods, undefined where an ordinal is reserved */
+  /** by ordinal from the start of the range: listed or constructed pods, undefined for a reserved ordinal */
   readonly slots: readonly (Pod | undefined)[];
   /** pods out of range, highest ordinal first */
   readonly condemned: readonly Pod[];
@@ -34,15 +34,15 @@ export interface Pass {
 
 /** The changing part of a pass. */
 export interface Progress {
-  /** pods that may still become unavailable by scaling; undefined: as many as there are */
+  /** number of pods that scaling may still make unavailable; undefined: no limit */
   scaleBudget: number | undefined;
-  /** subtracted from the counters of the status for what the update phase began */
+  /** subtracted from the counters of the status for updates that began */
   currentReplicasLost: number;
   updatedReplicasLost: number;
   readonly conditions: PodCondition[];
   /** uids of pods that were written since they were listed */
   readonly written: Set<string>;
-  /** those of them that were deleted */
+  /** uids of deleted pods among them */
   readonly deleted: Set<string>;
   /** seconds after which something is to be looked at again */
   readonly waits: number[];
@@ -60,7 +60,7 @@ export function newProgress(): Progress {
   };
 }
 
-/** Takes one from the scale budget, if there is one, and says whether it is used up. */
+/** Takes one from the scale budget, if any; true when it is used up. */
 export function isScaleBudgetSpent({ progress }: Pass): boolean {
   if (progress.scaleBudget === undefined) return false;
   progress.scaleBudget--;

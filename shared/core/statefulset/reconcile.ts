@@ -24,7 +24,7 @@ export interface SetObservation {
   readonly set: StatefulSet;
   /** all pods of the namespace, or at least the pods that the selector matches or the set owns */
   readonly pods: readonly Pod[];
-  /** those of the namespace that the selector matches, whatever owns them */
+  /** revisions of the namespace that the selector matches, with any owner */
   readonly revisions: readonly ControllerRevision[];
   readonly gates: StatefulSetFeatureGates;
   /** uids of pods that a write of an earlier pass may still reach; absent: none */
@@ -34,11 +34,11 @@ export interface SetObservation {
 }
 
 export interface SetOutcome {
-  /** until something is to be looked at again; 0: nothing waits for time */
+  /** seconds until the next look; 0: no wait */
   readonly requeueAfterSeconds: number;
   /** name of the revision that pods are to get to; absent when it could not be registered */
   readonly updateRevision?: string;
-  /** what ended the pass early */
+  /** the failure that ended the pass early */
   readonly failure?: StepFailed;
 }
 
@@ -55,7 +55,7 @@ export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
       const pods = yield* adoptPods(set, seen.pods);
       const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
       updateRevision = revisions?.update.metadata?.name;
-      // Without knowing the current revision, the very one that a rollback needs might go.
+      // Without the current revision, the one that a rollback needs might be deleted.
       if (revisions)
         yield* truncateSetHistory(set, history, { pods, revisions: [revisions.current, revisions.update] });
       if (failure) throw failure;
@@ -140,7 +140,7 @@ function newPass(
 
 type Unfilled = Omit<Pass, "slots" | "condemned">;
 
-/** Constructed pods count for those above them. */
+/** Constructed pods count for the pods above them. */
 function fillSlots(pass: Unfilled): readonly (Pod | undefined)[] {
   const { range, pods } = pass;
   const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
@@ -158,7 +158,7 @@ function isOld({ update, gates }: Unfilled, pod: Pod): boolean {
   return !isTakenAsUpdated(pod, update.metadata?.name ?? "", gates.PreparingUpdateAsUpdate);
 }
 
-/** `below`: pods in the slots below the next one. `notUpdated`: pods in all slots that are still to be updated. */
+/** `below`: pods in the slots below the next one. `notUpdated`: outdated pods in all slots. */
 type Filled = Record<"below" | "notUpdated", number>;
 
 function constructPod(pass: Unfilled, filled: Filled, ordinal: number): Pod {
@@ -285,8 +285,8 @@ const COMPARED = [
 ] as const;
 
 /**
- * Compat: what changes in nothing else is not worth a write: updatedReadyReplicas, conditions, collisionCount and a
- * new claim template (statefulset.md, section 8).
+ * Compat: a change of these alone causes no write: updatedReadyReplicas, conditions, collisionCount and a new claim
+ * template (statefulset.md, section 8).
  */
 function isStatusStale({ status: before }: StatefulSet, after: StatefulSetStatus): boolean {
   if ((after.observedGeneration ?? 0) > (before?.observedGeneration ?? 0)) return true;

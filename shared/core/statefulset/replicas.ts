@@ -23,7 +23,7 @@ import { createMissingClaims, createPod, deletePod, mendPod, ownClaims } from ".
 import { updateOrder } from "./rolling-update.ts";
 import { attempt, type Request, StepFailed, type Steps, throwFailures } from "./step.ts";
 
-/** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
+/** "exit": an ordered set ends this pass. "break": the loop ends. */
 type Verdict = "next" | "exit" | "break";
 
 /** False when the pass ends here. */
@@ -126,7 +126,7 @@ function* forEach(pass: Pass, work: Work): Steps<boolean> {
   return yield* pass.isMonotonic ? inOrder(pass, work) : inBatches(pass, work);
 }
 
-/** Until one says that the pass ends. */
+/** Works until one verdict ends the pass. */
 function* inOrder({ condemned }: Pass, work: Work): Steps<boolean> {
   for (const pod of condemned) if (!(yield* work(pod))) return false;
   return true;
@@ -156,7 +156,7 @@ function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolea
   const isSettled = isRunningAndReady(pod) && secondsUntilAvailable(pod, minReadySeconds, now) === 0;
   const { StatefulSetUnblocked: isUnblocked } = pass.gates;
   if (isMonotonic && !isSettled && pod !== unhealthy && !(isUnblocked && isFinished(pod))) {
-    // Compat: nobody else opens its gate, and without that it is never ready (statefulset.md, section 3.g).
+    // Compat: nobody else opens its gate, so otherwise it is never ready (statefulset.md, section 3.g).
     if (isUnblocked) yield* refresh(pass, pod);
     return false;
   }
@@ -186,7 +186,7 @@ export function takenAway(request: Request): PodState | undefined {
   }
 }
 
-/** In a ledger the uid says that it is about a claim. */
+/** The state of a claim in a ledger: its uid marks it as a claim. */
 export function claimState(claim: PersistentVolumeClaim): PodState {
   const state = stateOf(claim);
   return { ...state, uid: `${CLAIM}${state.uid}` };

@@ -1,4 +1,4 @@
-/** The revisions of a set: their data, new ones, and which are kept. */
+/** The revisions of a set: their data, new ones, and the kept ones. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { REVISION_HASH_LABEL, SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
 import type { PodTemplateSpec, StatefulSet } from "../../api/stateful-set.ts";
@@ -25,18 +25,18 @@ function templateData({ spec: { template = {} } }: StatefulSet): unknown {
   return data;
 }
 
-/** Remembers the data of a template by its object: templates never change, and a round decides on each of them twice. */
+/** Data by template object: templates never change, and a round needs each twice. */
 const recorded = new WeakMap<PodTemplateSpec, object>();
 
 function recordOf(template: PodTemplateSpec): object {
   const decoded = decodeGo(POD_TEMPLATE_SPEC, template);
   if (decoded.kind === "DecodeError")
     throw new TypeError(`the pod template cannot be recorded: spec.template.${decoded.message}`);
-  // In the order of Go's maps, as those of SidecarSets.
+  // Uses the order of Go's maps, like revisions of SidecarSets.
   return { spec: { template: JSON.parse(sortedGoJson({ ...decoded.value, $patch: "replace" })) } };
 }
 
-/** The set with the template of the revision; everything else is as it is now. */
+/** The set with the template of the revision; everything else is current. */
 export function restoreTemplate(set: StatefulSet, { data }: ControllerRevision): StatefulSet {
   const spec = isJsonObject(data) ? data["spec"] : undefined;
   const recorded = isJsonObject(spec) ? spec["template"] : undefined;
@@ -118,7 +118,7 @@ export function* ownHistory(
   return [...own.filter((revision) => !orphans.includes(revision)), ...adopted].sort(compareRevisions);
 }
 
-/** `history` oldest first. Creates or renumbers what the template of today needs. */
+/** `history`: oldest first. Creates or renumbers the current template's revision. */
 export function* chooseRevisions(set: StatefulSet, history: readonly ControllerRevision[]): Steps<SetRevisions> {
   const collisionCount = set.status?.collisionCount ?? 0;
   const last = history.at(-1);
@@ -162,7 +162,7 @@ function* create(
   }
 }
 
-/** Oldest first, until the limit is kept; never one that a pod or the set is at. */
+/** Deletes the oldest first, down to the limit; never one that a pod or the set uses. */
 export function* truncateSetHistory(
   set: StatefulSet,
   history: readonly ControllerRevision[],

@@ -44,7 +44,7 @@ function* updateInOrder(
   }
 }
 
-/** Reserved pods that a budget has no room for since it shrank: the last ones. They are down, but not to be updated. */
+/** Reserved pods beyond a budget that has shrunk: the last ones. They count as down, but are not updated. */
 function beyondBudget(pass: Pass, pods: readonly Pod[], down: ReadonlySet<Pod>, budget: number): ReadonlySet<Pod> {
   const held = pods.filter((pod) => down.has(pod) && isReserved(pass, pod) && isUp(pass, pod));
   return new Set(held.slice(Math.max(0, budget - (down.size - held.length))));
@@ -140,7 +140,7 @@ interface UpdateTarget {
   readonly isPreparingUpdated?: boolean;
 }
 
-/** `slots` by rising ordinal, undefined where one is reserved. From the top down, or as unorderedUpdate says. */
+/** `slots`: by rising ordinal, undefined for a reserved one. From the top down, or as unorderedUpdate says. */
 export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateTarget): readonly Pod[] {
   const { strategy, revision, replicas, isPreparingUpdated = false } = target;
   const partition = strategy?.partition ?? 0;

@@ -2,7 +2,7 @@
 import type { ControllerRevision, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus, StorageClass } from "../../api/stateful-set.ts";
 
-/** Everything is in the namespace of the set. A write is conditional on the object as it is given. */
+/** All objects are in the namespace of the set. A write requires the given object unchanged. */
 export type Request =
   | { readonly kind: "GetSet" }
   | { readonly kind: "GetPod" | "GetClaim" | "GetRevision" | "GetStorageClass"; readonly name: string }
@@ -26,7 +26,7 @@ export type Request =
       readonly message: string;
     };
 
-/** `object`: what was read, or what a write left; absent where there is nothing to give. */
+/** `object`: the read object, or the one after a write; absent: none. */
 export type Reply =
   | { readonly kind: "ok"; readonly object?: unknown }
   | { readonly kind: "failed"; readonly reason: FailureReason; readonly message: string };
@@ -47,7 +47,9 @@ export class StepFailed extends Error {
   }
 }
 
-/** Throws when there are failures: the text of one, or of several as Go's `errors.Aggregate` prints them, each once. */
+/**
+ * Throws if there are failures: the text of one, or several as Go's `errors.Aggregate` prints them, without duplicates.
+ */
 export function throwFailures(failures: readonly StepFailed[]): void {
   const texts = [...new Set(failures.map(({ message }) => message))];
   if (texts.length > 0) throw new StepFailed(texts.length > 1 ? `[${texts.join(", ")}]` : texts.join());
@@ -60,7 +62,7 @@ export function* ask(request: Request): Steps<unknown> {
   return reply.object;
 }
 
-/** Asks for what may be missing. */
+/** Asks for an object that may be missing. */
 function* find(request: Request): Steps<unknown> {
   const reply = yield request;
   if (reply.kind === "ok") return reply.object;
@@ -107,7 +109,7 @@ export interface StatefulSetFeatureGates {
   readonly PreparingUpdateAsUpdate: boolean;
   readonly StatefulSetStartOrdinal: boolean;
   readonly StatefulSetAutoResizePVCGate: boolean;
-  /** ours: a set goes on where OpenKruise's waits for ever */
+  /** ours: a set continues when OpenKruise's waits for ever */
   readonly StatefulSetUnblocked: boolean;
 }
 

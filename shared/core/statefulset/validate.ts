@@ -21,7 +21,7 @@ export interface StatefulSetView {
 }
 
 /**
- * Allowed, or denied: 400 for what cannot be decoded, 422 for what may not be stored, 403 for a protected set. Never
+ * Allows, or denies: 400 for what cannot be decoded, 422 for what may not be stored, 403 for a protected set. Never
  * throws. Source: OpenKruise StatefulSetCreateUpdateHandler.
  */
 export function validateStatefulSet(request: AdmissionRequest, { gates, storageClasses }: StatefulSetView): Admission {
@@ -70,7 +70,7 @@ function protect({ oldObject }: AdmissionRequest): Admission {
   return { kind: "denied", code: 403, reason: "Forbidden", message };
 }
 
-// Decides whether a set may be changed from what it was to what is asked for.
+// Whether a set may change from its old to its new content.
 
 /** Unanchored, as in the reference. */
 const IMAGE_PATH = /\/containers\/[0-9]+\/image/;
@@ -97,8 +97,8 @@ function isEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Undefined, or why pods that are only ever updated in place cannot follow. Compat: every field of a container whose
- * name begins with image may change (OpenKruise validateTemplateInPlaceOnly).
+ * Why pods that are only updated in place cannot follow; undefined: they can. Compat: every container field whose name
+ * begins with image may change (OpenKruise validateTemplateInPlaceOnly).
  */
 export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSpec): string | undefined {
   if (after.updateStrategy?.rollingUpdate?.podUpdatePolicy !== "InPlaceOnly") return undefined;

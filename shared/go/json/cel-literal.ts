@@ -2,7 +2,7 @@
 
 interface Literal {
   readonly text: string;
-  /** equal for what may stand beside one another */
+  /** equal for values that may share a list */
   readonly type: string;
 }
 

@@ -55,9 +55,9 @@ function print(value: unknown, keysOf: (value: object) => readonly string[]): st
 }
 
 /**
- * Go's compact JSON text of a plain JSON value, object keys in insertion order (as Go prints a struct). Members that
- * are undefined are left out. Throws for what JSON cannot say (functions, NaN).
- * Source: Go encoding/json, with HTML escaping on.
+ * Go's compact JSON text of a plain JSON value, object keys in insertion order (as Go prints a struct). Undefined
+ * members are left out. Throws for values that JSON lacks (functions, NaN). Source: Go encoding/json, with HTML
+ * escaping on.
  */
 export function goJson(value: unknown): string {
   return print(value, keysAsGiven);

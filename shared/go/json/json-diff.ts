@@ -9,7 +9,7 @@ export interface JsonChange {
   readonly value?: unknown;
 }
 
-/** Lists of one length are compared by place; otherwise what they have too many or too few of is added or removed. */
+/** Lists of one length are compared by index; otherwise the surplus is added or removed. */
 export function diffJson(before: unknown, after: unknown, path: readonly string[] = []): readonly JsonChange[] {
   if (Array.isArray(before) && Array.isArray(after)) return diffMembers({ ...before }, { ...after }, path);
   if (isJsonObject(before) && isJsonObject(after)) return diffMembers(before, after, path);

@@ -1,7 +1,7 @@
 /** JSON numbers that a JavaScript number cannot hold, kept as their original text. */
 
 /**
- * A JSON number kept as text: what `JSON.rawJSON` makes. `JSON.stringify` and `goJson` print it as it is;
+ * A JSON number kept as text: the result of `JSON.rawJSON`. `JSON.stringify` and `goJson` print it unchanged;
  * `structuredClone` and a trip through `JSON.parse` lose it.
  */
 export interface RawNumber {
@@ -31,7 +31,7 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Looked for from its end, since what is no digit there says that none of the 16 before it can be its beginning. */
+/** Searches from the end of each window: a character that is not a digit there rules out the 16 before it. */
 function hasLongRun(text: string): boolean {
   for (let end = 15, at = 0; end < text.length; end = at + 16) {
     for (at = end; isDigit(text.charCodeAt(at)); at--) if (at === end - 15) return true;

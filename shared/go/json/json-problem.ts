@@ -6,7 +6,7 @@ const DEEPEST = 1000;
 
 const SHORT_ESCAPES = '"\\/bfnrt';
 
-/** Thrown to leave the reader at the first problem; never leaves this file. */
+/** Leaves the reader at the first problem; it never leaves this file. */
 class Problem extends Error {}
 
 /** Reads what should be one JSON value as Go's scanner does; only the place and kind of the first error matter. */

@@ -76,7 +76,9 @@ export function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** The text without white space between its parts and with HTML characters escaped; all else stays as it is written. */
+/**
+ * The text without white space between its parts and with HTML characters escaped; everything else keeps its spelling.
+ */
 export function compactJson(text: string): string {
   const pieces = [...text.matchAll(PIECE)].map(([piece]) => piece);
   return pieces

@@ -11,7 +11,7 @@ type Node =
 
 export type MergeResult =
   | { readonly kind: "merged"; readonly text: string }
-  /** `message` as evanphx/json-patch says it. */
+  /** `message`: evanphx/json-patch's words. */
   | { readonly kind: "refused"; readonly message: "Invalid JSON Document" | "Invalid JSON Patch" };
 
 const BAD_DOCUMENT: MergeResult = { kind: "refused", message: "Invalid JSON Document" };

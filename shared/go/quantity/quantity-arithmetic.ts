@@ -13,7 +13,7 @@ function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }
 
-/** Rounds away from zero to thousandths; a quantity that is no finer keeps its text. */
+/** Rounds away from zero to thousandths; a quantity without finer digits keeps its text. */
 export function roundUpToMilli(quantity: ParsedQuantity): ParsedQuantity {
   if (quantity.isInt64 && quantity.scale >= MILLI) return quantity;
   const { format, isInt64 } = quantity;
@@ -42,7 +42,7 @@ export function compareQuantities(a: ParsedQuantity, b: ParsedQuantity): number 
   return left < right ? -1 : 1;
 }
 
-/** Powers of ten that apimachinery multiplies an int64 by in one step, without looking at the overflow. */
+/** Powers of ten by which apimachinery multiplies an int64 in one step, ignoring overflow. */
 const WRAPPING_STEPS: ReadonlySet<number> = new Set([1, 2, 3, 6, 9]);
 
 /** Compat: beyond int64 the reference answers 0 or wraps around (vectors helpers, quantity-14, -40, -42, -rand-16). */

@@ -11,7 +11,7 @@ export interface ParsedQuantity {
   readonly format: QuantityFormat;
   /** The text it was parsed from, where Kubernetes takes that for canonical and prints it again. */
   readonly text?: string;
-  /** Kubernetes holds it in an int64 with a scale: what overflows there counts as 0 instead of wrapping around. */
+  /** Kubernetes holds it in an int64 with a scale: an overflow there counts as 0 and does not wrap around. */
   readonly isInt64: boolean;
 }
 
@@ -44,7 +44,7 @@ const NANO = -9;
 const ONE = 10n ** 9n;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_INT64_DIGITS = 18;
-/** Ours: more would cost time and memory, and no resource is counted in it. */
+/** This project's limit: more would cost time and memory, and no resource needs it. */
 const MAX_EXPONENT = 10_000;
 const MAX_LENGTH = 1_000;
 
@@ -140,8 +140,8 @@ export function parseQuantity(quantity: Quantity): ParsedQuantity | undefined {
 }
 
 /**
- * Go's white space (unicode.IsSpace) as far as JSON that Go has written has it as it is. The rest stands there as an
- * escape, and UnmarshalJSON trims what stands between the quotes before it is unescaped.
+ * Go's white space (unicode.IsSpace) in JSON that Go has written unescaped. UnmarshalJSON trims the text between the
+ * quotes before it is unescaped, so escaped spaces stay.
  */
 const BLANK = /[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/;
 

@@ -13,7 +13,7 @@ export type Outcome = ExpressionValue | string;
 const NUMBER = /^(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INT64_LIMIT = 2 ** 63;
 
-/** Go's int64(number): cut off; what does not fit becomes the smallest integer, as on amd64. */
+/** Go's int64(number): truncated; an overflow becomes the smallest integer, as on amd64. */
 export function toInt64(number: number): bigint {
   const isInside = Math.abs(number) < INT64_LIMIT;
   return isInside ? BigInt(Math.trunc(number)) : -(2n ** 63n);

@@ -13,7 +13,7 @@ import {
   subtract,
 } from "./resource-expression-arithmetic.ts";
 
-// In which order a resource expression is computed.
+// The order of computation in a resource expression.
 
 /** One step of the calculation on a stack of values. */
 type Step =
@@ -22,7 +22,7 @@ type Step =
   | { readonly kind: "call"; readonly name: string; readonly argumentCount: number };
 
 interface ParsedExpression {
-  /** Operands before their operation. After a syntax error: what was complete before it. */
+  /** Operands before their operation. After a syntax error: the complete part before it. */
   readonly steps: readonly Step[];
   readonly syntaxError?: string;
 }
@@ -282,8 +282,8 @@ function checkSign(value: ExpressionValue): ExpressionResult {
 }
 
 /**
- * Numbers are float64; as soon as a quantity takes part it is a quantity in thousandths, cut off towards zero. Never
- * throws. Source: OpenKruise pkg/util/calculator.
+ * Numbers are float64; with a quantity the result is a quantity in thousandths, truncated towards zero. Never throws.
+ * Source: OpenKruise pkg/util/calculator.
  */
 export function evaluateResourceExpression(expression: string, variables: ExpressionVariables): ExpressionResult {
   const { steps, syntaxError } = parseResourceExpression(expression);

@@ -80,7 +80,7 @@ const VOLUME_MOUNT = struct({
   bindMountOptions: optional(list(STRING)),
 });
 
-/** of a hook, without what came later */
+/** actions of a hook, without newer ones */
 export const ACTIONS = {
   exec: pointer(struct({ command: optional(list(STRING)) })),
   httpGet: pointer(

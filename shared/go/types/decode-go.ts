@@ -46,7 +46,7 @@ function decodeBoolean(raw: unknown, position: Position): unknown {
   return typeof raw === "boolean" ? raw : refuse("true or false", raw, position);
 }
 
-/** int32, or int64: one that JavaScript cannot carry stays the text it was. */
+/** int32 or int64: one that a JavaScript number cannot hold stays a text. */
 function decodeInteger(raw: unknown, bits: 32 | 64, position: Position): unknown {
   const text = typeof raw === "number" ? String(raw) : isRawNumber(raw) ? raw.rawJSON : "";
   const isInteger = /^-?\d+$/.test(text) && BigInt.asIntN(bits, BigInt(text)) === BigInt(text);
@@ -74,7 +74,7 @@ function decodeList(of: GoType, raw: unknown, position: Position): unknown {
   return raw.map((item, index) => decodeValue(of, item, { path: `${path}[${index}]`, errors }));
 }
 
-/** null never comes here: it counts as nothing given. */
+/** null never reaches this function: it counts as absent. */
 function isObject(raw: unknown): raw is Fields {
   return typeof raw === "object" && !Array.isArray(raw) && !isRawNumber(raw);
 }

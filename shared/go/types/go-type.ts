@@ -1,4 +1,4 @@
-/** The vocabulary in which the Go types of the API are written down: what decides how JSON decodes and prints. */
+/** The notation for the Go types of the API, which decide how JSON decodes and prints. */
 import { editDistance } from "../edit-distance.ts";
 
 /** A Go type. `T` is the TypeScript shape of a decoded value; it exists at compile time only. */
@@ -29,7 +29,7 @@ export const INT64: GoType<number> = { kind: "int64" };
 export const QUANTITY: GoType<string> = { kind: "quantity" };
 export const INT_OR_STRING: GoType<number | string> = { kind: "intOrString" };
 export const TIME: GoType<string | null> = { kind: "time" };
-/** JSON that is kept as it is */
+/** JSON that stays unchanged */
 export const RAW: GoType = { kind: "raw" };
 
 export function list<T>(of: GoType<T>): GoType<readonly T[]> {
@@ -70,7 +70,7 @@ export function nullable(type: GoType): GoField {
 /** "a b" → "a" | "b" */
 type Words<T extends string> = T extends `${infer First} ${infer Rest}` ? First | Words<Rest> : T;
 
-/** The same fields with other names for the same kind of field. */
+/** The same kind of field under several names. */
 export function each<const Names extends string>(
   names: Names,
   field: GoField,
@@ -78,7 +78,7 @@ export function each<const Names extends string>(
   return Object.fromEntries(names.split(" ").map((name) => [name, field])) as Record<Words<Names>, GoField>;
 }
 
-// Finds the fields of an object that its type does not have. Decoding drops them, except the only source of a volume.
+// Finds the fields of an object that its type lacks. Decoding drops them, except the only source of a volume.
 
 export interface UnknownField {
   /** such as spec.containers[0].immage */
@@ -86,7 +86,7 @@ export interface UnknownField {
   readonly key: string;
   /** that the type has in its place */
   readonly names: readonly string[];
-  /** the name of the volume whose only source it is */
+  /** the name of the volume if this is its only source */
   readonly sourceOf?: string;
 }
 

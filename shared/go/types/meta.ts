@@ -1,4 +1,4 @@
-/** Go types of meta/v1 that our objects are made of. Source: k8s.io/apimachinery v0.32, pkg/apis/meta/v1. */
+/** Go types of meta/v1 in SidecarSets and their objects. Source: k8s.io/apimachinery v0.32, pkg/apis/meta/v1. */
 import type { LabelSelector, ObjectMeta } from "../../api/kubernetes.ts";
 import { always, BOOLEAN, each, INT64, list, map, optional, pointer, RAW, STRING, struct, TIME } from "./go-type.ts";
 

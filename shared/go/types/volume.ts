@@ -200,7 +200,7 @@ const SOURCES = Object.fromEntries(
 );
 
 /**
- * The order is Go's only within a source: what a volume is part of is hashed and recorded with sorted keys. Newer
- * versions have more sources. An unknown one is kept where no known one is given, or the volume would be an emptyDir.
+ * The order is Go's only within a source: the parents of a volume are hashed and recorded with sorted keys. Newer
+ * versions have more sources. An unknown one is kept if no known one is given, or the volume would become an emptyDir.
  */
 export const VOLUME = struct<Volume>({ name: always(STRING), ...SOURCES }, { isUnion: true });

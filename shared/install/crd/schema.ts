@@ -1,6 +1,6 @@
 /** The parts that structural schemas are put together from. */
 
-/** apiextensions.k8s.io/v1 JSONSchemaProps, as far as it is used here. */
+/** apiextensions.k8s.io/v1 JSONSchemaProps, reduced to the used fields. */
 export interface Schema {
   readonly description?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "boolean";
@@ -55,7 +55,7 @@ export function natural(schema: Schema): Schema {
   return { ...schema, minimum: 0 };
 }
 
-/** Fields that are not listed are kept: the schema does not repeat Kubernetes' own. */
+/** Keeps unlisted fields: the schema does not repeat Kubernetes' own. */
 export function open(schema: Schema): Schema {
   return { ...schema, "x-kubernetes-preserve-unknown-fields": true };
 }

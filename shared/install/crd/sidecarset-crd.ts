@@ -95,7 +95,7 @@ const injectionStrategy = object({
   ),
 });
 
-/** An empty list by default, which tells that this definition keeps conditions: OpenKruise's prunes them. */
+/** An empty list by default shows that this CRD keeps conditions: OpenKruise's prunes them. */
 const conditions: Schema = {
   ...described(
     "Where the rollout stands, and what is in its way. An addition to OpenKruise's definition.",
@@ -204,7 +204,7 @@ const commonSpec: Readonly<Record<string, Schema>> = {
   ),
 };
 
-/** The whole object; `ownSpec` is what this version has beside what all versions have. */
+/** The whole object; `ownSpec`: this version's fields in addition to those of all versions. */
 export function sidecarSetSchema(ownSpec: Readonly<Record<string, Schema>>): Schema {
   return described(
     "Sidecar containers that are injected into pods when they are created, and updated in place.",
@@ -267,7 +267,7 @@ export function ownSchema(): Schema {
   return V1BETA1.schema.openAPIV3Schema;
 }
 
-/** Conversion goes to the same address as the webhooks, unless it has one of its own. */
+/** Conversion uses the webhooks' address, unless it has its own. */
 export function sidecarSetCrd(address: WebhookAddress): CustomResourceDefinition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",

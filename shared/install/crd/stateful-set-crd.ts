@@ -139,8 +139,8 @@ const scale = {
 };
 
 /**
- * v1alpha1 has the fields that it ever had under the same names, so that nothing has to be converted. It is served for
- * sets that OpenKruise stored in it: API servers refuse a definition without a version that something may be stored in.
+ * v1alpha1 has its fields under the same names, so nothing is converted. It is served for sets that OpenKruise stored
+ * in it: API servers refuse a CRD without a version that objects may be stored in.
  */
 function version(name: "v1alpha1" | "v1beta1") {
   return {

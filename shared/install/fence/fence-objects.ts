@@ -23,7 +23,7 @@ import { RECONCILER, RECONCILER_GROUP } from "../rbac/access.ts";
 
 // The common part of the fence's policies: the writers that they cover, and how an optional role widens them.
 
-/** There is no such API: a role that may `use` one of its features says to the policies that somebody wants it. */
+/** This API does not exist: a role that may `use` one of its features tells the policies that somebody wants it. */
 export const FENCE_GROUP = "fence.sidecarset.kruise.io";
 export const FENCE_RESOURCE = "features";
 export const FENCE_VERB = "use";
@@ -39,7 +39,7 @@ interface ResourceRule {
 }
 
 interface Validation {
-  /** CEL: true of what is let through */
+  /** CEL: true for allowed writes */
   readonly expression: string;
   /** why it is not */
   readonly message: string;
@@ -49,7 +49,7 @@ export interface Policy {
   /** behind the account's name */
   readonly name: string;
   readonly rules: readonly ResourceRule[];
-  /** CEL; each expression may use the ones before it */
+  /** CEL; each expression may use earlier ones */
   readonly variables: Readonly<Record<string, string>>;
   readonly validations: readonly Validation[];
 }
@@ -57,7 +57,7 @@ export interface Policy {
 /** CEL: the writer is one of this project's accounts. The fence ignores all other writers. */
 const IS_RECONCILER = `request.userInfo.username == ${celText(`system:serviceaccount:${KRUISE_NAMESPACE}:${RECONCILER}`)} || (has(request.userInfo.groups) && ${celText(RECONCILER_GROUP)} in request.userInfo.groups)`;
 
-/** CEL: the account has the optional role of that feature. It costs a third of what an expression may cost: ask once. */
+/** CEL: the account has the optional role of that feature. It costs a third of an expression's limit: ask once. */
 export function hasFeature(feature: string): string {
   const group = `authorizer.group(${celText(FENCE_GROUP)})`;
   return `${group}.resource(${celText(FENCE_RESOURCE)}).name(${celText(feature)}).check(${celText(FENCE_VERB)}).allowed()`;
@@ -81,7 +81,7 @@ export function policyObjects(policy: Policy): readonly KubernetesObject[] {
     matchConstraints: { matchPolicy: "Equivalent", resourceRules: rules },
     matchConditions: [{ name: "the-reconciler", expression: IS_RECONCILER }],
     variables: Object.entries(variables).map(([variable, expression]) => ({ name: variable, expression })),
-    // Another reason would be answered as a conflict is, after which a pass looks again.
+    // Another reason would look like a conflict, after which a pass looks again.
     validations: validations.map((one) => ({ ...one, reason: "Forbidden" })),
   };
   const binding = { policyName: name, validationActions: ["Deny"] };
@@ -124,10 +124,10 @@ const IS_BARRIER = [
 
 const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted", "shared", "refused", "pulls"])`;
 
-/** Written by the webhooks, whose account may be the same. */
+/** True for the webhooks' writes, whose account may be the same. */
 const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
 
-/** CEL: true of the ConfigMap as it is written and, if there was one before, of that. */
+/** CEL: true for the written ConfigMap and, if it existed before, for the old one. */
 function ofBoth(conditions: readonly string[]): string {
   return `[variables.subject, oldObject == null ? variables.subject : oldObject].all(subject, ${conditions.join(" && ")})`;
 }
@@ -154,7 +154,7 @@ const CONFIG_MAP_POLICY: Policy = {
 
 const KRUISE_OWNER = `has(o.controller) && o.controller && o.apiVersion.startsWith("apps.kruise.io/")`;
 
-/** CEL: true of the owners of one object. */
+/** CEL: the owners of one object. */
 const ownedBy = (subject: string, kind: string) =>
   `${subject}.metadata.?ownerReferences.orValue([]).exists(o, ${KRUISE_OWNER} && o.kind == ${celText(kind)})`;
 
@@ -163,7 +163,7 @@ const REVISION_POLICY: Policy = {
   rules: [writesOf("apps", "controllerrevisions")],
   variables: {
     subject: SUBJECT,
-    // One that nobody owns any more may be taken over.
+    // An object without an owner may be adopted.
     isForeign: `oldObject != null && oldObject.metadata.?ownerReferences.orValue([]).exists(o, has(o.controller) && o.controller && !(o.apiVersion.startsWith("apps.kruise.io/") && o.kind in ["SidecarSet", "StatefulSet"]))`,
   },
   validations: [
@@ -282,11 +282,11 @@ const WORKLOAD_POLICY: Policy = {
 
 const OWN_OF_SET = celTexts([HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDONE_ANNOTATION]);
 
-/** CEL: all but what an undoing writes is as it was. */
+/** CEL: everything except the fields of an undo is unchanged. */
 const sameOfSet = (member: string, absent: string) =>
   `object.metadata.?${member}.orValue(${absent}) == oldObject.metadata.?${member}.orValue(${absent})`;
 
-/** CEL: somebody who may write the SidecarSet has asked for its undoing, by itself or where a check of metrics fails. */
+/** CEL: somebody who may write the SidecarSet has asked for undo, in general or when a check of metrics fails. */
 const ASKS_FOR_UNDO = [
   `(${celText(UNDO_ON_HALT_ANNOTATION)} in variables.before && variables.before[${celText(UNDO_ON_HALT_ANNOTATION)}] == "true")`,
   `(${celText(METRICS_ANNOTATION)} in variables.before && variables.before[${celText(METRICS_ANNOTATION)}].matches('"onFailure"\\\\s*:\\\\s*"undo"'))`,

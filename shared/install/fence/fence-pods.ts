@@ -35,19 +35,19 @@ import { hasFeature, type Policy, writesOf } from "./fence-objects.ts";
 
 // Tells which containers of a pod the reconciler may give another image or other resources.
 
-/** CEL: the containers in `list` of which that member has changed. */
+/** CEL: the containers in `list` whose member has changed. */
 function changed(list: string, member: string): string {
   return `request.operation != "UPDATE" ? [] : object.spec.?${list}.orValue([]).filter(c, !oldObject.spec.?${list}.orValue([]).exists(o, o.name == c.name && o.?${member} == c.?${member}))`;
 }
 
-/** CEL: what `o` was stored with, that is now `c`, has the variable with this value. */
+/** CEL: container `c`, stored before as `o`, had the variable with this value. */
 function hasEnv(name: string, value: string): string {
   return `o.?env.orValue([]).exists(e, e.name == ${celText(name)} && e.?value.orValue("") == ${value})`;
 }
 
 const IS_INJECTED = hasEnv(IS_INJECTED_ENV, celText("true"));
 
-/** CEL: what `body` makes of the image without its digest, which it calls `named`. */
+/** CEL: `body` evaluated on the image without its digest, named `named`. */
 const ofNamed = (image: string, body: string) => `[${image}.split("@")[0]].map(named, ${body})[0]`;
 
 /** CEL: a colon before the last slash belongs to a registry's port. */
@@ -57,7 +57,7 @@ function tagOf(image: string): string {
   return ofNamed(image, `${HAS_TAG} ? named.substring(named.lastIndexOf(":") + 1) : "latest"`);
 }
 
-/** CEL: of Docker's registry as if it were not named, which is how runtimes complete a short name. */
+/** CEL: the repository, with Docker's registry left out, as runtimes complete a short name. */
 function repositoryOf(image: string): string {
   const bare = ofNamed(image, `${HAS_TAG} ? named.substring(0, named.lastIndexOf(":")) : named`);
   const short = `[${bare}].map(full, full.startsWith("docker.io/") ? full.substring(10) : full)[0]`;
@@ -78,7 +78,7 @@ const IS_ALIAS = [
 
 const IS_ENDING = hasEnv(TERMINATE_SIDECAR_WITH_IMAGE_ENV, "c.image");
 
-/** CEL: each of the containers had a counterpart that may change in this way. */
+/** CEL: each container has a counterpart that may change in this way. */
 function each(containers: string, list: string, condition: string): string {
   return `variables.${containers}.all(c, oldObject.spec.?${list}.orValue([]).exists(o, o.name == c.name && (${condition})))`;
 }
@@ -127,22 +127,22 @@ const ANNOTATIONS = celTexts([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-/** CEL: the member of an object, or what stands for its absence. */
+/** CEL: the member of an object, or `absent`. */
 const of = (object: string, path: string, absent: string) => `${object}.${path}.orValue(${absent})`;
 
-/** CEL: a condition of every update, and of nothing else. */
+/** CEL: a condition for updates only. */
 const updated = (expression: string) => `request.operation != "UPDATE" || (${expression})`;
 
 /** CEL: these members are as they were. */
 const same = (part: string, members: readonly string[]) =>
   members.map((member) => `object.${part}.?${member} == oldObject.${part}.?${member}`).join(" && ");
 
-/** CEL: those of `list` that are not in `other`. */
+/** CEL: the members of `list` that `other` lacks. */
 const without = (list: string, other: string) => `${list}.filter(one, !(one in ${other}))`;
 
 const VARIABLES = {
   subresource: `has(request.subResource) ? request.subResource : ""`,
-  // Of Advanced StatefulSets. One that is created says itself whose it is; whose another is, is what was stored.
+  // For Advanced StatefulSets. A created pod names its own owner; for another pod the stored owner counts.
   isOfSet: `(request.operation == "CREATE" ? object : oldObject).metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == "StatefulSet" && o.apiVersion.startsWith("apps.kruise.io/")) && ${hasFeature("ordered-sets")}`,
   isPull: `[request.operation == "DELETE" ? oldObject : object].all(pod, request.namespace == ${celText(KRUISE_NAMESPACE)} && ${celText(PRE_PULL_LABEL)} in pod.metadata.?labels.orValue({}) && pod.metadata.?ownerReferences.orValue([]).exists(o, o.kind == "SidecarSet" && o.apiVersion.startsWith("apps.kruise.io/"))) && ${hasFeature("pre-pull")}`,
   recreates: hasFeature("container-recreate"),
@@ -171,12 +171,12 @@ const VARIABLES = {
 /** CEL: the label `key` says whether the pod takes traffic, before and after. */
 const IS_DRAIN = `key == ${celText(TRAFFIC_LABEL)} && [variables.labels, variables.labelsBefore].all(labels, key in labels && labels[key] in ${celTexts([SERVING, DRAINED])})`;
 
-/** Members of a container, and of its settings, that could run or reach something else, or undo what its pod says. */
+/** Members of a container and its settings that could run or reach something else, or override the pod. */
 const MORE = ["args", "env", "envFrom", "lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe"];
 const WEAKER = ["appArmorProfile", "procMount", "runAsUser", "seLinuxOptions", "seccompProfile", "windowsOptions"];
 const lacks = (part: string, members: readonly string[]) => members.map((one) => `!has(${part}.${one})`).join(" && ");
 
-/** CEL: it pulls, runs `true` as nobody on one node, and ends. No other pod has to make room for it. */
+/** CEL: the pod pulls, runs `true` without privileges on one node, and ends. It displaces no other pod. */
 const IS_HARMLESS = [
   `has(object.spec.nodeName) && object.spec.restartPolicy == "Never" && object.spec.?activeDeadlineSeconds.orValue(86400) <= 600`,
   `!object.spec.?automountServiceAccountToken.orValue(true) && object.spec.?serviceAccountName.orValue("default") == "default"`,
@@ -280,7 +280,7 @@ const RULES: Policy["validations"] = [
   },
 ];
 
-/** `listed`: annotations, or their prefixes with a slash at the end, that SidecarSets may patch into pods that run. */
+/** `listed`: annotations, or prefixes with a slash at the end, that SidecarSets may patch into running pods. */
 export function podPolicy(listed: readonly string[]): Policy {
   return {
     name: "pods",

@@ -24,7 +24,7 @@ export interface AccessObject extends KubernetesObject {
 interface Account {
   /** of the ServiceAccount, the roles and the bindings */
   readonly name: string;
-  /** for identities from outside the cluster, such as an IAM role that is mapped to a group */
+  /** for identities outside the cluster, such as an IAM role that is mapped to a group */
   readonly group: string;
   readonly clusterRules: readonly PolicyRule[];
   /** in the namespace of the ControllerRevisions */
@@ -83,14 +83,14 @@ const ACCOUNTS: readonly Account[] = [
     ],
     namespaceRules: [
       allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
-      // The same plugin lets only those who may delete a ledger give it a new owner, when a SidecarSet is recreated.
+      // The same plugin requires the right to delete a ledger for a new owner, when a SidecarSet is recreated.
       allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
       allow("coordination.k8s.io", ["leases"], ["get", "create", "patch"]),
     ],
   },
 ];
 
-/** Labelled so that the pod webhook leaves it alone. */
+/** Its label excludes it from the pod webhook. */
 export function kruiseNamespace(): KubernetesObject {
   return {
     apiVersion: "v1",
@@ -108,7 +108,7 @@ function announcements(): AccessObject {
   };
 }
 
-/** ServiceAccounts, roles and bindings of both, and the ConfigMap that the webhooks write. */
+/** ServiceAccounts, roles and bindings of both, and the ConfigMap of the webhooks. */
 export function accessObjects(): readonly AccessObject[] {
   return [...ACCOUNTS.flatMap(objectsOf), announcements()];
 }
@@ -121,7 +121,7 @@ export function peopleObjects(): readonly AccessObject[] {
 interface People {
   /** of the roles and the bindings */
   readonly name: string;
-  /** a ServiceAccount of that name has the rights too: dry runs of functions that are no IAM roles of the cluster */
+  /** a ServiceAccount of that name also has the rights: for dry runs of functions without an IAM role in the cluster */
   readonly hasAccount?: true;
   readonly group: string;
   /** Kubernetes' own role that gets the rules of the ClusterRole, too */
@@ -155,7 +155,7 @@ const PEOPLE: readonly People[] = [
   {
     name: "sidecarset-operator",
     group: "sidecarset:operators",
-    // Not to edit: the right to change a SidecarSet is the right to put containers into pods of every namespace.
+    // Not "edit": the right to change a SidecarSet is the right to put containers into pods of every namespace.
     aggregatedTo: "admin",
     clusterRules: [...VIEW, allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
   },

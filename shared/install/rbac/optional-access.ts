@@ -23,11 +23,11 @@ interface Feature {
   /** completes "Apply it only …" */
   readonly purpose: string;
   readonly rules: readonly PolicyRule[];
-  /** what it may do in the kruise namespace alone */
+  /** its rights in the kruise namespace alone */
   readonly namespaceRules?: readonly PolicyRule[];
-  /** what the webhooks may read for it */
+  /** the additional rights of webhooks */
   readonly webhookRules?: readonly PolicyRule[];
-  /** who may do it too: one webhook of several, where each has an identity of its own */
+  /** another identity with these rights: one webhook of several, if each has its own */
   readonly group?: string;
 }
 
@@ -45,7 +45,7 @@ const FEATURES: readonly Feature[] = [
     purpose: "where workloads are to be restarted instead (annotation sidecarset.kruise.io/replace with Restart).",
     rules: [
       allow("apps", ["deployments", "statefulsets", "daemonsets"], ["get", "patch"]),
-      // Says which Deployment a pod is of.
+      // Finds the Deployment of a pod.
       allow("apps", ["replicasets"], ["get"]),
     ],
   },
@@ -60,7 +60,7 @@ const FEATURES: readonly Feature[] = [
     rules: [
       {
         ...allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "patch"]),
-        // Both, as long as a cluster may have the one of the former name.
+        // Both, because a cluster may still have the former one.
         resourceNames: [WEBHOOK_CONFIGURATION, FORMER_WEBHOOK_CONFIGURATION],
       },
     ],
@@ -85,7 +85,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: "sidecar-terminator",
     purpose: "where the sidecars of jobs that are done are to be ended (gate SidecarTerminator).",
-    // Virtual kubelets are told from others by a label of the node.
+    // A label of the node identifies virtual kubelets.
     rules: [allow("", ["nodes"], ["get"])],
   },
   {
@@ -104,7 +104,7 @@ const FEATURES: readonly Feature[] = [
     purpose: "where pods are restarted only as far as disruption budgets allow (gate RespectDisruptionBudgets).",
     rules: [
       allow("policy", ["poddisruptionbudgets"], ["list"]),
-      // As the eviction API does, so that a drain and a rollout share what is allowed.
+      // As the eviction API does, so that a drain and a rollout share the allowed disruptions.
       allow("policy", ["poddisruptionbudgets/status"], ["patch"]),
       allow("policy.kruise.io", ["podunavailablebudgets"], ["list"]),
       allow("policy.kruise.io", ["podunavailablebudgets/status"], ["patch"]),
@@ -114,7 +114,7 @@ const FEATURES: readonly Feature[] = [
     name: "pre-pull",
     purpose: "where images are pulled before pods are updated (annotation sidecarset.kruise.io/pre-pull).",
     rules: [],
-    // To create pods is a large right: the fence lets through only what pulls.
+    // Creating pods is a broad right: the fence allows only pull pods.
     namespaceRules: [allow("", ["pods"], ["create", "delete"])],
   },
   {
@@ -129,7 +129,7 @@ const FEATURES: readonly Feature[] = [
       allow("", ["pods"], ["create", "delete"]),
       // The ledger of a set is in its namespace.
       allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
-      // The same plugin lets only those who may delete a claim change its owners.
+      // The same plugin requires the right to delete a claim for a change of its owners.
       allow("", ["persistentvolumeclaims"], [...READ, "create", "patch", "delete"]),
       allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
       // Tells whether claims may grow (gate StatefulSetAutoResizePVCGate).
@@ -145,7 +145,7 @@ interface OptionalAccess {
   readonly objects: readonly AccessObject[];
 }
 
-/** Role and binding of each feature. None of them is part of an installation. */
+/** Role and binding of each feature. An installation includes none of them. */
 export function optionalAccess(): readonly OptionalAccess[] {
   return FEATURES.map(({ name: feature, purpose, rules, namespaceRules, webhookRules, group }) => {
     const widening = { ...allow(FENCE_GROUP, [FENCE_RESOURCE], [FENCE_VERB]), resourceNames: [feature] };

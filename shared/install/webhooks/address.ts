@@ -8,11 +8,11 @@ export interface WebhookAddress {
   readonly url: string;
   /** path → where that webhook answers, instead */
   readonly urls?: Readonly<Record<string, string>>;
-  /** PEM in base64; absent: a certificate authority that the API server trusts anyway */
+  /** PEM in base64; absent: the API server trusts the authority anyway */
   readonly caBundle?: string;
-  /** 43 characters from which the secret of each path is made; absent: a client certificate or a token proves who asks */
+  /** 43 characters from which each path's secret is derived; absent: a client certificate or a token authenticates */
   readonly pathSecret?: string;
-  /** one of several that are served there, which asks below its name */
+  /** one of several clusters; its path begins with its name */
   readonly cluster?: string;
   /** Address for conversions; absent: the same one. API servers present no certificate or token there. */
   readonly conversion?: Omit<WebhookAddress, "conversion">;
@@ -28,7 +28,7 @@ export function clientConfig(address: Omit<WebhookAddress, "conversion">, path: 
   return { ...where, ...(caBundle === undefined ? {} : { caBundle }) };
 }
 
-/** API servers need not know the cluster's DNS, so a Service is named as one. */
+/** API servers may not know the cluster's DNS, so the registration names a Service as such. */
 function serviceAt(url: string, path: string) {
   const { hostname, port } = new URL(url);
   const [, name, namespace] = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc$/.exec(hostname) ?? [];

@@ -18,10 +18,10 @@ interface MatchCondition {
 const FAILING = Object.entries(CONTAINER_REASONS).flatMap(([reason, { comesBack }]) =>
   comesBack === "soon" ? [] : [reason],
 );
-/** Why one waits whose turn has not come: a key of a ConfigMap is missing. */
+/** The reason of a container that waits for its turn: a key of a ConfigMap is missing. */
 const HELD_BACK = ["CreateContainerConfigError"];
 
-/** Exactly the change: a node reports a pod's status far more often than that. */
+/** Matches exactly the change: a node reports a pod's status far more often. */
 const NEWS: MatchCondition = {
   name: "news-of-sidecars-or-a-launch-order",
   expression: anyOf(
@@ -72,7 +72,7 @@ function isReady(pod: string): string {
   return `has(${pod}.status) && has(${conditions}) && ${conditions}.exists(c, c.type == 'Ready' && c.status == 'True')`;
 }
 
-/** A container of which that did not hold before; from one reason to wait to another of the same kind is nothing new. */
+/** True for a container that newly meets the condition; a change between two waiting reasons of one kind is no news. */
 function beginsTo(holds: (status: string) => string, list: string): string {
   const before = `has(oldObject.status) && ${anyStatus("oldObject", list, "o", `o.name == c.name && ${holds("o")}`)}`;
   return `has(object.status) && ${anyStatus("object", list, "c", `${holds("c")} && !(${before})`)}`;

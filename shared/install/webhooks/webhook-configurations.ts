@@ -47,7 +47,7 @@ interface Registration {
 }
 
 /**
- * Our own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
+ * This project's own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
  * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
  */
 const OURS: Registration = {
@@ -68,13 +68,13 @@ const LIKE_OPENKRUISE: Registration = {
 };
 
 export interface RegistrationOptions {
-  /** all as OpenKruise registers it, but for the address */
+  /** everything as OpenKruise registers it, except the address */
   readonly likeOpenKruise?: boolean;
   /** of the pod webhook */
   readonly podFailurePolicy?: FailurePolicy;
-  /** CEL: for which pods the webhook is called at all; absent: for all */
+  /** CEL: the pods for which the webhook is called; absent: all */
   readonly podCondition?: string | undefined;
-  /** where API servers read the mutating configuration from a file: that file, or what is applied beside it */
+  /** if API servers read the mutating configuration from a file: that file, or the objects applied with it */
   readonly staticPart?: StaticPart | undefined;
 }
 
@@ -83,7 +83,7 @@ type StaticPart = (typeof STATIC_PARTS)[number];
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 
-/** Fail: a SidecarSet that is stored without its hashes is never rolled out. */
+/** Fail: a SidecarSet stored without its hashes would never be rolled out. */
 const COMMON = {
   failurePolicy: "Fail",
   matchPolicy: "Equivalent",
@@ -92,7 +92,7 @@ const COMMON = {
   admissionReviewVersions: ["v1", "v1beta1"],
 };
 
-/** Never reinvoked: not every injection gives the same pod when it is done twice. */
+/** Never reinvoked: a second injection may change the pod again. */
 const MUTATING = { reinvocationPolicy: "Never", ...COMMON };
 
 const POD_RULES = [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }];
@@ -139,7 +139,7 @@ export function formerConfiguration(): KubernetesObject {
   return emptiedConfiguration(FORMER_WEBHOOK_CONFIGURATION, { [DESCRIPTION]: why });
 }
 
-/** Takes the place of one that API servers read from a file, so that they ask once, and so that people see why. */
+/** Replaces a configuration that API servers read from a file, so that they ask once and people see why. */
 export function replacedByFile({ metadata: { name = "" } = {} }: KubernetesObject): KubernetesObject {
   const why = `empty on purpose: API servers read ${name}${STATIC_SUFFIX} from a file`;
   return emptiedConfiguration(name, { [REGISTERED_IN_ANNOTATION]: REGISTERED_IN_FILES, [DESCRIPTION]: why });
@@ -151,7 +151,7 @@ function emptiedConfiguration(name: string, annotations: Readonly<Record<string,
   return { apiVersion: ADMISSION, kind: "MutatingWebhookConfiguration", metadata: { name, annotations } };
 }
 
-/** As API servers read it from a file: its name ends as the API permits to nobody, and nothing owns it. */
+/** The configuration in a file: its name has an ending that the API refuses, and nothing owns it. */
 export function inFile({ metadata, ...rest }: KubernetesObject): KubernetesObject {
   const { ownerReferences: _, name, ...others } = metadata ?? {};
   const { spec } = rest as { readonly spec?: { readonly policyName?: string } };
@@ -166,8 +166,8 @@ function validationLikeOpenKruise(address: WebhookAddress) {
 }
 
 /**
- * Fail, for deletions too: a write that nobody announced would be missed by pods that are created right after it. It
- * also tells the rollout of changes, where there is a queue.
+ * Fail, also for deletions: pods created right after an unannounced write would miss it. It also tells the rollout
+ * about changes, if there is a queue.
  */
 function announcedValidation(address: WebhookAddress) {
   return {

@@ -37,9 +37,9 @@ export interface WebhooksOptions extends ViewOptions {
   readonly featureGates: FeatureGates;
   readonly log: Log;
   readonly isKnown: Authenticate;
-  /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
+  /** Receives changed SidecarSets, and pods that become ready or fail; absent: nobody does. */
   readonly send?: Send;
-  /** what pods are admitted with; absent: one of its own */
+  /** the view for admissions of pods; absent: a new one */
   readonly view?: ClusterView;
   /** The pod webhook's registration is kept up to date with the SidecarSets. */
   readonly isKeepingRegistration?: boolean;
@@ -57,7 +57,7 @@ export function podsView(options: ViewOptions): LiveView {
 export function allWebhooks(options: WebhooksOptions) {
   const { view = podsView(options) } = options;
   const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;
-  // Conflicts are looked for in what is there now.
+  // Conflicts are searched in the current state.
   const present = clusterView({ ...options, freshnessMs: 0 });
   const connect = patientConnect(options.connect, new Breaker(options));
   const { ofSidecarSets, ofPods } = hints({ send, log, now, sidecarSetNames: recentNames(options) });
@@ -82,7 +82,7 @@ export function allWebhooks(options: WebhooksOptions) {
       [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect, featureGates }),
     },
     conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
-    // No SidecarSets: to read those of an older version, the API server may need our conversion first.
+    // No SidecarSets: to read an older version, the API server may need this webhook's conversion first.
     checkReady: async () => {
       await view.getNamespace("default");
       await decideSample(options, { podAdmission, webhookApp, indexSidecarSets });

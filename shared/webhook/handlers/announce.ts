@@ -1,4 +1,4 @@
-/** Announces each write of a SidecarSet that is admitted, and lets it go on only when every pod webhook knows of it. */
+/** Announces each admitted write of a SidecarSet, and lets it continue only after every pod webhook knows of it. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../api/names.ts";
@@ -21,7 +21,7 @@ export interface AnnouncingOptions {
   /** epoch milliseconds */
   readonly now: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
-  /** a number from 0 up to but not including 1; absent: by chance */
+  /** a number from 0 to 1, exclusive; absent: random */
   readonly random?: () => number;
 }
 
@@ -32,8 +32,8 @@ const MAX_ATTEMPTS = 20;
 const RETRY_MS = 20;
 
 /**
- * The same decision; deletions are allowed. Resolves when no pod webhook goes on by what was there before the
- * announcement. Rejects when it can't be announced, so that the write is refused rather than overlooked.
+ * The same decision; deletions are allowed. Resolves when no pod webhook uses the state before the announcement.
+ * Rejects when it cannot be announced, so that the write is refused, not overlooked.
  */
 export function announcing(options: AnnouncingOptions): (admit: Admit) => Admit {
   const announce = announcer(options);
@@ -54,7 +54,7 @@ function writeOf({ operation, dryRun, object, oldObject, name = "" }: AdmissionR
   return { name: ownName, from: oldObject?.metadata?.resourceVersion ?? "", uid };
 }
 
-/** An update without a change is not stored, so nobody would ever see that it has been. */
+/** True for an update without a change: it is not stored, so nobody would ever see it. */
 function isSame(one: KubernetesObject | null | undefined, other: KubernetesObject | null | undefined): boolean {
   return textOf(one) === textOf(other);
 }
@@ -106,7 +106,7 @@ async function tryToRecord(cluster: Cluster, { kruiseNamespace, now }: Announcin
   await writeNotice(cluster, kruiseNamespace, notice, withMore(notice.announcements, writes, now()));
 }
 
-/** Somebody else wrote first, or what came of it is not known: announcing twice does no harm. */
+/** True if somebody else wrote first, or the outcome is open: announcing twice does no harm. */
 function isWorthAnother(error: unknown): boolean {
   return isKubeError(error) && (!error.isOutcomeKnown || isKubeError(error, 409, 422));
 }

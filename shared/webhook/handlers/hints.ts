@@ -1,4 +1,4 @@
-/** Tells the rollout what admissions learn of, so that it need not wait for its next turn. No decision depends on it. */
+/** Tells the rollout about admissions, so that it need not wait for its schedule. No decision depends on it. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
@@ -18,12 +18,12 @@ export interface HintOptions {
   readonly log: Log;
   /** epoch milliseconds */
   readonly now: () => number;
-  /** Names of the SidecarSets there are, a few seconds old at most; absent: each name that a pod gives is sent. */
+  /** Names of the existing SidecarSets, at most a few seconds old; absent: each name in a pod is sent. */
   readonly sidecarSetNames?: () => Promise<ReadonlySet<string>>;
 }
 
 export interface Hints {
-  /** The same decision, with a hint about what it lets through. */
+  /** The same decision, with a hint about what it allows. */
   readonly ofSidecarSets: (admit: Admit) => Admit;
   /** Reviews every write of a pod's status, and always allows it. */
   readonly ofPods: Admit;
@@ -34,9 +34,11 @@ const PATIENCE_MS = 300;
 /** The names that an injected list may have: anybody who may write pods may write one. */
 const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
 const MAX_NAMES = 20;
-/** Messages about pods of one namespace in half a second: one pod with the most names, or several with fewer. */
+/**
+ * Limit of messages about pods of one namespace in half a second: one pod with the most names, or several with fewer.
+ */
 const MAX_OF_NAMESPACE = 20;
-/** SidecarSets whose last news are remembered. */
+/** Limit of SidecarSets whose last news are remembered. */
 const MAX_SENT = 1_000;
 
 export function hints({ send, log, now, sidecarSetNames }: HintOptions): Hints {
@@ -123,7 +125,7 @@ function isLaunching(object: NonNullable<MaybeObject>): boolean {
   return Array.isArray(spec?.containers) && needsLaunchStep(object as Pod, undefined);
 }
 
-/** Many pods turn ready at the same time; the queue would take only the first, and we need not ask it. */
+/** Many pods become ready at the same time; the queue would take only the first, so the others are not sent. */
 function newsOnly(): (work: Work, maySend: () => boolean) => boolean {
   const sent = new Map<string, number>();
   return (work, maySend) => {
@@ -138,7 +140,7 @@ function newsOnly(): (work: Work, maySend: () => boolean) => boolean {
   };
 }
 
-// Names of the SidecarSets there are, for decisions to which a few seconds do not matter.
+// Names of the existing SidecarSets, for decisions that tolerate a delay of a few seconds.
 
 /** A new SidecarSet has a hint of its own, so its name may be missing here for this time. */
 const AGE_MS = 10_000;

@@ -80,7 +80,7 @@ export interface SampleOptions {
   readonly featureGates: FeatureGates;
 }
 
-/** The code that decides: Lambda's pod webhook loads this file late, and would have to keep a name for all that it imports. */
+/** The deciding code: Lambda's pod webhook loads this file late, so the caller passes its imports. */
 export interface Deciding {
   readonly webhookApp: typeof webhookApp;
   readonly podAdmission: typeof podAdmission;

@@ -17,7 +17,7 @@ export function convertSidecarSets({ objects, desiredAPIVersion }: ConversionReq
   });
 }
 
-// Reviews of conversions: all objects of one are converted, or none.
+// Reviews of conversions: all objects of a review are converted, or none.
 
 /** All objects of the request in its desired version, in order. What it throws becomes a failed conversion. */
 type Convert = (request: ConversionRequest) => readonly KubernetesObject[];

@@ -17,7 +17,7 @@ export interface ValidationOptions {
 
 const WHITELIST = "kruise-configuration";
 
-/** Rejects with KubeError when the cluster cannot be read and what is known of it is too old. */
+/** Rejects with KubeError when the cluster cannot be read and the known state is too old. */
 export function sidecarSetValidation({ view, kruiseNamespace, featureGates }: ValidationOptions): Admit {
   return async (request) => {
     const staleness = new Staleness();

@@ -18,9 +18,9 @@ export interface WideningOptions {
   readonly sleep: (milliseconds: number) => Promise<unknown>;
 }
 
-/** Others write it too: passes, and admissions at the same time. */
+/** Limit of attempts: passes and other admissions write it too. */
 const MAX_ATTEMPTS = 5;
-/** API servers learn of a new registration by a watch of their own; it may have been wide enough for a moment only. */
+/** API servers learn of a new registration by a watch; it may have been wide enough only for a moment. */
 const SPREAD_MS = 1_000;
 
 /** The same decision, after the registration covers what it allows. Rejects when that fails. */
@@ -47,7 +47,7 @@ function asStored(object: AdmissionRequest["object"]): SidecarSet | undefined {
   return converted?.kind === "Decoded" ? (converted.value as SidecarSet) : undefined;
 }
 
-/** Written to even if it is wide enough: a pass that looked before may be about to make it narrower. */
+/** Writes even if it is wide enough: a pass that looked before may be about to narrow it. */
 async function widen({ connect, now, sleep }: WideningOptions, sidecarSet: SidecarSet): Promise<void> {
   const cluster = await connect();
   let trouble: Error | undefined;

@@ -2,7 +2,7 @@
 
 export type Pair = readonly [from: number, to: number];
 
-/** Above this many comparisons no answer is given: the patch grows, the time does not. */
+/** Limit of comparisons: beyond it the patch grows, but not the time. */
 const MAX_COMPARISONS = 1_000_000;
 
 /**
@@ -41,7 +41,7 @@ function longestCommon(from: readonly string[], to: readonly string[]): readonly
   return pairs;
 }
 
-/** For every two places: how many identities the rests from there on have in common. */
+/** For every two places: the number of common identities of the remaining lists. */
 function commonLengths(from: readonly string[], to: readonly string[]): (a: number, b: number) => number {
   const width = to.length + 1;
   const lengths = new Uint32Array((from.length + 1) * width);

@@ -1,4 +1,4 @@
-/** HTTP in, reviews out: every request is answered within its time, with its uid where it has one, whatever happens. */
+/** HTTP in, reviews out: every request gets an answer within its time, with its uid if it has one. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import { type Log, rateLimited } from "../../log.ts";
@@ -29,17 +29,17 @@ import { readAdmissionReview, requireJson } from "./review.ts";
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
 export interface WebhookOptions extends ReadinessOptions {
-  /** Asked before anything else of a request is looked at. */
+  /** Checked before anything else of a request. */
   readonly isKnown: Authenticate;
   /** path → who decides there */
   readonly admissions?: Readonly<Record<string, Admit>>;
-  /** path → what `answerConversions` makes of who converts there */
+  /** path → the result of `answerConversions` for its converter */
   readonly conversions?: Readonly<Record<string, (log: Log) => ReviewAnswerer>>;
   /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
   readonly isReadinessOpen?: boolean;
 }
 
-/** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
+/** Answers one review's text, and turns a failure after its uid was known into an answer of the same form. */
 export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
 /**
@@ -97,7 +97,7 @@ function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isRe
   return path === READY_PATH && isReadinessOpen ? isReady(true).then(ofStranger) : undefined;
 }
 
-/** Closes the connection after an answer to a caller who has not proved who he is. */
+/** Closes the connection after an answer to an unauthenticated caller. */
 function ofStranger(answer: HttpAnswer): HttpAnswer {
   return { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
@@ -183,7 +183,7 @@ function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswe
   return refuse(500, "InternalError", messageOf(error));
 }
 
-/** API servers say in the URL how long they wait. A tenth of it is left to carry the answer. */
+/** API servers put their timeout into the URL. A tenth of it is left to carry the answer. */
 function timeoutMs({ query }: HttpRequest): number {
   const seconds = /(?:^|&)timeout=(\d{1,2})s(?:&|$)/.exec(query)?.[1];
   return Number(seconds ?? DEFAULT_TIMEOUT_SECONDS) * 900;

@@ -3,12 +3,12 @@
 /** A thousand containers with what they usually have; etcd takes no object that is much larger. */
 const MAX_VALUES = 20_000;
 const MAX_DEPTH = 100;
-/** As much as all annotations of an object may have together; a container can't be started with a longer argument. */
+/** Limit of a text, equal to that of all annotations of an object; no container can start with a longer argument. */
 const MAX_TEXT = 256 * 1024;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Counts down the values that may still come; holds the first problem, and what was seen on the way. */
+/** Counts down the remaining values; holds the first problem, and facts found on the way. */
 interface Rest {
   values: number;
   problem: string | undefined;

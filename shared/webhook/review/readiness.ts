@@ -5,11 +5,11 @@ import { messageOf } from "./response.ts";
 
 export interface ReadinessOptions {
   readonly log: Log;
-  /** Rejects, or throws, while admissions could not be decided; what it says is the answer to those who are known. */
+  /** Rejects, or throws, while admissions do not work; known callers get its message. */
   readonly checkReady?: () => unknown;
 }
 
-/** `isStranger`: the caller has not proven who it is, and learns nothing but yes or no. */
+/** `isStranger`: the caller is unauthenticated, and learns only yes or no. */
 export type Readiness = (isStranger: boolean) => Promise<HttpAnswer>;
 
 const TIMEOUT_MS = 5_000;

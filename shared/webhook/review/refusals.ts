@@ -1,4 +1,4 @@
-/** Answers to callers who have not proved who they are, and to requests that are no review. Lambda's pod webhook loads it for them. */
+/** Answers to unauthenticated callers, and to requests that are no review. Lambda's pod webhook loads it for them. */
 import { type Log, rateLimited } from "../../log.ts";
 import { type HttpAnswer, type HttpRequest, isRead, textAnswer } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
@@ -29,7 +29,7 @@ export function refusingStrangers(
   };
 }
 
-/** Our own probes say who they are, and prove nothing on purpose. */
+/** This project's own probes identify themselves, and prove nothing on purpose. */
 export function isFromApiServer({ method, headers }: HttpRequest): boolean {
   return method === "POST" && !headers?.["user-agent"]?.startsWith(PROBE);
 }

@@ -1,4 +1,4 @@
-/** Turns what was decided into what the API server reads: a response with a patch, or with the reason why not. */
+/** Turns a decision into an API server's answer: a response with a patch, or with the reason of a refusal. */
 import type { AdmissionRequest, AdmissionResponse, Status } from "../../api/admission.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import { type FieldError, printFieldError } from "../../go/field-error.ts";
@@ -22,10 +22,10 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
 }
 
-/** In characters of values, of which base64 makes 6 MiB: no door carries an answer with more back. */
+/** Limit in characters of values, which base64 turns into 6 MiB: no server kind carries a larger answer. */
 const MOST_PRINTED = 4.5 * 1024 * 1024;
 
-/** @throws Error as soon as the text is too long for any door: the rest would only take memory */
+/** @throws Error as soon as the text is too long for any server kind: the rest would only take memory */
 function printPatch(patch: readonly JsonPatchOperation[]): string {
   let left = MOST_PRINTED;
   const printed = patch.map((operation) => {
@@ -56,7 +56,7 @@ function denial(request: AdmissionRequest, { code, reason, message, errors }: Ad
   return { ...status, details: { ...subject, causes: errors.map(cause) } };
 }
 
-/** As apimachinery's NewInvalid writes one: the message is the error without its field. */
+/** The cause in the form of apimachinery's NewInvalid: the message is the error without its field. */
 function cause(error: FieldError) {
   const message = printFieldError(error).slice(`${error.field}: `.length);
   return { reason: error.type, message, field: error.field };
@@ -77,7 +77,7 @@ export function refuse(code: number, reason: string, message: string): HttpAnswe
 
 type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;
 
-/** Operations that turn `from` into `to` when applied in order; none when both are equal. Neither is changed. */
+/** Operations that turn `from` into `to` when applied in order; empty when both are equal. Neither is changed. */
 export function diff(from: unknown, to: unknown): readonly JsonPatchOperation[] {
   const operations: JsonPatchOperation[] = [];
   diffValue(from, to, "", operations);
@@ -134,7 +134,7 @@ function diffLists(from: readonly unknown[], to: readonly unknown[], path: strin
 
 type Aligned = readonly [from: readonly unknown[], to: readonly unknown[], pairs: readonly Pair[]];
 
-/** Left to right: all before `index` is as wanted, all behind it is as it was. */
+/** Left to right: all elements before `index` are done, all later ones are unchanged. */
 function diffAligned([from, to, pairs]: Aligned, path: string, ops: JsonPatchOperation[]): void {
   const ends: Pair = [from.length, to.length];
   let [source, index] = [0, 0];

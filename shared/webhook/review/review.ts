@@ -1,4 +1,4 @@
-/** Reads a review from the body of a request and refuses what is none, in one sentence that says what it should be. */
+/** Reads a review from the body of a request and refuses anything else, in one sentence about the expected form. */
 import type { AdmissionRequest, ConversionReview } from "../../api/admission.ts";
 import { mayBeLossy, parseJson } from "../../go/json/json-number.ts";
 import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
@@ -21,7 +21,7 @@ export interface ReviewedAdmission extends Review<AdmissionRequest> {
 const ADMISSION_VERSIONS = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 const CONVERSION_VERSIONS = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
-/** @throws ReviewError 415 unless the media type is JSON, whatever its parameters */
+/** @throws ReviewError 415 unless the media type is JSON, with any parameters */
 export function requireJson(contentType: string | undefined): void {
   if (contentType === "application/json") return;
   const mediaType = (contentType ?? "").split(";")[0]?.trim().toLowerCase();

@@ -19,9 +19,8 @@ export interface SecretPath {
 }
 
 /**
- * True for a caller that is known. API servers present neither certificate nor token when they want a conversion, so
- * that is always by secret path. Says so at once where what to compare with is at hand, as it mostly is; rejects when it
- * cannot be had.
+ * True for a known caller. API servers present neither certificate nor token for a conversion, so that is always by
+ * secret path. Answers synchronously when the secrets are in memory, as usual; rejects when they cannot be read.
  */
 export type Authenticate = (
   request: Pick<HttpRequest, "headers" | "clientCertificate">,
@@ -33,7 +32,7 @@ export interface Authenticator {
   readonly isKnown: Authenticate;
   /** True for a secret from which those of paths are made; rejects when it cannot be had. */
   readonly isKept: (secret: string | undefined) => boolean | Promise<boolean>;
-  /** Resolves when what to compare with was read for the first time; rejects with SecretError or AwsError when it can't be. */
+  /** Resolves after the first reading of the secrets; rejects with SecretError or AwsError when that fails. */
   readonly ready: Promise<unknown>;
 }
 
@@ -46,7 +45,10 @@ export interface AuthenticateOptions {
 
 /** 256 bits in base64url. */
 const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
-/** In front of one that older releases registered as it is, at every path: valid there until its line is removed. */
+/**
+ * The prefix of a secret that older releases registered unchanged, at every path: valid there until its line is
+ * removed.
+ */
 const PLAIN = /^plain\s+/;
 const OLD_URL =
   "refused: the URL has the stored secret itself, as earlier releases registered it. Write plain in front of its line (docs/authentication.md)";
@@ -141,7 +143,7 @@ function hasDigest({ secret, path }: SecretPath, digests: PathDigests): boolean 
   return secret !== undefined && own !== undefined && isAmong(pathDigestOf(secret), bytesOf(own));
 }
 
-/** Takes as long whatever is given: all secrets are compared, each over its own length. */
+/** Takes constant time for any text: all secrets are compared, each over its own length. */
 function isAmong(given: string, secrets: readonly Buffer[]): boolean {
   const matches = secrets.map((secret) => isEqual(given, secret));
   return matches.includes(true);
@@ -155,7 +157,7 @@ function isEqual(given: string, secret: Buffer): boolean {
   return isSameText && Buffer.byteLength(given) === secret.length;
 }
 
-/** As long as the secrets are the same ones. */
+/** Bytes by secrets object, while it stays the same. */
 const known = new WeakMap<Secrets, readonly Buffer[]>();
 
 function bytesOf(secrets: Secrets): readonly Buffer[] {

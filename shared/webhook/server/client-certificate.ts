@@ -20,7 +20,7 @@ function commonNames({ subject }: X509Certificate): readonly string[] {
   return names.length === 1 ? names : [];
 }
 
-/** `DNS:a, URI:b`; a value with anything special in it is printed as a JSON string, so no value can pretend to be two. */
+/** `DNS:a, URI:b`; a value with special characters is printed as a JSON string, so no value can look like two. */
 function alternativeNames({ subjectAltName }: X509Certificate): readonly string[] {
   const entries = (subjectAltName ?? "").matchAll(
     /(?:^|, )(?:DNS|URI|email|IP Address):("(?:[^"\\]|\\.)*"|[^,"]*)(?=, |$)/g,

@@ -4,7 +4,7 @@ import { ReviewError } from "./review-error.ts";
 
 /** Limit of the bodies in memory until they are answered. The smallest container of this project has 512 MiB. */
 const MAX_BYTES_HELD = 64 * 1024 * 1024;
-/** Beyond that, for bodies of ordinary pods: a tenant who sends a few very large pods keeps no other pod out. */
+/** Additional room for bodies of ordinary pods: a tenant with a few very large pods does not block others. */
 const BYTES_FOR_SMALL = 16 * 1024 * 1024;
 const SMALL_BYTES = 256 * 1024;
 
@@ -71,7 +71,7 @@ function busy(): ReviewError {
 
 let waiting: (() => void)[] = [];
 const large: (() => void)[] = [];
-/** Between two large bodies an ordinary request is accepted, read, decided on and answered. */
+/** Turns between two large bodies, in which an ordinary request is accepted, read, decided and answered. */
 const TURNS_FOR_OTHERS = 4;
 let turnsLeft = 0;
 
@@ -94,7 +94,7 @@ function endTurn(): void {
   for (const then of next ? [...all, next] : all) then();
 }
 
-/** Most bodies come as one piece. */
+/** Most bodies arrive in one piece. */
 function textOf(chunks: readonly Buffer[]): string {
   const [first] = chunks;
   return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString();

@@ -15,7 +15,10 @@ import { type Answerer, type HttpAnswer, type HttpRequest, textAnswer } from "./
 import { readBody } from "./http-body.ts";
 import { keepRenewed, type Pem, readPems, reasonOf, ServerError, type TlsFiles } from "./tls-files.ts";
 
-/** In base64, of a patch of 3 MiB: no API server stores an object that grows by more. Many such answers fill the memory. */
+/**
+ * Limit of an answer in base64, for a patch of 3 MiB: no API server stores an object that grows by more. Many such
+ * answers fill the memory.
+ */
 const MOST_ANSWERED = 4 * 1024 * 1024;
 
 export interface ServerOptions extends TlsFiles {
@@ -23,30 +26,30 @@ export interface ServerOptions extends TlsFiles {
   readonly port: number;
   /** address to listen on; absent: all */
   readonly host?: string;
-  /** told when certificates were renewed, or cannot be */
+  /** told when certificates are renewed, or cannot be */
   readonly log?: Log;
   /** how often the files of certificates are looked at */
   readonly rereadMs?: number;
-  /** connections at the same time; absent: 2,000 */
+  /** limit of connections; absent: 2,000 */
   readonly maxConnections?: number;
 }
 
 export interface WebhookServer {
   readonly port: number;
-  /** Takes no more connections; resolves when the requests in flight are answered, or cut off after 10 seconds. */
+  /** Accepts no more connections; resolves when running requests are answered, or cut off after 10 seconds. */
   close(): Promise<void>;
 }
 
 /** Limits for headers and TLS handshakes: a slower client is disconnected. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Node looks for those this often; every half a minute if it is not told. */
+/** Interval at which Node checks the timeouts; its default is half a minute. */
 const TIMEOUTS_EVERY_MS = 1_000;
-/** Requests of one connection that wait for their answers. */
+/** Limit of unanswered requests per connection. */
 const MOST_UNANSWERED = 16;
-/** API servers open one for each review that is under way at the same time. */
+/** API servers open one connection for each concurrent review. */
 const MAX_CONNECTIONS = 2_000;
-/** Beyond the limit, so that a new connection is seen before an older one makes room for it. */
+/** Connections beyond the limit, so that a new one is seen before an older one is closed for it. */
 const SPARE_CONNECTIONS = 200;
 /**
  * API servers keep an idle connection for 90 seconds. A server that closes earlier sometimes closes while a review is
@@ -57,7 +60,7 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 const DRAIN_MS = 500;
 
-/** @throws ServerError: the certificate or key is none, or the port cannot be had */
+/** @throws ServerError: the certificate or key is invalid, or the port cannot be used */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
   const pem = await readPems(options);
   const { maxConnections = MAX_CONNECTIONS } = options;
@@ -88,7 +91,7 @@ function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, { pem, s
   };
   const listener = listenerOf(app, log, shares);
   if (pem === undefined) return createPlainServer(timeouts, listener);
-  // Nobody is turned away by TLS: probes and conversions come without a certificate.
+  // TLS refuses nobody: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
   try {
     return createServer({ ...pem, ...timeouts, ...clients, handshakeTimeout: HEADERS_TIMEOUT_MS }, listener);
@@ -110,7 +113,7 @@ function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShare
   return async (incoming, outgoing) => {
     const { socket } = incoming;
     outgoing.once("close", () => count(socket, -1));
-    // API servers and browsers wait for an answer before they ask again on a connection.
+    // API servers and browsers wait for an answer before the next request on a connection.
     if (count(socket, 1) > MOST_UNANSWERED) return void socket.destroy();
     try {
       const { method = "", url = "" } = incoming;
@@ -157,7 +160,7 @@ function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpReq
     method,
     path: queryAt < 0 ? url : url.slice(0, queryAt),
     query: queryAt < 0 ? "" : url.slice(queryAt + 1),
-    // Only Set-Cookie comes as a list, which no request has a use for.
+    // Only Set-Cookie is a list, which no request needs.
     headers: incoming.headers as HttpRequest["headers"],
     clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
     canCarry: (text) => text.length <= MOST_ANSWERED,
@@ -179,7 +182,7 @@ function listen(server: Server, { port, host }: ServerOptions): Promise<void> {
   });
 }
 
-/** A connection that was busy when closing began is kept alive by Node afterwards: look for idle ones again and again. */
+/** Node keeps a connection alive that was busy when closing began: the loop closes idle ones again and again. */
 async function close(server: Server): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
   const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
@@ -191,7 +194,9 @@ async function close(server: Server): Promise<void> {
 /** Tells which requests no port answers, before authentication. */
 const METHODS = ["GET", "HEAD", "POST"];
 const ALLOW = METHODS.join(", ");
-/** Ours are a secret, a path and a timeout. Names have 253 characters at most. */
+/**
+ * Limit of a request's target: this project's have a secret, a path and a timeout. Names have at most 253 characters.
+ */
 const MAX_TARGET = 2_048;
 
 /** Undefined: it may be answered. `target` as it was sent. */
@@ -218,7 +223,7 @@ function isEscapedRight(target: string): boolean {
   }
 }
 
-// Shares the connections of a port: one stranger, however many he opens, keeps nobody else out.
+// Shares the connections of a port: one stranger with many connections does not block others.
 
 interface Connection {
   readonly socket: Pick<Socket, "destroy">;
@@ -226,14 +231,14 @@ interface Connection {
 }
 
 /**
- * Once there are more than `most`, the oldest connection of the address with the most is closed. A connection on which a
- * caller has proved who he is stays; an API server behind the same address as a stranger keeps its own.
+ * Beyond `most`, closes the oldest connection of the address with the most. An authenticated connection stays; an API
+ * server behind a stranger's address keeps its own.
  */
 export class ConnectionShares {
   readonly #most: number;
   /** by remote address and port */
   readonly #open = new Map<string, Connection>();
-  /** by remote address: keys of the connections without a known caller, oldest first */
+  /** by remote address: keys of unauthenticated connections, oldest first */
   readonly #unproven = new Map<string, Set<string>>();
 
   constructor(most: number) {
@@ -256,7 +261,7 @@ export class ConnectionShares {
     if (this.#open.size > this.#most) this.#closeOne();
   }
 
-  /** Marks the connection as one of a known caller. */
+  /** Marks the connection as authenticated. */
   prove(socket: Pick<Socket, "remoteAddress" | "remotePort">): void {
     const connection = this.#open.get(keyOf(socket));
     if (connection) this.#forget(keyOf(socket), connection.address);

@@ -5,7 +5,7 @@ import { createHmac, hash } from "node:crypto";
 import type { PathDigests } from "../../settings/path-digests.ts";
 import { secretPath } from "./paths.ts";
 
-/** HMAC-SHA-256 over the path, under the characters of the secret: 43 characters of base64url as well. */
+/** HMAC-SHA-256 of the path, with the characters of the secret as key: also 43 characters of base64url. */
 export function pathSecretOf(secret: string, path: string): string {
   return createHmac("sha256", secret).update(path).digest("base64url");
 }
@@ -18,7 +18,7 @@ export function pathDigestOf(pathSecret: string): string {
   return hash("sha256", pathSecret, "base64url");
 }
 
-/** `secrets`: the new one and the old one, from which those of paths are made. */
+/** `secrets`: the new one and the old one, from which the paths' secrets are derived. */
 export function pathDigestsOf(secrets: readonly string[], paths: readonly string[]): PathDigests {
   return new Map(paths.map((path) => [path, secrets.map((secret) => pathDigestOf(pathSecretOf(secret, path)))]));
 }

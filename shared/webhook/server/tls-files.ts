@@ -5,11 +5,11 @@ import type { Server } from "node:https";
 import type { Log } from "../../log.ts";
 
 export interface TlsFiles {
-  /** path of a PEM file: the certificate with its chain; absent: plain HTTP, for an ingress that ends TLS before us */
+  /** path of a PEM file: the certificate with its chain; absent: plain HTTP, behind an ingress that ends TLS */
   readonly tlsCert?: string;
   /** path of a PEM file; goes with the certificate */
   readonly tlsKey?: string;
-  /** path of a PEM file: the authority that signs the certificates of clients; absent: no certificate counts */
+  /** path of a PEM file: the authority for clients' certificates; absent: no certificate counts */
   readonly clientCa?: string;
 }
 
@@ -21,7 +21,7 @@ export interface Pem {
 
 const REREAD_MS = 10_000;
 
-/** @throws ServerError for a file that cannot be read, or an authority that is none */
+/** @throws ServerError for an unreadable file, or an invalid authority */
 export async function readPems({ tlsCert, tlsKey, clientCa }: TlsFiles): Promise<Pem | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
   const ca = clientCa === undefined ? {} : { ca: await readAuthority(clientCa) };
@@ -78,7 +78,7 @@ export function keepRenewed(server: Server, first: Pem, options: RenewalOptions)
   };
   let isReading = false;
   const timer = setInterval(async () => {
-    // An older look that ends after a newer one would bring back what it saw.
+    // An older look that ends after a newer one would restore old content.
     if (isReading) return;
     isReading = true;
     await reread();

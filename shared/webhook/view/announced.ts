@@ -6,7 +6,7 @@ import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
 /** The times come from other clocks, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
 const VERY_LONG_AGO_MS = 60 * 60_000;
-/** No API server lags by so many writes. Our webhooks do not announce a version that is so far ahead. */
+/** Limit of the lag of an API server, in writes. This project's webhooks never announce a version so far ahead. */
 const MOST_BEHIND = 1_000_000n;
 /** A version that no API server knows after this time does not exist. */
 const DOUBTED_MS = 10_000;
@@ -19,7 +19,7 @@ interface Pending extends Announcement {
 interface Listed {
   /** epoch milliseconds, by our clock */
   readonly now: number;
-  /** resourceVersion of the list that shows all; absent: they were not all listed */
+  /** resourceVersion of the list that shows everything; absent: not everything was listed */
   readonly listed?: string;
 }
 
@@ -31,9 +31,12 @@ interface Settling extends Listed {
 export class Announced {
   #seen: Announcements | undefined;
   #pending = new Map<number, Pending>();
-  /** by sequence, epoch milliseconds: since when no state of the API server has reached what it claims to replace */
+  /**
+   * by sequence, epoch milliseconds: since when no state of the API server has reached the version that it claims to
+   * replace
+   */
   readonly #doubtedSince = new Map<number, number>();
-  /** epoch milliseconds: until then something may be stored whose announcement was never seen */
+  /** epoch milliseconds: until then an unseen announcement's write may still be stored */
   #unseenUntil = Number.NEGATIVE_INFINITY;
 
   /** Names of SidecarSets that were admitted, and may not be stored yet. */
@@ -52,7 +55,7 @@ export class Announced {
     return new Set([...new Set(late)].slice(0, most));
   }
 
-  /** The newest resourceVersion that one of them replaces: a list from before that tells nothing of them. "": none. */
+  /** The newest resourceVersion that an announcement replaces: an older list does not show it. "": none. */
   get newest(): string {
     return [...this.#pending.values()].reduce((newest, { from }) => newerOf(newest, from), "");
   }
@@ -62,7 +65,7 @@ export class Announced {
     return now >= this.#unseenUntil;
   }
 
-  /** True: nothing was known before, so that all has to be listed. */
+  /** True: nothing was known before, so a full list is needed. */
   take(announcements: Announcements, now: number): boolean {
     const before = this.#seen;
     const { latest } = announcements;
@@ -103,10 +106,9 @@ export class Announced {
   }
 
   /**
-   * Drops announcements that claim to replace a version which the API server never had. Otherwise anybody who may write
-   * announcements could stop all admissions. For some time afterwards every admission lists all SidecarSets.
-   * @param version resourceVersion of the newest list
-   * @returns their names
+   * Drops announcements that claim to replace a version which the API server never had. Otherwise anybody with the
+   * right to write announcements could stop all admissions. For some time afterwards every admission lists all
+   * SidecarSets. @param version resourceVersion of the newest list @returns their names
    */
   ignoreImpossible(version: string, now: number): readonly string[] {
     const ignored: string[] = [];
@@ -178,7 +180,7 @@ function isLate({ seenAt, at }: Pending, now: number): boolean {
   return now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
 }
 
-/** Another epoch, or fewer than there were: somebody has begun them again, or put back what there was. */
+/** False after another epoch, or a smaller sequence: somebody restarted the announcements, or restored old ones. */
 function goesOn(before: Announcements, { epoch, sequence, begunAgainAt }: Announcements): boolean {
   const isSame = before.epoch === epoch || before.epoch === NONE_YET.epoch;
   return isSame && before.begunAgainAt === begunAgainAt && before.sequence <= sequence;

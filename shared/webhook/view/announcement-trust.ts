@@ -29,16 +29,16 @@ interface Configuration extends KubernetesObject {
 interface Registration {
   /** another one: it was changed */
   readonly version: string;
-  /** epoch milliseconds, by the API server's clock, as the next one; NaN: it does not say */
+  /** epoch milliseconds by the API server's clock, like the next one; NaN: unknown */
   readonly createdAt: number;
   readonly changedAt: number;
 }
 
 export interface TrustOptions extends Clocks {
   readonly kruiseNamespace: string;
-  /** told of announcements that are ignored, and of which way is in use; absent: nobody is */
+  /** told about ignored announcements, and the current way of reading; absent: nobody is */
   readonly log?: Pick<Log, "info" | "warn"> | undefined;
-  /** told by which way SidecarSets are known now; absent: nobody is */
+  /** told how SidecarSets are read now; absent: nobody is */
   readonly onSource?: (source: Source) => void;
 }
 
@@ -67,7 +67,7 @@ export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Prom
   };
   return async (cluster) => {
     const isDue = steady() - lookedAt >= REGISTRATION_MS;
-    // Where there is nothing to go by, one more call for each list would be one too many.
+    // Without a registration, another call for each list would be wasted.
     if (!isDue && registration === undefined) return "registration";
     const [notice] = await Promise.all([
       unlessHidden(readNotice(cluster, kruiseNamespace)),
@@ -92,7 +92,7 @@ function inForce(now: () => number, steady: () => number): (registration: Regist
   };
 }
 
-/** For how many milliseconds it has been the same, as far as we have seen. */
+/** Milliseconds for which it has been unchanged, as far as observed. */
 function unchangedSince(steady: () => number): (version: string) => number {
   let last: { readonly version: string; readonly at: number } | undefined;
   return (version) => {

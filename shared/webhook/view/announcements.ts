@@ -12,7 +12,7 @@ export const LEASE_MS = 250;
 export const ANNOUNCE_WAIT_MS = 300;
 /** An admitted object is stored within this time or never: API servers end a request after a minute. */
 export const LANDS_MS = 120_000;
-/** As many of the latest are kept; a reader of an older state lists instead. */
+/** Limit of stored announcements; a reader of an older state lists instead. */
 export const MAX_ANNOUNCEMENTS = 128;
 
 // The log lines and behaviour of pod webhooks while an API server is late.
@@ -21,7 +21,9 @@ export const MAX_ANNOUNCEMENTS = 128;
 export const STALE_WORDS = "decided on an earlier state of";
 /** A caller with nothing to go by waits so long: API servers wait five seconds for our answer. */
 export const PATIENCE_MS = 4_000;
-/** Kubernetes' own goal for such reads. A caller with something to go by waits no longer, and may have to read three kinds. */
+/**
+ * Kubernetes' own goal for such reads. A caller with a known state waits no longer, and may have to read three kinds.
+ */
 export const SLOW_MS = 1_000;
 
 /** A write of a SidecarSet that was admitted and may be stored from now on. */
@@ -29,29 +31,29 @@ export interface Announcement {
   /** counts up by one */
   readonly sequence: number;
   readonly name: string;
-  /** the resourceVersion that it replaces, "" where there is none: once there is another, this write can't happen any more */
+  /** the resourceVersion that it replaces, "" for none: once another one exists, this write cannot happen */
   readonly from: string;
-  /** of what is written: where there is one to replace, its creation is over */
+  /** uid of the written object: if one is replaced, its creation is over */
   readonly uid: string;
   /** epoch milliseconds, by the clock of the one who announced it */
   readonly at: number;
 }
 
 export interface Announcements {
-  /** another one: they have been begun again, and some may never have been seen */
+  /** a new value: the announcements were restarted, and some may have been missed */
   readonly epoch: string;
   /** of the last one; 0: there was none yet */
   readonly sequence: number;
   /** oldest first, without gaps */
   readonly latest: readonly Announcement[];
-  /** epoch milliseconds, by the clock of the one who did so: they were begun again, and what there was is not known; 0: never */
+  /** epoch milliseconds by the writer's clock: when the announcements were restarted without their content; 0: never */
   readonly begunAgainAt: number;
 }
 
-/** Before there is any announcement. */
+/** The state before any announcement. */
 export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [], begunAgainAt: 0 };
 
-/** The ConfigMap, and what it says. */
+/** The ConfigMap and its content. */
 export interface Notice {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -62,18 +64,18 @@ export interface Notice {
 
 const KEY = "announcements";
 
-/** Rejects with KubeError, 404 where there is no such ConfigMap. */
+/** Rejects with KubeError, 404 without the ConfigMap. */
 export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice> {
   const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
   const { uid = "", resourceVersion = "" } = metadata ?? {};
   const createdAt = Date.parse(metadata?.creationTimestamp ?? "");
   const changedAt = lastChange(metadata);
-  // Where nobody has written yet nothing is lost; else somebody has emptied it.
+  // If nobody has written yet nothing is lost; otherwise somebody has emptied it.
   const begunAgainAt = changedAt > createdAt ? changedAt : 0;
   return { uid, resourceVersion, createdAt, announcements: parse(data?.[KEY]) ?? { ...NONE_YET, begunAgainAt } };
 }
 
-/** Epoch milliseconds, by the API server's clock: when anything but the status was last changed; NaN: it does not say. */
+/** Epoch milliseconds by the API server's clock: the last change except of the status; NaN: unknown. */
 export function lastChange(metadata: ObjectMeta | undefined): number {
   const { managedFields = [] } = (metadata ?? {}) as { readonly managedFields?: readonly { readonly time?: string }[] };
   return Math.max(

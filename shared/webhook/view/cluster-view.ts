@@ -42,7 +42,7 @@ export interface ClusterView {
   readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
 }
 
-/** For the metrics. `kept`: a list serves for as long as VIEW_FRESHNESS_MS says. */
+/** For metrics. `kept`: a list is reused as long as VIEW_FRESHNESS_MS allows. */
 export interface ViewState {
   readonly source: Source | "kept";
   readonly answering: Answering;
@@ -53,21 +53,21 @@ export interface LiveView extends ClusterView {
 }
 
 export interface ViewOptions extends Clocks {
-  /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
+  /** The connection to the cluster; requested before every reading, so that a failed one is retried. */
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
   /** how old a value may be when it is used; 0: it holds what was there before the request */
   readonly freshnessMs: number;
-  /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
+  /** Uses announcements while they are complete; absent: SidecarSets are listed for every request. */
   readonly isAnnounced?: boolean;
-  /** told of announcements that are ignored, and of an API server that does not answer in time; absent: nobody is */
+  /** told about ignored announcements, and about an API server that does not answer in time; absent: nobody is */
   readonly log?: Pick<Log, "info" | "warn"> | undefined;
 }
 
 /** Limit of values in memory for each kind; the oldest one is dropped. */
 const MAX_KEYS = 1_000;
 
-/** Caches that may be lost at any time: nothing but speed depends on them. */
+/** Caches that may be lost at any time: only speed depends on them. */
 export function clusterView(options: ViewOptions): LiveView {
   const { connect, kruiseNamespace: namespace, freshnessMs, now } = options;
   const breakerOf = ({ plural }: Resource) => new Breaker(options, plural);
@@ -132,11 +132,11 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
 // concurrent pods. docs/read-your-writes.md has the protocol and its proof.
 
 interface HeldSidecarSets extends ListedSidecarSets {
-  /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
+  /** milliseconds since the start of the reading in which no unknown write can be stored; 0: unknown */
   readonly holdsForMs: number;
 }
 
-/** More writes that may be stored any moment are looked for in one list. */
+/** Beyond this number of pending writes one list is read. */
 const MAX_SINGLE_READS = 8;
 const NO_NAMES: ReadonlySet<string> = new Set();
 const MAX_GONE = 200;
@@ -160,7 +160,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     if (why !== said?.why) said = saySource(said, why, options);
   };
 
-  /** The list as new as all that is announced, but for announcements of what never was. */
+  /** A list at least as new as all announcements, except those of impossible versions. */
   const listNewest = async (cluster: Cluster): Promise<ListedSidecarSets> => {
     try {
       return await view.list(cluster, announced.newest);
@@ -171,7 +171,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
       return await listNewest(cluster);
     }
   };
-  /** `early`: a list from beside the announcements, good unless they name something newer. */
+  /** `early`: a list read in parallel to the announcements, valid unless they name something newer. */
   const list = async (cluster: Cluster, early?: Promise<ListedSidecarSets>) => {
     const before = await early;
     const isBehind = before === undefined || isOlder(before.resourceVersion, announced.newest);
@@ -195,7 +195,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster, early);
     const read = await readPending(cluster).catch(async (error: unknown) => {
       if (!isOlderState(error)) throw error;
-      // A list tells whether an API server lags, or whether there was never such a version.
+      // A list shows whether an API server lags, or the version never existed.
       await list(cluster);
       return await readPending(cluster);
     });
@@ -205,7 +205,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     // A new process reads all that it needs at once: a slow API server then makes a pod wait for one answer, not for two.
     const early = isNew ? view.list(cluster) : undefined;
     const reading = readNotice(cluster);
-    // If one fails the other must end too: a list that is late would replace what the next reading finds.
+    // If one fails the other must end too: a late list would replace the next reading's result.
     await Promise.allSettled([reading, early]);
     const notice = await reading;
     await early;
@@ -284,7 +284,7 @@ export class KnownSidecarSets {
     relist().then(ended, ended);
   }
 
-  /** After a while an older state is no API server that lags, but what was restored from a backup. */
+  /** After a while an older state means a restored backup, not a lagging API server. */
   #newestAt(isRecent: boolean) {
     return isRecent ? { atLeast: this.#newest, gone: this.#gone } : { atLeast: "", gone: new Set<string>() };
   }

@@ -29,11 +29,11 @@ export interface Clocks {
 
 export interface Fresh<T> {
   readonly value: T;
-  /** Set when the value is older than it may be, because it could not be read again: why. */
+  /** Why the value is older than allowed: it could not be read again. */
   readonly staleBecause?: unknown;
 }
 
-/** For how long the last value serves while it cannot be read again. */
+/** Milliseconds for which the last value is used while it cannot be read again. */
 const STALE_MS = 5 * 60_000;
 interface Moment {
   readonly wall: number;
@@ -80,7 +80,7 @@ export class Breaker {
     const begun = this.moment();
     const patienceMs = isKnown ? SLOW_MS : PATIENCE_MS;
     const { trouble } = this;
-    // This one tries again, and the others rest meanwhile. What was seen long ago makes nobody rest.
+    // This caller tries again, and the others rest meanwhile. Trouble seen long ago makes nobody rest.
     if (trouble) {
       const isRecent = this.ageOf(trouble.seen) < 2 * trouble.restMs;
       this.trouble = { ...trouble, ...(isRecent ? { seen: begun } : { restMs: 0, isSilent: false }) };
@@ -102,7 +102,7 @@ export class Breaker {
     return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, this.#clocks.steady() - steady);
   }
 
-  /** The clock that says more counts: a clock that was set back must not keep an old value for an hour. */
+  /** The larger age counts: a clock that was set back must not keep an old value for an hour. */
   isTooOld({ wall, steady }: Moment): boolean {
     return !(Math.max(this.#clocks.now() - wall, this.#clocks.steady() - steady) <= STALE_MS);
   }
@@ -139,7 +139,7 @@ export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker
   };
 }
 
-/** At once where the last value may still be used, which is what most requests find. */
+/** Synchronous if the last value may still be used, which is the usual case. */
 export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
 
 /**
@@ -168,7 +168,7 @@ export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader
     return inFlight;
   };
 
-  /** Shared by all who cannot use the reading in flight, unless what it gives holds for them too. */
+  /** The next reading, shared by all who cannot use the running one, unless its result is valid for them too. */
   const beginNext = (): Promise<T> => {
     if (inFlight === undefined) return begin();
     next ??= inFlight.then(noop, noop).then(() => {
@@ -202,13 +202,13 @@ export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader
 
   return () => {
     if (!holds(last)) return breaker.isResting(usable() !== undefined) ? rest() : readAgain();
-    // While many ask, nobody has to wait when the time is over.
+    // With many callers, the value is renewed early so that nobody waits.
     if (breaker.ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
     return last.fresh;
   };
 }
 
-/** While this process is busy a slice takes longer, and an answer that has come is read after it: that is not the API server's. */
+/** A slice takes longer in a busy process, which reads an arrived answer late: that is not the API server's fault. */
 const SLICE_MS = 250;
 
 async function inSlices<T>(patienceMs: number, reading: Promise<T>): Promise<T> {
@@ -223,9 +223,9 @@ async function inSlices<T>(patienceMs: number, reading: Promise<T>): Promise<T> 
 
 function noop(): void {}
 
-// Tells the caller that the decision rests on something older than it should be.
+// Tells the caller that the decision depends on an outdated state.
 
-/** Collects the doubts about what one request was answered with. */
+/** Collects the doubts about one request's answer. */
 export class Staleness {
   readonly #doubts: string[] = [];
 

@@ -1,4 +1,4 @@
-/** All SidecarSets and their index, as one list told or as single ones that were read since changed it. */
+/** All SidecarSets and their index, from one list and later single reads. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { indexSidecarSets, type SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
 import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
@@ -14,7 +14,7 @@ export interface SidecarSetList {
 export interface ListedSidecarSets extends SidecarSetList {
   /** of the list */
   readonly resourceVersion: string;
-  /** epoch milliseconds: when the reading of the first list began that something was kept of */
+  /** epoch milliseconds: start of the oldest reading with a part still in use */
   readonly keptFrom: number;
 }
 
@@ -84,7 +84,7 @@ export function namedIn({ sidecarSets }: SidecarSetList): (name: string) => Side
   return (name) => sidecarSets.find(({ metadata }) => metadata?.name === name);
 }
 
-/** @throws KubeError where there is one that cannot be read */
+/** @throws KubeError if one cannot be read */
 export async function readByName(cluster: Cluster, names: ReadonlySet<string>): Promise<ReadByName> {
   const read = async (name: string) => [name, await readOne(cluster, name)] as const;
   return new Map(await Promise.all([...names].map(read)));

@@ -11,7 +11,7 @@ export type Unannounced = "registration" | "notice" | "settling";
 export interface Trouble {
   /** when it was last seen, or looked for */
   readonly seen: { readonly wall: number; readonly steady: number };
-  /** for how long after that nobody waits */
+  /** milliseconds for which nobody waits afterwards */
   readonly restMs: number;
   readonly because: unknown;
   /** Nothing was answered, so a caller without a known state need not wait either. */
@@ -36,7 +36,7 @@ export function answeringOf({ trouble }: Pick<Troubled, "trouble">): Answering {
   return trouble.isSilent ? "never" : "late";
 }
 
-/** After a reading in vain nobody waits for five times as long as that one took, but never for longer than this. */
+/** After a failed reading nobody waits for five times its duration, up to this limit. */
 const REST_FACTOR = 5;
 const MAX_REST_MS = 5_000;
 const LATE = "the API server does not answer in time: admissions go by what is known, and one waits now and then";
@@ -55,7 +55,7 @@ export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number,
   const wasSaid = before?.isSaid === true;
   if (isSlow && !wasSaid) log?.warn(LATE, { kind, error: because });
   const restMs = Math.min(tookMs * REST_FACTOR, MAX_REST_MS);
-  // A second without an answer says no more than what was known of it before.
+  // A second without an answer adds nothing to the earlier cause.
   const isShort = lateAfterMs > 0 && lateAfterMs < PATIENCE_MS;
   const isSilent = isShort ? before?.isSilent === true : isSlow;
   breaker.trouble = { seen: breaker.moment(), restMs, because, isSilent, isSaid: wasSaid || isSlow };

@@ -45,18 +45,18 @@ import {
 import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
 
 export interface CompileOptions {
-  /** RFC 3339: what is written as the time of every injection */
+  /** RFC 3339: the recorded time of every injection */
   readonly now: string;
   readonly kruiseNamespace: string;
-  /** what becomes of a pod when the policy cannot be evaluated */
+  /** the policy's effect on a pod that it cannot evaluate */
   readonly failurePolicy: "Ignore" | "Fail";
   /** gate EnableSortSidecarContainerByName */
   readonly sortContainersByName: boolean;
   /** gate PodOptOut */
   readonly mayDecline: boolean;
-  /** at least those of this SidecarSet */
+  /** at least the revisions of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
-  /** all that there are: a canary among them may take the place of this one */
+  /** all SidecarSets: a canary among them may replace this one */
   readonly others: readonly SidecarSet[];
 }
 
@@ -140,7 +140,7 @@ function metadataOf({ metadata }: SidecarSet) {
   };
 }
 
-/** `chosen` is what is injected: the SidecarSet itself, or one of its revisions. */
+/** `chosen`: the injected version, which is the SidecarSet itself or one of its revisions. */
 function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileOptions): readonly KubernetesObject[] {
   const { variables, lists } = compileContainers(chosen, options.sortContainersByName);
   const { selector, namespaceSelector } = sidecarSet.spec;
@@ -180,9 +180,8 @@ function longest(value: unknown): number {
 }
 
 /**
- * The policy for a SidecarSet as it is stored, defaults and hashes included. Pods that are created under it equal those
- * of the webhook but for what `notExpressible` lists, and for the time in their records. It is a copy: compile again
- * after each change.
+ * The policy for a stored SidecarSet, with defaults and hashes. Its pods equal those of the webhook except for the
+ * effects in `notExpressible` and the time in their records. It is a copy: compile again after each change.
  */
 export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOptions): CompiledSidecarSet {
   const nothing = nothingToInject(sidecarSet);
@@ -218,7 +217,7 @@ function unlessThere(path: string, empty: "[]" | "{}"): Operations {
   return `(has(${field}) ? [] : [${add(path, empty)}])`;
 }
 
-/** Before or after the pod's own; none of these has the name of one that is injected. */
+/** Inserts containers before or after the pod's own; no pod container has the name of an injected one. */
 function containerOperations(
   list: "initContainers" | "containers",
   containers: readonly CompiledContainer[],
@@ -255,7 +254,7 @@ function annotationOperations(annotations: AnnotationExpressions): readonly Oper
   return added.length === 0 ? [] : [unlessThere("/metadata/annotations", "{}"), `[${added.join(",\n ")}]`];
 }
 
-// For which of the pods that a SidecarSet selects its policy speaks.
+// Which of the pods that a SidecarSet selects its policy covers.
 
 /** Barriers carry the pod's name, which most pods have not got yet. */
 const NO_LAUNCH_ORDER: MatchCondition = {
@@ -295,11 +294,11 @@ function matchCondition({ spec }: SidecarSet): string | undefined {
   return terms.join(" && ");
 }
 
-/** of what is injected, by list */
+/** names of injected containers, by list */
 type Names = Readonly<Record<"initContainers" | "containers", readonly string[]>>;
 
 interface Surroundings {
-  /** all SidecarSets: where a canary of this one takes its place, the policy is silent */
+  /** all SidecarSets: the policy skips pods in which a canary replaces this one */
   readonly others: readonly SidecarSet[];
   /** gate PodOptOut */
   readonly mayDecline: boolean;

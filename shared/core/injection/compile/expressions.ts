@@ -36,8 +36,8 @@ export interface CompiledContainers {
 type ListName = "initContainers" | "containers";
 
 /**
- * CEL of a copy of a part of the pod, field by field. Kubernetes 1.37 makes no JSON of the part itself: there it is a
- * structure of Go's, and a request fails on it.
+ * CEL that copies a part of the pod field by field. In Kubernetes 1.37 the part itself is a Go structure, which cannot
+ * become JSON, and the request would fail.
  */
 export function copyOf(part: string, shape: Shape): string {
   const fields = Object.entries(shape).map(([field, inner]) => {
@@ -72,7 +72,7 @@ const ENV: Shape = {
   },
 };
 
-/** Containers that no SidecarSet has put into the pod, and what they mount. */
+/** Containers of the pod that no SidecarSet injected, and their mounts. */
 export const POD_VARIABLES: readonly Variable[] = [
   {
     name: "apps",

@@ -18,9 +18,9 @@ export interface NotExpressible {
   readonly field: string;
   /** why it cannot be said */
   readonly reason: string;
-  /** what the policy does instead; "nothing is compiled" where that would be another injection */
+  /** the policy's own effect; "nothing is compiled" if that would be another injection */
   readonly effect: string;
-  /** true: there is no policy that would be right */
+  /** true: no policy would be correct */
   readonly isFatal: boolean;
 }
 

@@ -9,7 +9,7 @@ import { namespaceKeys } from "./matches.ts";
 /** The limit of a matchCondition: the object has room for far more, but its CEL budget does not. */
 const LONGEST_EXPRESSION = 16_000;
 
-/** what else the webhook changes: pods with a launch order, and those of OpenKruise's workloads */
+/** other pods that the webhook changes: with a launch order, or of OpenKruise's workloads */
 const OTHER_REASONS = [
   `has(object.metadata.annotations) && '${CONTAINER_LAUNCH_PRIORITY_ANNOTATION}' in object.metadata.annotations`,
   `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name == '${CONTAINER_PRIORITY_ENV}'))`,
@@ -29,8 +29,8 @@ export function callCondition(sidecarSets: readonly SidecarSet[]): string | unde
 }
 
 /**
- * The same condition, true also for the pods of one more SidecarSet; its very text when it is so already. Undefined, as
- * ever, is the condition that every pod fulfils.
+ * The condition, extended to the pods of one more SidecarSet; the same text if it already covers them. Undefined is the
+ * condition that every pod meets.
  */
 export function widenedBySidecarSet(condition: string | undefined, sidecarSet: SidecarSet): string | undefined {
   const reasons = reasonsOf(sidecarSet);
@@ -46,7 +46,7 @@ export function isCalledFor(condition: string, pod: Pod, sidecarSets: readonly S
   return known.every((reason) => current.has(reason)) ? false : undefined;
 }
 
-/** As the condition sees it: labels of namespaces are no part of it. */
+/** True for the condition: it cannot see labels of namespaces. */
 export function isMeantFor(sidecarSet: SidecarSet, { metadata }: Pod): boolean {
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector)) return false;
@@ -63,7 +63,7 @@ function hasOtherReason({ metadata, spec }: Pod): boolean {
   );
 }
 
-/** True for every pod for which one of the two conditions is. */
+/** The union of two conditions. */
 export function widenedBy(condition: string | undefined, other: string | undefined): string | undefined {
   return condition === undefined || other === undefined ? undefined : withReasons(condition, splitReasons(other));
 }
@@ -75,7 +75,7 @@ function withReasons(condition: string, reasons: readonly string[]): string | un
 
 const OR = ") || (";
 
-/** No reason has this in it: what users wrote has no bars. */
+/** A reason never contains the separator, because labels of users have no bars. */
 function splitReasons(condition: string): readonly string[] {
   return condition.slice(1, -1).split(OR);
 }
@@ -98,13 +98,13 @@ function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
   return names === undefined ? [] : [`request.namespace in ${celTexts(names)}`];
 }
 
-// Decides how a LabelSelector is said in CEL.
+// A LabelSelector in CEL.
 
 /** Labels of the new pod, in CEL. */
 export const POD_LABELS = "object.metadata.labels";
 export const NAMESPACE_LABELS = "namespaceObject.metadata.labels";
 
-/** Terms that all have to hold. `labels` is the expression of a map that may be absent. Operators must be known ones. */
+/** Terms that must all hold. `labels`: the expression of a map that may be absent. Operators must be known. */
 export function selectorTerms(
   { matchLabels, matchExpressions = [] }: LabelSelector,
   labels: string,

@@ -53,9 +53,12 @@ export const NO_MIRROR_PODS: MatchCondition = {
   expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`,
 };
 
-// Decides which namespaces a SidecarSet names outright, so that pods of others need not look at it.
+// The namespaces that a SidecarSet names explicitly, so that pods of others skip it.
 
-/** Compat: the names of the API server's label, whatever the rest of the selector says (vector index-key-mismatch-with-notin-plus-in). */
+/**
+ * Compat: the names of the API server's label, whatever the rest of the selector (vector
+ * index-key-mismatch-with-notin-plus-in).
+ */
 function namedIn({ matchLabels, matchExpressions }: LabelSelector): readonly string[] | undefined {
   const name = matchLabels?.[NAMESPACE_NAME_LABEL];
   if (name !== undefined) return [name];

@@ -9,9 +9,9 @@ import { namespaceKeys } from "./matches.ts";
 export interface SidecarSetIndex {
   readonly byNamespace: ReadonlyMap<string, LabelIndex>;
   readonly clusterWide: LabelIndex;
-  /** false: every one of them gives new pods its current revision */
+  /** false: every SidecarSet gives new pods its current revision */
   readonly hasRevisions: boolean;
-  /** false: no pod's namespace has to be looked at */
+  /** false: no SidecarSet reads a pod's namespace */
   readonly hasNamespaceSelectors: boolean;
 }
 

@@ -7,7 +7,7 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import { declinesSidecars, isActive, isInjected, podName } from "../../pod/is-matched.ts";
 
 export interface MissedScope {
-  /** whose pods no webhook is asked about */
+  /** namespaces whose pods no webhook is asked about */
   readonly exemptNamespaces: ReadonlySet<string>;
   /** SidecarSets that take this one's place in pods that both match */
   readonly canaries: readonly string[];

@@ -16,7 +16,7 @@ export interface Amount {
 
 /** How many of the updated pods may fail before the rollout stops. */
 export interface HaltOn extends Amount {
-  /** as it is written */
+  /** the written text */
   readonly text: string;
   /** between the updates of pods that count together; absent: all count */
   readonly withinSeconds?: number;
@@ -26,11 +26,11 @@ export interface HaltOn extends Amount {
 export interface Undone {
   /** hash of the release */
   readonly from: string;
-  /** hash of what worked before */
+  /** hash of the earlier, working release */
   readonly to: string;
   /** RFC3339 */
   readonly at: string;
-  /** what was done and why, one sentence */
+  /** the action and its reason, one sentence */
   readonly message: string;
 }
 
@@ -46,7 +46,10 @@ export interface GivenUpRelease {
   readonly at: string;
 }
 
-/** Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the other two; an eviction is a failed attempt of the Job. */
+/**
+ * Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the other two; an eviction counts as a failed attempt of
+ * the Job.
+ */
 const REPLACED = ["NotUpgradable", "Missed", "Jobs"] as const;
 
 export interface Replace {
@@ -63,9 +66,9 @@ export interface Read<T> {
 }
 
 interface Row<T> {
-  /** people write it, and it is in no generation, so the status says which ones are obeyed */
+  /** people write it without a new generation, so the status says which ones passes obey */
   readonly isObserved: boolean;
-  /** a problem with it stops the rollout; false: it is ignored, and the rollout goes on */
+  /** a problem with it stops the rollout; false: the annotation is ignored */
   readonly isStopping: boolean;
   /** `sidecarSet`: its name */
   readonly read: (text: string, sidecarSet: string) => Read<T>;
@@ -90,7 +93,7 @@ const stopping = { isObserved: true, isStopping: true, isTimed: never } as const
 /** Other rooms read it. */
 const elsewhere = { read: (): Read<never> => ({ problems: [] }) } as const;
 
-// Functions make the tables, so that bundles that need no annotation leave them out.
+// Functions create the tables, so that bundles without annotations can drop them.
 const STOPPING = /* @__PURE__ */ (() => {
   return {
     /** `3`, `10%`, `10% within 5m` */

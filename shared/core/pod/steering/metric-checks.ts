@@ -6,15 +6,15 @@ import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-obj
 
 export interface MetricCheck {
   readonly name: string;
-  /** PromQL, with what stands for the SidecarSet filled in */
+  /** PromQL, with the SidecarSet's variables filled in */
   readonly query: string;
-  /** every value has to be at most this; absent: no matter */
+  /** upper bound of every value; absent: none */
   readonly max?: number;
-  /** every value has to be at least this; absent: no matter */
+  /** lower bound of every value; absent: none */
   readonly min?: number;
   /** how many failures in a row do not stop the rollout yet */
   readonly failuresAllowed: number;
-  /** from one evaluation to the next, and from a batch to the next evaluation, at least */
+  /** shortest time between evaluations, and from a batch to the next evaluation */
   readonly intervalSeconds: number;
   readonly onFailure: "halt" | "undo";
 }
@@ -33,7 +33,7 @@ const VARIABLE = /\$\(([^)]*)\)/g;
 type Field = (typeof FIELDS)[number];
 
 interface ParsedChecks {
-  /** none where some cannot be read, or where nobody asks */
+  /** empty if some cannot be read, or none are configured */
   readonly checks: readonly MetricCheck[];
   /** each completes "the annotation …" */
   readonly problems: readonly string[];

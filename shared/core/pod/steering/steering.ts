@@ -19,7 +19,7 @@ interface SteeringProblem {
   readonly annotation: string;
   /** one sentence */
   readonly text: string;
-  /** the rollout stops; false: the annotation is ignored, and the rollout goes on */
+  /** the rollout stops; false: the annotation is ignored */
   readonly isStopping: boolean;
 }
 
@@ -29,26 +29,26 @@ export interface Steering {
   readonly undoesOnHalt: boolean;
   /** undefined: it cannot be read */
   readonly undone: readonly Undone[] | undefined;
-  /** the release is what a failed one was put back to, and no other followed */
+  /** the release was restored after a failed one, and no other followed */
   readonly isPutBack: boolean;
   readonly givenUp: readonly GivenUpRelease[];
   /** the address that is asked before each batch */
   readonly gate?: URL | undefined;
-  /** checks of metrics that the rollout of this release has to pass */
+  /** metric checks for this release's rollout */
   readonly checks: readonly MetricCheck[];
   readonly waves?: readonly Wave[] | undefined;
-  /** the release waits for no wave: somebody says so, or it is what a failed one was put back to */
+  /** the release skips the waves: on request, or because it was restored after a failed one */
   readonly areWavesSkipped: boolean;
   /** how many pods of one owner may be down at once: none where that cannot be read */
   readonly ownerBudget?: Amount | undefined;
   readonly followsOrdinals: boolean;
   readonly ignoresNeverReady: boolean;
   readonly replace: Replace;
-  /** pods that missed their sidecars are evicted, by the annotation for them alone */
+  /** pods that missed their sidecars are evicted, by the annotation for these alone */
   readonly evictsMissed: boolean;
-  /** so many seconds a pod is out of endpoints before its sidecars restart; undefined: nobody asks for it */
+  /** seconds for which a pod is out of endpoints before its sidecars restart; undefined: no drain */
   readonly drainSeconds?: number | undefined;
-  /** images are pulled before pods are updated, on so many nodes at once; absent: they are not */
+  /** number of nodes that pull images before pods are updated; absent: no pre-pull */
   readonly prePull?: number | undefined;
   /** passes compare times that other machines wrote down */
   readonly isTimed: boolean;
@@ -57,7 +57,7 @@ export interface Steering {
 }
 
 const EMPTY: ObjectMeta = {};
-/** Metadata objects are never changed in place, and many callers ask once for each pod. */
+/** Parsed metadata by object, which never changes; many callers read it once for each pod. */
 const known = new WeakMap<ObjectMeta, Steering>();
 
 export function steeringOf({ metadata = EMPTY }: SidecarSet): Steering {

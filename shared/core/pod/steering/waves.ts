@@ -10,7 +10,7 @@ export interface Wave {
   readonly namespaceSelector: LabelSelector;
   /** how long the wave is complete before the next one begins */
   readonly soakSeconds: number;
-  /** nothing behind it goes on */
+  /** later waves do not start */
   readonly isPaused: boolean;
   /** names of checks of metrics that it is asked; absent: all of them */
   readonly checks?: readonly string[];
@@ -73,7 +73,7 @@ function listProblems(list: unknown): readonly string[] {
   ];
 }
 
-/** As it is written. */
+/** The unchecked content. */
 type Anything<Key extends string> = Readonly<Partial<Record<Key, unknown>>>;
 type Given = Anything<"name" | "namespaceSelector" | "soakSeconds" | "paused" | "checks">;
 

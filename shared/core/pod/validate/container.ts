@@ -115,7 +115,7 @@ function validateInitContainer(container: ContainerDetails, field: string): read
   ];
 }
 
-/** `containers` are the pod's other ones, whose names are taken. */
+/** `containers`: the pod's other containers, whose names are taken. */
 export function validateInitContainers(
   initContainers: readonly ContainerDetails[],
   containers: readonly ContainerDetails[],
@@ -150,8 +150,8 @@ const MOST_RULES = 20;
 const MOST_CODES = 255;
 
 /**
- * Validates a container that is no init container. Compat: without rules a policy is refused, as OpenKruise refuses it (vector
- * container-rule-22); rules are newer than OpenKruise.
+ * Validates a container that is not an init container. Compat: refuses a policy without rules, as OpenKruise does
+ * (vector container-rule-22); rules are newer than OpenKruise.
  */
 function validateRestart(container: ContainerDetails, field: string): readonly FieldError[] {
   const { restartPolicy, restartPolicyRules: rules = [] } = container;
@@ -250,7 +250,8 @@ function relaxedEnvNameErrors(name: string): readonly string[] {
 }
 
 /**
- * As Kubernetes has them from 1.32 on; OpenKruise refuses more. Compat: the sentence is OpenKruise's (vector container-rule-06).
+ * Kubernetes' rules since 1.32; OpenKruise refuses more. Compat: the sentence is OpenKruise's (vector
+ * container-rule-06).
  */
 function variableNameErrors(name: string): readonly string[] {
   return relaxedEnvNameErrors(name).length === 0 ? [] : envNameErrors(name);
@@ -282,7 +283,7 @@ function validateEnv(env: readonly EnvVar[] | undefined, field: string): readonl
   });
 }
 
-/** `prefix-` is taken for the start of a name, so a dash may end it. */
+/** `prefix-` is the start of a name, so it may end with a dash. */
 function sourceNameErrors(name: string): readonly string[] {
   return dnsSubdomainErrors(name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
 }

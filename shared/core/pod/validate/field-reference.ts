@@ -51,7 +51,7 @@ function pathProblem(apiVersion: string, fieldPath: string): string | undefined 
   return POD_FIELDS.has(path) || path === "spec.host" ? undefined : `field label not supported: ${fieldPath}`;
 }
 
-/** `problemOf`: what is wrong with a path of that version. */
+/** `problemOf`: the fault of a path in that version. */
 export function validatePath(
   { apiVersion = "", fieldPath = "" }: FieldReference,
   field: string,
@@ -63,7 +63,7 @@ export function validatePath(
   return problem ? [invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${problem}`)] : [];
 }
 
-/** `offered`: the fields that can be had where the reference stands, sorted. */
+/** `offered`: the available fields at this place, sorted. */
 export function validateFieldReference(
   reference: FieldReference,
   field: string,
@@ -127,7 +127,7 @@ export function validateResourceReference(
 /** The target of a downward API field path: a field, or one label or annotation of the pod. */
 interface SubscriptedPath {
   readonly path: string;
-  /** the text between `['` and `']`, if there is one */
+  /** the text between `['` and `']`, if any */
   readonly subscript?: string;
 }
 

@@ -176,7 +176,7 @@ export function validateHostPorts(containers: readonly ContainerDetails[], field
   );
 }
 
-// Decides whether a path may be used inside of a volume or a host.
+// Whether a path may be used inside a volume or a host.
 
 export function hasBacksteps(path: string): boolean {
   return path.split("/").includes("..");
@@ -192,7 +192,7 @@ export function validateDescendingPath(path: string, field: string): readonly Fi
   return [...absolute, ...validateNoBacksteps(path, field)];
 }
 
-/** The same, and names that start with two dots are kept for the kubelet. */
+/** The same; names that start with two dots are also reserved for the kubelet. */
 export function validateNonReservedPath(path: string, field: string): readonly FieldError[] {
   const isReserved = path.startsWith("..") && !path.startsWith("../");
   const reserved = isReserved ? [invalid(field, path, "must not start with '..'")] : [];

@@ -143,7 +143,7 @@ function validateToken(
   ];
 }
 
-/** Paths that sources of one volume would both write. */
+/** Paths that two sources of one volume would write. */
 class ProjectedPaths {
   private readonly seen = new Set<string>();
   private readonly field: string;
@@ -356,7 +356,7 @@ export function requireMembers<T extends object>(
   });
 }
 
-/** 0 stands for the whole disk, though the reference's message does not say so. */
+/** 0 means the whole disk, although the reference's message does not say so. */
 export function validatePartition(partition: number | undefined, field: string): readonly FieldError[] {
   const number = numberOf(partition);
   const detail = "must be between 1 and 255, inclusive";

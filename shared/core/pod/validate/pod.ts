@@ -14,7 +14,7 @@ const STAND_IN: ContainerDetails = {
   terminationMessagePolicy: "File",
 };
 
-/** Windows' host processes want the whole pod, and the host's network, which a SidecarSet cannot ask for. */
+/** Windows' host processes need the whole pod, and the host's network, which a SidecarSet cannot request. */
 function validateHostProcesses(containers: readonly ContainerDetails[]): readonly FieldError[] {
   const hostProcesses = containers.filter(
     ({ securityContext }) => securityContext?.windowsOptions?.hostProcess === true,

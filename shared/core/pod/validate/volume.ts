@@ -181,7 +181,7 @@ function check<Name extends SourceName>(
   };
 }
 
-/** In the order of the reference: of several sources the first is looked into. */
+/** In the reference's order: it checks the first of several sources. */
 const SOURCES: readonly SourceCheck[] = [
   check("emptyDir", validateEmptyDir),
   check("hostPath", validateHostPath),

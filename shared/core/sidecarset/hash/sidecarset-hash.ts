@@ -20,8 +20,8 @@ function withoutImages({ containers, initContainers }: HashedSpec): HashedSpec {
 }
 
 /**
- * The text that is hashed. Containers that are absent are `null`, an empty list is `[]`. One native sidecar brings in
- * every init container, plain ones too; without any, init containers do not count.
+ * The hashed text. Absent containers are `null`, an empty list is `[]`. One native sidecar includes every init
+ * container, even plain ones; without one, init containers do not count.
  */
 export function hashInput({ containers, initContainers }: HashedSpec): string {
   const isInitHashed = initContainers?.some(isNative);

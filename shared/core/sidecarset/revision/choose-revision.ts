@@ -43,7 +43,7 @@ function findRevision(
   return newest ?? new Refusal(`ControllerRevision.apps ${quote(sidecarSet)} not found`);
 }
 
-/** From 0 to 1: the share of new pods that get the specified revision. A count says nothing about a single pod. */
+/** The share of new pods that get the specified revision, from 0 to 1. A count says nothing about a single pod. */
 function specifiedShare({ spec }: SidecarSet): number | Refusal {
   const partition = spec.updateStrategy?.partition;
   if (typeof partition !== "string") return 0;
@@ -55,7 +55,7 @@ function specifiedShare({ spec }: SidecarSet): number | Refusal {
   );
 }
 
-/** Under policy Partial: a pod beyond the rollout so far gets the specified revision. */
+/** Policy Partial: true for a pod beyond the current progress of the rollout. */
 function getsSpecified(sidecarSet: SidecarSet, { podLabels, random }: RevisionChoice): boolean | Refusal {
   const { selector } = sidecarSet.spec.updateStrategy ?? {};
   if (selector) {
@@ -67,7 +67,7 @@ function getsSpecified(sidecarSet: SidecarSet, { podLabels, random }: RevisionCh
   return share instanceof Refusal ? share : random() < share;
 }
 
-/** The SidecarSet to inject: as it is, or as one of its revisions recorded it. */
+/** The SidecarSet to inject: the current one, or one of its revisions. */
 export function chooseRevision(sidecarSet: SidecarSet, choice: RevisionChoice): SidecarSet | Refusal {
   const wanted = wantedRevision(sidecarSet);
   if (wanted === undefined) return sidecarSet;

@@ -15,9 +15,9 @@ function recordedSpec({ data, metadata }: ControllerRevision): Decoded<SidecarSe
 }
 
 /**
- * The SidecarSet with the recorded spec, which has neither selectors nor strategies, and with the recorded hashes;
- * everything else is as it is now. An error where the revision records something else than a SidecarSet.
- * Source: OpenKruise sidecarset history_control.go, GetHistorySidecarSet.
+ * The SidecarSet with the recorded spec, which has neither selectors nor strategies, and the recorded hashes;
+ * everything else is current. An error if the revision records something else. Source: OpenKruise sidecarset
+ * history_control.go, GetHistorySidecarSet.
  */
 export function restoreRevision(
   sidecarSet: SidecarSet,

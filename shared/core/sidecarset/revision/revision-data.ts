@@ -28,7 +28,7 @@ function recordOf(spec: SidecarSetSpec): object {
   const { containers, imagePullSecrets, initContainers, patchPodMetadata, volumes } = decoded.value;
   const recorded = { $patch: "replace", containers, imagePullSecrets, initContainers, patchPodMetadata, volumes };
   const withNulls = Object.entries(recorded).map(([field, value]) => [field, value ?? null]);
-  // In the order of Go's maps: an API server that reads and writes the stored bytes finds them changed otherwise.
+  // Uses the order of Go's maps: otherwise an API server that rewrites the bytes would find them changed.
   return { spec: JSON.parse(sortedGoJson(Object.fromEntries(withNulls))) };
 }
 

@@ -75,7 +75,7 @@ function validateVolumes({ spec }: SidecarSet, others: readonly SidecarSet[]): r
   });
 }
 
-/** Retain gives way to whatever is there, so it conflicts with nothing. */
+/** Retain yields to any other policy, so it conflicts with nothing. */
 function insistentPatches(spec: SidecarSetSpec): readonly PatchPodMetadata[] {
   return (spec.patchPodMetadata ?? []).filter(({ patchPolicy }) => patchPolicy !== "Retain");
 }

@@ -1,4 +1,4 @@
-/** Finds what a SidecarSet may be stored with, though its pods would fail or be updated in another way than meant. */
+/** Finds valid settings of a SidecarSet that make its pods fail, or update in an unintended way. */
 import { VALUE_ANNOTATION_SUFFIX } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
@@ -17,11 +17,11 @@ interface Named {
   /** in a pod */
   readonly name: string;
   readonly field: string;
-  /** the sidecar whose hot upgrades need the name; absent: it is the sidecar's own name */
+  /** the sidecar whose hot upgrades need the name; absent: the name is the sidecar's own */
   readonly slotOf?: string;
 }
 
-/** At most twenty sentences, each of which begins with the field. */
+/** At most twenty sentences, each beginning with the field. */
 export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): readonly string[] {
   const own = namesIn(sidecarSet);
   return [
@@ -140,9 +140,9 @@ function filesOfValues({ spec }: SidecarSet): readonly string[] {
   );
 }
 
-// Decides which sidecars the creator of a pod can steer to do more than the pod itself may do.
+// Which sidecars the creator of a pod can use to exceed the pod's own rights.
 
-/** Returns the names of containers that have more privileges than others and share what pods bring. */
+/** Names of containers that have more privileges than others and share parts of pods. */
 export function powerfulSharing({ initContainers = [], containers = [] }: SidecarSetSpec): readonly string[] {
   const all = [...initContainers, ...containers];
   return all.filter((one) => isSharing(one) && isPowerful(one)).map(({ name }) => name);

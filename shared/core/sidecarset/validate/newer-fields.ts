@@ -1,10 +1,13 @@
-/** Finds fields of a SidecarSet that only newer API servers take. Source: Kubernetes 1.37, pkg/features and pkg/api/pod. */
+/**
+ * Finds fields of a SidecarSet that only newer API servers accept. Source: Kubernetes 1.37, pkg/features and
+ * pkg/api/pod.
+ */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
 import { envNameErrors } from "../../../go/label-name.ts";
 
 interface Feature {
-  /** below `spec`; `[]` stands for each item */
+  /** below `spec`; `[]` means each item */
   readonly paths: readonly string[];
   /** of the API server */
   readonly gate: string;

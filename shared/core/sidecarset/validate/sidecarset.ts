@@ -31,7 +31,7 @@ export interface ValidationView {
   readonly areNativesUpdated?: boolean;
 }
 
-/** With the gate only pairs of a hot upgrade are left: nothing flips init containers. */
+/** With the gate only hot-upgrade pairs are refused: nothing flips init containers. */
 function validateNativeSidecars(
   { initContainers, updateStrategy }: SidecarSetSpec,
   areUpdated: boolean,
@@ -73,7 +73,7 @@ function validateSpec(sidecarSet: SidecarSet, view: ValidationView): readonly Fi
   ];
 }
 
-/** Two such SidecarSets leave a pod half of what its annotations may have, and passes leave out pods with larger records. */
+/** Two such SidecarSets leave a pod half of its annotations, and passes skip pods with larger records. */
 const MOST_VALUE_BYTES = 32 * 1024;
 
 function validateValues(sidecarSet: SidecarSet): readonly FieldError[] {
@@ -107,8 +107,8 @@ export function sidecarSetErrors(
 // Tells whether the containers of a SidecarSet may be changed as they are.
 
 /**
- * Containers may go, but not come; initContainers are free. Where pods are replaced a container may come too: a pod without
- * it is not forgotten then, but replaced.
+ * Containers may be removed, but not added; initContainers are free. If pods are replaced a container may be added: a
+ * pod without it is replaced, not forgotten.
  */
 function validateContainerUpdate(sidecarSet: SidecarSet, older: SidecarSet): readonly FieldError[] {
   const mayCome = replacesNotUpgradable(sidecarSet);
@@ -204,7 +204,7 @@ interface WhitelistView {
 }
 
 type Test = (key: string) => boolean;
-/** a sentence on what is wrong */
+/** a sentence about the fault */
 type Problem = string;
 
 function findWhitelist({ configMaps, kruiseNamespace }: WhitelistView): Whitelist | Problem | undefined {
@@ -218,7 +218,7 @@ function findWhitelist({ configMaps, kruiseNamespace }: WhitelistView): Whitelis
   return readWhitelist(JSON.parse(text));
 }
 
-/** Anything of another shape than the whitelist's would let annotations pass, or throw, later. */
+/** Checks the shape of the whitelist: any other one would let annotations pass, or throw, later. */
 function readWhitelist(value: unknown): Whitelist | Problem {
   const malformed = `${CONFIG_KEY} in ConfigMap ${CONFIG_MAP} is not {"rules":[{"selector":…,"allowedAnnotationKeyExprs":[…]}]}`;
   if (value === null) return {};
@@ -293,7 +293,7 @@ function validatePatches(sidecarSet: SidecarSet, field: string): readonly FieldE
   });
 }
 
-/** Policies are not looked at, beyond that there is one (vector metadata-policy-unknown-not-validated). */
+/** Requires a policy, but does not validate it (vector metadata-policy-unknown-not-validated). */
 function validatePatchPodMetadata(sidecarSet: SidecarSet, field: string, view: WhitelistView): readonly FieldError[] {
   if ((sidecarSet.spec.patchPodMetadata ?? []).length === 0) return [];
   const problem = whitelistProblem(sidecarSet, view);

@@ -52,7 +52,7 @@ function requiredIf(field: string, problem: string | undefined): readonly FieldE
   return problem === undefined ? [] : [required(field, problem)];
 }
 
-/** Types other than RollingUpdate, unknown ones too, are not looked into. */
+/** Types other than RollingUpdate, even unknown ones, are not validated. */
 export function validateUpdateStrategy(spec: SidecarSetSpec, field: string): readonly FieldError[] {
   const strategy = spec.updateStrategy;
   if (strategy?.type !== "RollingUpdate") return [];

@@ -334,7 +334,7 @@ function notList(value: unknown): string {
   return `json: cannot unmarshal ${what} into Go value of type []core.Toleration`;
 }
 
-/** Go knows its members whatever their case. Undefined for what it cannot read. */
+/** Go reads its members in any case. Undefined for an unreadable value. */
 function readToleration(value: unknown): Toleration | undefined {
   if (value !== null && !isJsonObject(value)) return undefined;
   const members = new Map(Object.entries(value ?? {}).map(([name, member]) => [name.toLowerCase(), member ?? ""]));

@@ -35,7 +35,7 @@ export function* areClaimsGrown(pass: Pass, pod: Pod): Steps<boolean> {
   return (yield* claimPairs(pass.set, pod)).every((pair) => isSameKind(pair) && isGrown(pair.claim));
 }
 
-/** False where a claim has yet to ask for what its template says. True where none is resized. */
+/** False while a claim must still request its template's size. True when no claim is resized. */
 export function* areClaimsCompatible(pass: Pass, pod: Pod): Steps<boolean> {
   return !isResizing(pass) || (yield* claimPairs(pass.set, pod)).every(isCompatible);
 }

@@ -20,7 +20,7 @@ function distinctTemplates({ spec }: StatefulSet): readonly PersistentVolumeClai
   return [...new Map(spec.volumeClaimTemplates?.map((template) => [template.metadata?.name, template])).values()];
 }
 
-/** In the order of the templates. Of the selector, only the labels that it names are put on a claim. */
+/** Claims in the order of the templates. A claim gets only the labels of the selector. */
 export function claimsOf(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
   return distinctTemplates(set).map((template) => ({
     apiVersion: "v1",
@@ -56,7 +56,7 @@ export function hasClaimVolumes(set: StatefulSet, pod: Pod): boolean {
   });
 }
 
-// Who owns the claims of a pod, so that they are deleted with the set or with the pod, or kept.
+// The owners of a pod's claims, so that claims are deleted with the set or with the pod, or stay.
 
 const DELETE = "Delete";
 const RETAIN = "Retain";
@@ -69,7 +69,7 @@ function retentionPolicy({ spec }: StatefulSet): { readonly whenDeleted: string;
   return isKnown ? { whenDeleted, whenScaled } : RETAIN_ALL;
 }
 
-/** Claims that exist, of every template. Throws for one that cannot be read. */
+/** Existing claims of every template. Throws for an unreadable one. */
 function* existingClaims(set: StatefulSet, pod: Pod): Steps<readonly PersistentVolumeClaim[]> {
   const claims: PersistentVolumeClaim[] = [];
   for (const template of set.spec.volumeClaimTemplates ?? []) {
@@ -105,7 +105,7 @@ export function* retainClaims(set: StatefulSet, pod: Pod, range: OrdinalRange): 
   }
 }
 
-/** The same claim if its owners are as the policy wants them: the pod while it is out of range, else the set. */
+/** The same claim if its owners match the policy: the pod while it is out of range, else the set. */
 function withOwners(
   set: StatefulSet,
   claim: PersistentVolumeClaim,

@@ -21,9 +21,9 @@ export interface WaitingPod {
 }
 
 export interface SetStanding {
-  /** pods that there are to be */
+  /** number of wanted pods */
   readonly desired: number;
-  /** of these, that there are */
+  /** how many of them exist */
   readonly existing: number;
   readonly ready: number;
   /** of the template of now */

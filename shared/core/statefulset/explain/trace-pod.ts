@@ -1,4 +1,4 @@
-/** How it is explained what a set did with a pod of its own, and every rule that may be named. */
+/** The explanation of a pod of a set: its history, and every rule that may be named. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { note, ok, type Step, stop, TICK_REASONS, wait } from "../../inspect/explain/step.ts";
 import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
@@ -244,7 +244,7 @@ function order({ set, pods, gates }: SetObservation, updateRevision: string | un
   return updateOrder(slots, target).filter((pod) => !isTerminating(pod));
 }
 
-// How it is told that a pod of a set is not available, and what helps.
+// The texts about an unavailable pod of a set, and the advice.
 
 export function referenceTo({ set }: Pick<SetObservation, "set">): string {
   return `statefulset.apps.kruise.io/${set.metadata?.name}`;
@@ -313,10 +313,10 @@ export function traceSetTerminating({ set }: SetObservation): readonly SetStep[]
   return [note("SetTerminating", "the set is being deleted: nothing is created or updated any more")];
 }
 
-// Every rule that the explanation of an Advanced StatefulSet, or of one of its pods, may name.
+// All rules in explanations of an Advanced StatefulSet, or of one of its pods.
 
 export const SET_REASONS = [
-  // whose pod it is
+  // The owner of the pod.
   "NotOfTheSet",
   "SetTerminating",
   "OrdinalInRange",
@@ -337,7 +337,7 @@ export const SET_REASONS = [
   "StrategyOnDelete",
   "StrategyPaused",
   "KeptByPartition",
-  // what comes before it
+  // Its place in the order.
   "NextInLine",
   "OrderWaits",
   "RemovalFirst",
@@ -358,7 +358,7 @@ export type SetStep = Step<SetReason>;
 /** The facts about a set. */
 export interface SetExplanationFacts {
   readonly seen: SetObservation;
-  /** what a pass would do now */
+  /** the current actions of a pass */
   readonly plan: SetPlan;
   /** when a pass over Advanced StatefulSets renewed its Lease last, RFC3339; undefined: unknown */
   readonly lastPass: string | undefined;

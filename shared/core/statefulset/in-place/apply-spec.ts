@@ -16,7 +16,7 @@ import {
 
 export interface Application {
   readonly now: string;
-  /** of containers that are to be restarted for their environment; absent: a daemon does that */
+  /** aliases for containers that must restart for their environment; absent: a daemon restarts them */
   readonly aliases?: Extract<Aliases, { kind: "aliases" }> | undefined;
 }
 
@@ -54,7 +54,7 @@ export function withAnnotation(pod: Pod, key: string, value: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [key]: value } } };
 }
 
-/** Containers without a launch priority and those of the highest one, and all that share changed metadata with them. */
+/** Containers without a launch priority or with the highest one, and all that share changed metadata with them. */
 function containersOfBatch(pod: Pod, parts: Parts): ReadonlySet<string> {
   const isChanged = ({ name }: Container) =>
     [parts.containerImages, parts.containerRefMetadata, parts.containerResources].some((map) =>
@@ -100,7 +100,7 @@ function ofPod<T>({ spec }: Pod, map: Readonly<Record<string, T>>): Readonly<Rec
   return Object.fromEntries(Object.entries(map).filter(([name]) => spec.containers.some((one) => one.name === name)));
 }
 
-/** ImageIDs of the containers whose image changes now; one recorded before stays. */
+/** ImageIDs of the containers with a new image; earlier records stay. */
 function recordImages(
   pod: Pod,
   { lastContainerStatuses }: InPlaceState,
@@ -246,7 +246,7 @@ function isAnother(pod: Pod, name: string, before: RanBefore): boolean {
   return containerID !== undefined && containerID !== before.containerID;
 }
 
-/** Containers of the pod that read what changes, and get no other image. */
+/** Containers that read changed metadata, without a new image. */
 function restartedBy(pod: Pod, { containerImages, containerRefMetadata }: RestartParts): readonly string[] {
   return pod.spec.containers.flatMap(({ name, image = "" }) =>
     Object.hasOwn(containerRefMetadata, name) && (containerImages[name] ?? image) === image ? [name] : [],

@@ -10,7 +10,7 @@ import type { PodTemplate, UpdateSpec } from "./update-spec.ts";
 
 export interface CalculateOptions {
   readonly gracePeriodSeconds: number;
-  /** containers that read a changed label or annotation into their environment are restarted for it */
+  /** containers that read a changed label or annotation into their environment are restarted */
   readonly isEnvFromMetadataUpdated: boolean;
   /** resources may change in place */
   readonly isVerticalScalingAllowed: boolean;

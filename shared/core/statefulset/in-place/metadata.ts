@@ -1,4 +1,4 @@
-/** How the metadata of a template reaches running pods: what is written, what restarts a container, and whether it has. */
+/** How a template's metadata reaches running pods: the writes, the restarts, and their completion. */
 import type { Container, EnvVar, Labels, Pod } from "../../../api/kubernetes.ts";
 import {
   RUNTIME_CONTAINERS_ANNOTATION,
@@ -87,8 +87,8 @@ function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
 }
 
 /**
- * As Go writes a patch of a list that is merged into the pod's own. Compat: one that is left empty is removed as a whole,
- * with what others put into the pod's.
+ * Go's patch of a list that is merged into the pod's own. Compat: an emptied list is removed as a whole, together with
+ * others' values.
  */
 function patchOfFinalizers({ before, after }: Sides): readonly (readonly [string, unknown])[] {
   const [old, wanted] = [before, after].map((template) => finalizersOf(template));
@@ -108,7 +108,7 @@ function finalizersOf(template: PodTemplate): readonly string[] {
   return Array.isArray(finalizers) ? finalizers.filter((finalizer) => typeof finalizer === "string") : [];
 }
 
-/** In Go's types null is as good as absent, such as a creationTimestamp, and so is an empty list. */
+/** True for null and an empty list, which Go's types treat as absent, such as a creationTimestamp. */
 function isNowhere(field: string, { before, after }: Sides): boolean {
   return [before, after].every((template) => {
     const value = membersOf(template)[field] ?? [];
@@ -171,7 +171,7 @@ export function hasRuntimeMeta(pod: Pod): boolean {
   return jsonObjectOf(pod.metadata?.annotations?.[RUNTIME_CONTAINERS_ANNOTATION]) !== undefined;
 }
 
-/** Why the annotation cannot be read, as Go says it; undefined: it can, or there is none. */
+/** Why the annotation cannot be read, in Go's words; undefined: it can, or does not exist. */
 export function runtimeMetaProblem({ metadata }: Pod): string | undefined {
   const text = metadata?.annotations?.[RUNTIME_CONTAINERS_ANNOTATION];
   if (text === undefined) return undefined;
@@ -180,7 +180,7 @@ export function runtimeMetaProblem({ metadata }: Pod): string | undefined {
   return jsonProblem(text) ?? `annotation ${RUNTIME_CONTAINERS_ANNOTATION} is not a JSON object`;
 }
 
-/** "plain": name and image; "environment": what is read from labels and annotations. Every container must agree. */
+/** "plain": name and image; "environment": values read from labels and annotations. Every container must agree. */
 export function areHashesConsistent(pod: Pod, kind: "plain" | "environment"): boolean {
   const reported = jsonObjectOf(pod.metadata?.annotations?.[RUNTIME_CONTAINERS_ANNOTATION])?.["containers"];
   const metas: readonly unknown[] = Array.isArray(reported) ? reported : [];

@@ -44,7 +44,7 @@ export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | un
   return hasRuntimeMeta(pod) && areHashesConsistent(pod, "plain") ? undefined : whyImagesNotChanged(pod, state);
 }
 
-/** As a daemon reports it or, where none does, by the containers that we have restarted. */
+/** The answer of a daemon, or else of the containers that the pass restarted. */
 function whyEnvironmentNotChanged(pod: Pod, state: InPlaceState): string | undefined {
   if (hasRuntimeMeta(pod))
     return areHashesConsistent(pod, "environment") ? undefined : "waiting for all containers hash consistent";
@@ -52,7 +52,7 @@ function whyEnvironmentNotChanged(pod: Pod, state: InPlaceState): string | undef
   return "waiting for all containers hash consistent, but runtime-container-meta not found";
 }
 
-/** Statuses are looked at first, in their order; containers without one are named as Go prints a map of them. */
+/** Statuses come first, in order; containers without one are named as Go prints a map. */
 function whyImagesNotChanged(pod: Pod, { lastContainerStatuses }: InPlaceState): string | undefined {
   const before = new Map(Object.entries(lastContainerStatuses ?? {}));
   for (const { name, imageID = "", image } of pod.status?.containerStatuses ?? []) {

@@ -21,19 +21,21 @@ export interface InPlaceContext {
   readonly now: string;
   /** label of the pod that names its revision */
   readonly revisionLabel: string;
-  /** containers that read changed metadata into their environment are restarted by aliases of their images; else a daemon does that */
+  /**
+   * containers that read changed metadata into their environment restart by aliases of their images; else by a daemon
+   */
   readonly restartsByAlias?: boolean;
 }
 
-/** The pod as wanted: what changed in its status is one write, what changed elsewhere another, the status first. */
+/** The wanted pod: changes of its status are one write, other changes another, the status first. */
 export type InPlaceStep =
   | { readonly kind: "step"; readonly pod: Pod; readonly delaySeconds: number }
-  /** only a new pod gets there; `why` where the templates alone would allow it */
+  /** only a new pod can follow; `why` if the templates alone would allow it */
   | { readonly kind: "notInPlace"; readonly why?: string }
-  /** what the annotations remember cannot be read; the pod is left alone */
+  /** the record in the annotations cannot be read, so the pod is skipped */
   | { readonly kind: "refused"; readonly message: string };
 
-/** Begins an update, whatever was under way before. */
+/** Begins an update, even during an earlier one. */
 export function updatePod(
   pod: Pod,
   revisions: { readonly before: ControllerRevision; readonly after: ControllerRevision },
@@ -62,7 +64,7 @@ export function updatePod(
 
 type Restarts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata">;
 
-/** `why`: a container that has to be restarted cannot be. */
+/** `why`: a container that must restart cannot. */
 function applicationOf(
   pod: Pod,
   spec: Restarts,
@@ -78,7 +80,7 @@ function applied(pod: Pod, spec: Parameters<typeof applySpec>[1], state: InPlace
   return step(withoutGrace(applySpec(pod, spec, state, application)));
 }
 
-/** Goes on with what was begun; the same pod when there is nothing to do yet, or any more. */
+/** Continues an update; the same pod when there is nothing to do yet, or any more. */
 export function refreshPod(pod: Pod, context: InPlaceContext): InPlaceStep {
   const grace = readGrace(pod);
   if (grace.kind === "present") return finishGrace(pod, grace.value, context);
@@ -104,8 +106,8 @@ function newState(spec: UpdateSpec, now: string): InPlaceState {
 }
 
 /**
- * An update whose pod went on to another revision meanwhile is dropped.
- * Compat: one whose state cannot be read stays as it is, without a word (OpenKruise's finishGracePeriod).
+ * Drops an update whose pod moved to another revision meanwhile. Compat: one with an unreadable state stays, silently
+ * (OpenKruise's finishGracePeriod).
  */
 function finishGrace(pod: Pod, spec: UpdateSpec, context: InPlaceContext): InPlaceStep {
   const { now, revisionLabel } = context;
@@ -174,7 +176,7 @@ function restartsForResources({ spec }: Pod, resources: UpdateSpec["containerRes
   });
 }
 
-/** Closes the gate, and the pod's Ready with it: the kubelet would take its time. */
+/** Closes the gate, and the pod's Ready with it, because the kubelet would be slower. */
 export function closeGate(pod: Pod, now: string): Pod {
   const type = IN_PLACE_READY_CONDITION;
   const closed = setCondition(pod, { type, status: "False", reason: "StartInPlaceUpdate", lastTransitionTime: now });

@@ -64,7 +64,7 @@ export interface InPlaceState {
   readonly containerBatchesRecord?: readonly { readonly timestamp: string; readonly containers: readonly string[] }[];
 }
 
-/** An annotation as it is: absent, JSON of an object, or something else; what is no JSON in the words of Go. */
+/** An annotation: absent, JSON of an object, or something else; a text that is no JSON has Go's error. */
 export type Remembered<T> =
   | { readonly kind: "absent" }
   | { readonly kind: "present"; readonly value: T }
@@ -99,7 +99,7 @@ function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject
   return value ? { kind: "present", value } : { kind: "malformed", message: `annotation ${key} cannot be read` };
 }
 
-/** As Go leaves null: a member is absent, what a map has for a container is empty. */
+/** Go's reading of null: an absent member, or an empty value for a container. */
 function withoutNulls(object: JsonObject): JsonObject {
   const members = Object.entries(object).filter(([, value]) => value !== null);
   return Object.fromEntries(

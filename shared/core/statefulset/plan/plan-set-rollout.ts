@@ -43,13 +43,13 @@ export interface SetRolloutPlan {
   readonly steps: readonly PlannedSetStep[];
   /** until the last pod is ready */
   readonly seconds: number;
-  /** all pods that there are to be are there in the end, updated and available, and no other */
+  /** all wanted pods exist in the end, updated and available, and no other */
   readonly isComplete: boolean;
-  /** there are more steps than were asked for */
+  /** the plan has more steps than the caller asked for */
   readonly isCutShort: boolean;
   readonly before: SetStanding;
   readonly after: SetStanding;
-  /** what ends every pass early in the end */
+  /** the error that ends every pass early in the end */
   readonly problem?: string;
 }
 
@@ -100,7 +100,7 @@ export function planSetRollout(
 
 interface Passes {
   readonly writes: number;
-  /** until the last pass wants to look again; 0: it waits for nothing */
+  /** seconds until the last pass looks again; 0: it waits for nothing */
   readonly waitSeconds: number;
   readonly pods: number;
 }

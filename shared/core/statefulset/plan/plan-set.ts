@@ -6,7 +6,7 @@ import type { Reply, Request } from "../step.ts";
 
 /** The objects that a pass may look up meanwhile. */
 export interface SetSurroundings {
-  /** of the set's pods; one that is not in here does not exist */
+  /** the claims of the set's pods; a claim that is not listed does not exist */
   readonly claims: readonly PersistentVolumeClaim[];
   readonly storageClasses?: readonly StorageClass[];
 }

@@ -59,7 +59,7 @@ export class SimulatedWorld {
     return this.#openGates() || changes.length > 0;
   }
 
-  /** To when something happens next, a wait of the pass at the latest (0: it waits for nothing). False: nothing will. */
+  /** Advances to the next event, or to the end of the pass's wait (0: no wait). False: nothing will happen. */
   advance(waitSeconds: number): boolean {
     const waits = waitSeconds > 0 ? [this.atSeconds + waitSeconds] : [];
     const next = Math.min(...this.#due.values(), ...waits);
@@ -152,7 +152,7 @@ export class SimulatedWorld {
     this.#due.set(nameOf(pod), this.atSeconds + this.#readyAfterSeconds);
   }
 
-  /** With the claims that belong to it alone. Finalizers are somebody's to remove. */
+  /** Deletes the pod with its own claims. Only their owners remove finalizers. */
   #delete({ metadata }: Pod): void {
     const pod = this.#pods.get(metadata?.name ?? "");
     if (!pod) return;
@@ -188,7 +188,7 @@ export class SimulatedWorld {
     else this.#pods.set(name, withReadiness(started(pod, this.#now()), this.#now()));
   }
 
-  /** As a pass does beside its steps, and what a node reports of it. True if any was closed. */
+  /** Opens gates like a pass, and reports like a node. True if one was closed. */
   #openGates(): boolean {
     let isOpened = false;
     for (const [name, pod] of this.#pods) {
@@ -212,7 +212,7 @@ function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
 
 // A node's effect on a pod of a set: when its containers stop, run and are ready.
 
-/** Opened by a pass; who opens others does so once the containers are ready. */
+/** Gates that a pass opens; other openers act once the containers are ready. */
 const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
 
 /** True while the pod's node is working on it, so that it will be ready, or gone. */
@@ -251,7 +251,7 @@ function started(pod: Pod, now: string): Pod {
   );
 }
 
-/** A pod whose containers have no status stays as it is. */
+/** A pod without container statuses stays unchanged. */
 function withReadiness(pod: Pod, now: string): Pod {
   const statuses = pod.status?.containerStatuses ?? [];
   if (statuses.length === 0) return pod;

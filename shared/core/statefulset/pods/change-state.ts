@@ -5,13 +5,13 @@ import type { Pass } from "../pass.ts";
 import { ask, getPod, type Steps } from "../step.ts";
 import { withHook, withLifecycleState } from "./pod-phase.ts";
 
-/** As the reference says who holds a pod. Source: OpenKruise pkg/util/lifecycle. */
+/** The reference's names for holders of a pod. Source: OpenKruise pkg/util/lifecycle. */
 const HOLDER = {
   preDelete: { userAgent: "Lifecycle", key: "preDeleteHook" },
   inPlaceUpdate: { userAgent: "Lifecycle", key: "preUpdateHook" },
 } as const;
 
-/** `isHookedAgain`: with everything by which the hook for updates holds a pod. The pod as it is stored then. */
+/** `isHookedAgain`: adds everything by which the update hook holds a pod. Returns the stored pod. */
 export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain = false): Steps<Pod> {
   const { set, now } = pass;
   const hook = set.spec.lifecycle?.inPlaceUpdate;
@@ -28,7 +28,7 @@ export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
   return progress.written.has(uid) ? yield* getPod(name) : pod;
 }
 
-/** Once more, for a pod that its hook still keeps from being deleted: something else may have made it ready meanwhile. */
+/** Holds a pod again that its hook still protects from deletion: something else may have made it ready meanwhile. */
 export function* holdBeforeDeletion(pass: Pass, pod: Pod): Steps<void> {
   yield* writePod(pass, pod, withReadiness(pass, pod, "PreparingDelete"));
 }
@@ -40,7 +40,7 @@ function withReadiness({ set, gates, now }: Pass, pod: Pod, state: string): Pod 
   if (state === "PreparingDelete") return preDelete?.markPodNotReady ? hold(pod, HOLDER.preDelete, now) : pod;
   if (!inPlaceUpdate?.markPodNotReady) return pod;
   if (state === "PreparingUpdate") return hold(pod, HOLDER.inPlaceUpdate, now);
-  // Compat: one that is rolled back before its update began stays held for ever (OpenKruise pkg/util/lifecycle).
+  // Compat: a pod that is rolled back before its update began stays held for ever (OpenKruise pkg/util/lifecycle).
   const isOver = state === "Updated" || (state === "Normal" && gates.StatefulSetUnblocked);
   return isOver ? release(pod, HOLDER.inPlaceUpdate, now) : pod;
 }

@@ -30,8 +30,8 @@ export function newPod(set: StatefulSet, ordinal: number, revision: string, gate
 }
 
 /**
- * Hostname and subdomain are the set's, whatever the template says. Compat: an ordinal below zero loses its sign in the
- * hostname, as in the name (OpenKruise initIdentity).
+ * Sets the set's hostname and subdomain, whatever the template says. Compat: an ordinal below zero loses its sign in
+ * the hostname, as in the name (OpenKruise initIdentity).
  */
 function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
   const { subdomain: _, ...rest } = pod.spec as PodSpec & { readonly subdomain?: string };
@@ -39,7 +39,7 @@ function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
   return { ...pod, spec: spec as PodSpec };
 }
 
-/** With the labels of its ordinal; the name, too, if its digits were written otherwise. */
+/** Sets the labels of its ordinal, and the name if its digits were spelled otherwise. */
 export function withIdentity(set: StatefulSet, pod: Pod, gates: StatefulSetFeatureGates): Pod {
   const ordinal = ordinalOf(pod);
   const name = `${set.metadata?.name ?? ""}-${ordinal}`;
@@ -65,7 +65,7 @@ export function hasIdentity(set: StatefulSet, { metadata }: Pod): boolean {
 
 // Tells which pods belong to a set: it keeps its own, adopts pods without an owner, and releases the others.
 
-/** `pods`: all of the namespace. Throws after the last of them if some could not be adopted or released. */
+/** `pods`: all of the namespace. Throws after the last one if some could not be adopted or released. */
 export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {
   const claimed: Pod[] = [];
   const failures: StepFailed[] = [];
@@ -112,7 +112,7 @@ function* release({ metadata }: StatefulSet, pod: Pod): Steps<void> {
   yield* unlessRefused(ask(request), "NotFound", "Invalid");
 }
 
-/** Undefined for a refusal that says there is nothing to do any more. */
+/** Undefined for a refusal that means that nothing is left to do. */
 function* unlessRefused(steps: Steps<unknown>, ...reasons: readonly string[]): Steps<unknown> {
   const result = yield* attempt(steps);
   if (!(result instanceof StepFailed)) return result;

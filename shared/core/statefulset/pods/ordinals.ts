@@ -11,13 +11,13 @@ export interface OrdinalRange {
   readonly reserved: ReadonlySet<number>;
 }
 
-/** For replicas, and for all reserved ordinals together. More would hold up the passes over all other sets. */
+/** Limit for replicas, and for all reserved ordinals together. More would delay the passes over all other sets. */
 const MOST_ORDINALS = 20_000;
 /** Labels, volumes and claims of all pods together, which a pass makes before it writes any. A claim counts as 10. */
 const MOST_PARTS = 1_000_000;
 const LEFT = "passes make, update and delete no pod of the set";
 
-/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
+/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a meaningless range. */
 export function ordinalRange(spec: StatefulSetSpec, hasStart: boolean): OrdinalRange {
   const { replicas = 1, reserveOrdinals, ordinals } = spec;
   if (replicas > MOST_ORDINALS)
@@ -52,7 +52,7 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
     if (bounds === undefined) return new Set();
     ranges.push(bounds);
   }
-  // Beyond 2^53 one more is the same number.
+  // Beyond 2^53 the next integer is the same number.
   const odd = ranges.flat().find((bound) => !Number.isInteger(bound) || Math.abs(bound) >= 2 ** 31);
   if (odd !== undefined) throw new StepFailed(`spec.reserveOrdinals: ${odd} is no ordinal, and ${LEFT}: correct it`);
   const count = ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
@@ -65,7 +65,7 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
   return reserved;
 }
 
-/** Throws for a set whose missing pods would take too much memory while a pass makes them. */
+/** Throws for a set whose missing pods would take too much memory in a pass. */
 export function refuseManyParts({ replicas = 1, selector, template, volumeClaimTemplates }: StatefulSetSpec): void {
   const count = (labels?: object) => Object.keys(labels ?? {}).length;
   const own = count(template?.metadata?.labels) + (template?.spec?.volumes ?? []).length;

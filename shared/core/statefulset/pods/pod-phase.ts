@@ -19,7 +19,7 @@ export function revisionOf({ metadata }: Pod): string {
 }
 
 /**
- * Compat: an update without order, and no other, knows a revision by what follows the last dash of its name (OpenKruise
+ * Compat: only an update without order identifies a revision by the text after the last dash of its name (OpenKruise
  * IsPodUpdate).
  */
 function hasRevisionHash(pod: Pod, revision: string): boolean {
@@ -28,8 +28,8 @@ function hasRevisionHash(pod: Pod, revision: string): boolean {
 }
 
 /**
- * In an update without order, and for the revision of new pods beside one. With `isPreparingUpdated` also a pod whose
- * hook is being waited for (OpenKruise's gate PreparingUpdateAsUpdate).
+ * The test for an update without order, and for the revision of new pods in any. With `isPreparingUpdated` also true
+ * for a pod with a pending hook (OpenKruise's gate PreparingUpdateAsUpdate).
  */
 export function isTakenAsUpdated(pod: Pod, revision: string, isPreparingUpdated: boolean): boolean {
   return (isPreparingUpdated && lifecycleState(pod) === "PreparingUpdate") || hasRevisionHash(pod, revision);
@@ -55,7 +55,7 @@ export function isTerminating({ metadata }: Pod): boolean {
   return Boolean(metadata?.deletionTimestamp);
 }
 
-/** Once it is deleted: there is no node that has to stop it first. */
+/** True for a pod that a deletion removes at once, because no node must stop it first. */
 export function isGoneAtOnce(pod: Pod): boolean {
   const isHeld = (pod.metadata?.finalizers ?? []).length > 0;
   return !isHeld && (!pod.spec.nodeName || isFinished(pod));
@@ -81,7 +81,7 @@ export function secondsUntilAvailable(pod: Pod, minReadySeconds: number, now: st
   return Math.max(0, minReadySeconds - (ready ?? 0));
 }
 
-/** No hook is at work on it. */
+/** True when no hook is at work on it. */
 function isNeutral(pod: Pod): boolean {
   const state = lifecycleState(pod);
   return state === "" || state === "Normal";
@@ -114,7 +114,7 @@ export function withLifecycleState(pod: Pod, state: string, now: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
 }
 
-/** With everything by which the hook holds a pod. */
+/** Adds everything by which the hook holds a pod. */
 export function withHook(pod: Pod, { labelsHandler, finalizersHandler = [] }: LifecycleHook): Pod {
   const before = pod.metadata?.finalizers ?? [];
   const finalizers = [...before, ...finalizersHandler.filter((finalizer) => !before.includes(finalizer))];
@@ -160,7 +160,7 @@ function hasGate({ spec }: Pod, type: string): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === type);
 }
 
-/** The same pod where there is nothing to open. Source: OpenKruise pkg/controller/podreadiness. */
+/** The same pod if no gate has to open. Source: OpenKruise pkg/controller/podreadiness. */
 export function withOpenGate(pod: Pod, now: string): Pod {
   if (!hasGate(pod, POD_READY_CONDITION) || isTerminating(pod)) return pod;
   if (conditionOf(pod, POD_READY_CONDITION)) return pod;

@@ -23,7 +23,7 @@ export function* createPod(pass: Pass, constructed: Pod): Steps<void> {
 function* storePod(pass: Pass, pod: Pod): Steps<void> {
   const claimed = yield* attempt(createMissingClaims(pass, pod));
   const stored = claimed instanceof StepFailed ? claimed : yield* attempt(ask({ kind: "CreatePod", pod }));
-  // Without an event: somebody else has made it.
+  // Somebody else created it, so there is no event.
   if (stored instanceof StepFailed && stored.reason === "AlreadyExists") throw stored;
   if (!(claimed instanceof StepFailed)) yield* ownClaims(pass, pod);
   yield* recordPod(pass, "create", pod, stored);
@@ -84,7 +84,7 @@ function* recordClaim({ set }: Pass, pod: Pod, name: string, outcome: unknown): 
   });
 }
 
-/** While a hook holds the pod it is not deleted: it is "marked" first, and "kept" then. */
+/** A pod held by a hook is not deleted: it is "marked" first, and "kept" then. */
 export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "kept"> {
   const { set, progress } = pass;
   if (isHooked(set.spec.lifecycle?.preDelete, pod)) {
