@@ -1,6 +1,4 @@
-/**
- * The fields of a core/v1 Container that validation reads beyond `Container`. Source: Kubernetes API reference v1.32.
- */
+/** Fields of a core/v1 Container that validation reads beyond `Container`. Source: Kubernetes API reference v1.32. */
 import type { Container, EnvVar, IntOrString, VolumeMount } from "./kubernetes.ts";
 
 export interface ContainerPort {

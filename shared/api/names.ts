@@ -77,10 +77,7 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours, of a pod, after the SidecarSet's name and before the variable's: the value that a container reads when it starts */
 export const VALUE_ANNOTATION_SUFFIX = ".value.sidecarset.kruise.io";
-/**
- * ours, on a pod, followed by the SidecarSet's name: the digest of its values, and the containers before their last
- * change
- */
+/** ours, on a pod, before the SidecarSet's name: a digest of its values, and the containers before their change */
 export const VALUES_ANNOTATION_PREFIX = "values.sidecarset.kruise.io/";
 /** ours, a label of a pod that its people give it, and by which Services select: passes change its value to drain the pod */
 export const TRAFFIC_LABEL = "sidecarset.kruise.io/traffic";
@@ -122,10 +119,7 @@ export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
 // the registration of the webhooks in a cluster
-/**
- * API servers call mutating webhooks in the order of these names: directly after OpenKruise's, before webhooks that
- * judge pods
- */
+/** API servers call mutating webhooks in the order of these names: right after OpenKruise's, before judging ones */
 export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configuration";
 /** the former name: every write of the configuration above empties the former one */
 export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";

@@ -115,9 +115,7 @@ export interface SidecarSetStatus {
       readonly passedAt?: string;
     }[];
   };
-  /**
-   * likewise, if passes send notifications: the ones that no receiver outside the cluster has taken yet, oldest first
-   */
+  /** likewise, if passes send notifications: the ones that no receiver outside has taken yet, oldest first */
   readonly notifications?: readonly Notification[];
 }
 

@@ -20,10 +20,7 @@ interface Permission {
   readonly what: "gate" | "metrics server" | "receiver";
 }
 
-/**
- * A text says why no address is allowed. One forbidden address forbids all, because nobody knows which one is used
- * next.
- */
+/** A text says why no address is allowed. One forbidden address forbids all: nobody knows which is used next. */
 export async function addressOf(
   { hostname }: URL,
   { isPrivate, setting, what }: Permission,

@@ -215,10 +215,7 @@ interface Opening {
   readonly left: Map<string, Pod>;
 }
 
-/**
- * Lists all pods, then watches new ones until `served` signals the end of the pass. Problems go into the service's
- * list.
- */
+/** Lists all pods, then watches new ones until `served` signals the end. Problems go into the service's list. */
 export async function openReadiness(service: Service, served: AbortSignal): Promise<ReadinessReport> {
   const opening: Opening = { service, report: { opened: 0 }, failed: new Map(), left: new Map() };
   try {

@@ -1,7 +1,4 @@
-/**
- * All possible actions of a pass on the cluster, as data: a decision is a list of these, and only the shell carries
- * them out.
- */
+/** All possible actions of a pass on the cluster, as data: a decision is a list, and only the shell executes it. */
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
 

@@ -20,9 +20,7 @@ export interface RefusedPod {
 
 /** Limit of stored pods: passes retry the others. Namespaces get equal shares. */
 const MOST_KEPT = 50;
-/**
- * With this many refused pods in a namespace its other pods wait too: the cause is usually a policy of the namespace.
- */
+/** With this many refused pods in a namespace its other pods wait too: the usual cause is a namespace's policy. */
 const MOST_OF_NAMESPACE = 5;
 const MOST_MESSAGE = 200;
 /** Wait from the first refusal to the next try; it doubles each time. */

@@ -2,9 +2,7 @@
 
 /** Beyond so many, all are forgotten. */
 const MAX_KNOWN = 1_000;
-/**
- * Longer texts are parsed each time, because many would not fit into memory. The limit fits about twenty SidecarSets.
- */
+/** Longer texts are parsed each time, because they need too much memory. About twenty SidecarSets fit. */
 const MAX_LENGTH = 5_000;
 
 /**

@@ -47,9 +47,7 @@ export function atoiProblem(text: string): string | undefined {
   return `strconv.Atoi: parsing ${quoted}: ${isNumber ? "value out of range" : "invalid syntax"}`;
 }
 
-/**
- * True if an integer fits into 64 bits. The number of digits is compared first, because a long number is slow to read.
- */
+/** True if an integer fits into 64 bits. The digits are counted first, because a long number is slow to read. */
 function isInt64(integer: string): boolean {
   if (integer.replace(/^[+-]?0*/, "").length > MOST_DIGITS) return false;
   const value = BigInt(integer);

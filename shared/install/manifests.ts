@@ -152,10 +152,7 @@ export function containerRecreateRequestCrd(): CustomResourceDefinition {
 // A fence around the reconciler: API servers refuse writes that its roles permit but no pass makes. Roles name kinds;
 // these policies check the content, so that a stolen token is worth no more than a rollout.
 
-/**
- * Policies and bindings. `annotations`: annotations that SidecarSets may patch into running pods; a prefix ends with a
- * slash.
- */
+/** Policies and bindings. `annotations`: SidecarSets may patch these into running pods; a prefix ends with a slash. */
 export function fenceObjects(annotations: readonly string[] = []): readonly KubernetesObject[] {
   return [podPolicy(annotations), ...OBJECT_POLICIES].flatMap(policyObjects);
 }

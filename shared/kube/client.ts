@@ -58,10 +58,7 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
   };
 }
 
-/**
- * A Date that differs more than this from the expected one may come from a proxy, or from one server with a wrong
- * clock.
- */
+/** A Date further from the expected one may come from a proxy, or from one server with a wrong clock. */
 const MOST_APART_MS = 60_000;
 
 /** The API server's clock, as the heads of answers tell it, to the second. A sudden change counts once the next answer confirms it. */

@@ -33,9 +33,7 @@ export class KubeError extends Error {
   /** HTTP status, 0 when there was no answer */
   readonly code: number;
   readonly reason: string;
-  /**
-   * false when the request may have been carried out without an answer: timeout, reset after sending, 5xx of no webhook
-   */
+  /** false when the request may have been carried out: timeout, reset after sending, 5xx of no webhook */
   readonly isOutcomeKnown: boolean;
   readonly retryAfterSeconds: number | undefined;
   /** why, in the API server's terms; empty where it does not say */
@@ -52,9 +50,7 @@ export class KubeError extends Error {
   }
 }
 
-/**
- * kube-apiserver's words before those of a webhook that denies. Nothing is stored before every webhook has allowed it.
- */
+/** kube-apiserver's words before a denying webhook's. Nothing is stored before every webhook has allowed it. */
 const DENIED = /^admission webhook "[^"]{1,253}" denied the request/;
 
 /** A webhook denied the request: it was not carried out, whatever code the webhook chose, and others may fare better. */

@@ -28,10 +28,7 @@ export interface PodRegistration {
   readonly stored: Configuration;
 }
 
-/**
- * The registration under the current name, else the former one. Undefined: neither exists, or neither has a pod
- * webhook.
- */
+/** The registration under the current name, else the former one. Undefined: none with a pod webhook. */
 export async function readPodRegistration(cluster: Cluster): Promise<PodRegistration | undefined> {
   const current = () => readNamed(cluster, WEBHOOK_CONFIGURATION);
   // Reads once more: it may have been renamed between the first two reads.

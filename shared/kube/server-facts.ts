@@ -5,8 +5,7 @@ import { type ClusterAccess, openTransport, readBody } from "./transport.ts";
 export interface ServerFacts {
   readonly version: { readonly major: string; readonly minor: string; readonly gitVersion: string };
   /**
-   * seconds by which its clock is ahead of the local one, as precisely as its header and the network allow; undefined:
-   * unknown
+   * seconds by which its clock is ahead of the local one, as precisely as header and network allow; undefined: unknown
    */
   readonly skewSeconds: number | undefined;
 }

@@ -19,9 +19,7 @@ export interface AuthenticationSettings {
   readonly clientNames: readonly string[];
   /** CLIENT_CERTIFICATE_FROM: the service that ends TLS before a Lambda function and checks the certificate's chain */
   readonly clientCertificateFrom: CertificateSource;
-  /**
-   * LOAD_BALANCER_LISTENER: ARN of the target group, a colon and the port of the trusted source of client certificates
-   */
+  /** LOAD_BALANCER_LISTENER: ARN of the target group, a colon and the port: the source of client certificates */
   readonly loadBalancerListener?: string;
 }
 

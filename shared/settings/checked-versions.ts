@@ -1,6 +1,5 @@
 /**
- * VERSIONS and SAMPLE_LABELS: the function versions to check, and the labels of the sample pod; infra/aws/canary writes
- * them.
+ * VERSIONS and SAMPLE_LABELS: function versions to check, and the sample pod's labels; infra/aws/canary writes them.
  */
 import { ConfigError } from "./config-error.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Settings from the environment: the only reader of process.env. It parses once, at start; an error is one sentence.
- */
+/** Settings from the environment: the only reader of process.env. It parses once; an error is one sentence. */
 import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { LOG_LEVELS, type LogLevel } from "../log.ts";
@@ -71,10 +69,7 @@ export function readProcessNames(env: Environment = process.env): Readonly<Recor
   return { "faas.name": name, "faas.version": version, "faas.instance": log, "cloud.region": region };
 }
 
-/**
- * The cluster that the functions work for: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, and what they need.
- * @throws ConfigError
- */
+/** The functions' cluster: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, and their settings. @throws ConfigError */
 export function readCluster(env: Environment = process.env): ClusterSettings {
   return parseCluster(env);
 }

@@ -6,10 +6,7 @@ import type { FeatureGates } from "./feature-gates.ts";
 
 type Gate = keyof FeatureGates;
 
-/**
- * The gates of AllAlpha and AllBeta. This project's have no stage: they are on only by name. Source: OpenKruise
- * pkg/features.
- */
+/** The gates of AllAlpha and AllBeta. This project's are on only by name. Source: OpenKruise pkg/features. */
 const STAGES: Readonly<Record<string, readonly Gate[]>> = {
   AllAlpha: [
     "EnableSortSidecarContainerByName",

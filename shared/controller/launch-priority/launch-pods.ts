@@ -67,10 +67,7 @@ interface Launch {
   passing?: string;
 }
 
-/**
- * Ends when no launch of a pod moves any more and `served` signals the end of the pass. Problems go into the service's
- * list.
- */
+/** Ends when no launch moves any more and `served` signals the end of the pass. Problems go into the service's list. */
 export async function launchPods(service: Service, served: AbortSignal): Promise<LaunchReport> {
   const report: LaunchReport = { opened: 0, completed: 0, waiting: 0, waitingPods: [] };
   const launch: Launch = {

@@ -1,7 +1,4 @@
-/**
- * Works through a list under a concurrency limit that follows the API server: a refused worker ends, and the others
- * continue.
- */
+/** Works through a list under a limit that follows the API server: a refused worker ends, the others continue. */
 import type { Clock } from "./clock.ts";
 
 /** Workers at the start. Each success adds one, up to the limit, until the first refusal. */

@@ -182,8 +182,7 @@ export async function renewLease(site: LeaseSite): Promise<void> {
 }
 
 /**
- * Records that pods may be drained, for a pass without a Lease. If no Lease exists, every pass looks anyway. @throws
- * KubeError
+ * Records that pods may be drained, for a pass without a Lease. Without any Lease every pass looks. @throws KubeError
  */
 export async function noteDrains({ cluster, namespace, name = NAME }: LeaseSite): Promise<void> {
   const body = { metadata: { annotations: { [DRAINS_ANNOTATION]: "true" } } };

@@ -13,9 +13,7 @@ const FOLLOWED_AT_ONCE = 16;
 const LAST_BEGIN_MS = 3_000;
 /** Time after which an object without a watch is reconciled again. */
 const RETURN_MS = 60_000;
-/**
- * When the API server is in trouble an object starts again after 1, 2, 4 and 8 seconds; then a later pass continues.
- */
+/** When the API server is in trouble an object starts again after 1, 2, 4 and 8 seconds; then a later pass does. */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRIES = 4;
 /** The longest wait that an API server may ask for; a longer one is cut to it. */

@@ -69,9 +69,7 @@ export class TextRows {
   }
 }
 
-/**
- * Finds rows by keys that it reads from the rows: 6 to 12 bytes each, where a Map with its own keys takes about 100.
- */
+/** Finds rows by keys that it reads from the rows: 6 to 12 bytes each; a Map with its own keys takes about 100. */
 const FIRST_SLOTS = 64;
 
 /** A Map from key to row, without deletion. */

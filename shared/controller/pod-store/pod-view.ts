@@ -53,10 +53,7 @@ export class PodView {
     return this.#inOrder((row) => this.#table.at(row));
   }
 
-  /**
-   * The pods in half the time, for use before the view changes. Copies made member by member lack name, uid and
-   * version.
-   */
+  /** The pods in half the time, for use before the view changes. Member-wise copies lack name, uid and version. */
   get records(): Sequence<Pod> {
     return this.#inOrder((row) => this.#table.record(row));
   }
@@ -96,9 +93,7 @@ export class PodView {
     else this.#others.set(uid, pod.metadata?.resourceVersion ?? "");
   }
 
-  /**
-   * Removes a pod that is no longer selected at this resourceVersion, or gone (null). True when a record was removed.
-   */
+  /** Removes a pod that is not selected at this resourceVersion, or gone (null). True when a record was removed. */
   remove(uid: string, resourceVersion: string | null): boolean {
     const known = this.versionOf(uid);
     if (resourceVersion !== null && typeof known === "string" && isLater(known, resourceVersion)) return false;

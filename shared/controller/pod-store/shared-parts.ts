@@ -1,7 +1,4 @@
-/**
- * Pods of one template differ mainly in their names: records of 150,000 pods fit into memory because they share equal
- * parts.
- */
+/** Pods of one template differ mainly in names: 150,000 records fit into memory because they share equal parts. */
 
 /**
  * Limit of different values and characters; beyond it all are forgotten and sharing starts again. Knowing a value costs

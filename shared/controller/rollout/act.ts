@@ -146,9 +146,7 @@ function nullOf(before: object, after: object): Readonly<Record<string, null>> {
   return Object.fromEntries(absent.map((key) => [key, null]));
 }
 
-/**
- * The fields of a status that passes write. They keep fields of a newer version, and waiting notifications (notify.ts).
- */
+/** The fields of a status that passes write. A newer version's fields and waiting notifications (notify.ts) stay. */
 const FIELDS: Readonly<Record<Exclude<keyof SidecarSetStatus, "notifications">, true>> = {
   observedGeneration: true,
   matchedPods: true,

@@ -1,6 +1,4 @@
-/**
- * Asks before a batch: checks of metrics, also before a wave passes, then the gate. Each answer is for this batch only.
- */
+/** Asks before a batch: checks of metrics, also before a wave passes, then the gate. An answer is for one batch. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
@@ -156,9 +154,7 @@ interface Silence {
 /** servers and queries of each process without an answer in time, and the consequence */
 const silent = new WeakMap<object, Map<string, Silence>>();
 
-/**
- * Shares timeouts between SidecarSets. Each silent server occupies a place of the pass, so only one asker waits for it.
- */
+/** Shares timeouts between SidecarSets. A silent server occupies a place of the pass, so only one asker waits. */
 async function unlessSilent<T>(
   context: Context,
   server: string,

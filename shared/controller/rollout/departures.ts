@@ -99,10 +99,7 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/**
- * Limit of refused owners in a namespace. Beyond it the namespace's other owners wait too: it may have more than a pass
- * can try.
- */
+/** Limit of refused owners in a namespace. Beyond it its other owners wait: it may have more than a pass can try. */
 const MOST_OF_NAMESPACE = 5;
 
 /**

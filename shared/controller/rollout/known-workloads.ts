@@ -34,10 +34,7 @@ interface Seen extends KnownWorkloads {
 /** Milliseconds of reuse: a restart requires the read resourceVersion, so a change since then costs a try. */
 const KNOWN_MS = 10_000;
 
-/**
- * Forgets the workloads, unless they were just read. A pass that only records keeps the ones that the last decision
- * used.
- */
+/** Forgets the workloads, unless they were just read. A pass that only records keeps the last decision's ones. */
 export function forgetWorkloads(known: KnownWorkloads, mode: "act" | "record", clock: Pick<Clock, "now" | "random">) {
   if (mode === "record" || clock.now() < (known.workloadsUntilMs ?? 0)) return;
   known.workloads = new Map();

@@ -1,6 +1,4 @@
-/**
- * Where the reservation ledger is stored: a ConfigMap beside the ControllerRevisions, written with compare-and-swap.
- */
+/** The place of the reservation ledger: a ConfigMap beside the ControllerRevisions, with compare-and-swap. */
 import type { ConfigMap, KubernetesObject } from "../../api/kubernetes.ts";
 import {
   LEDGER_FINALIZER,

@@ -22,10 +22,7 @@ const PRUNED =
 
 /** of each rollout: resolves when nothing is being sent */
 const sending = new WeakMap<Context, Promise<void>>();
-/**
- * Rollouts whose next sending waits for the current one. Sending reads the waiting notifications at its start, so one
- * is enough.
- */
+/** Rollouts that wait for the current sending. It reads the waiting notifications at its start, so one is enough. */
 const queued = new WeakSet<Context>();
 
 /** Starts sending after the current sending ends. `before`: the SidecarSet before the write. */

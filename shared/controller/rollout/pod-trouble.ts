@@ -13,10 +13,7 @@ type Busy = Refused & { readonly error: { readonly code: 429 } };
 /** The API server's words before those of a webhook or a policy. */
 const DENIED = /denied (?:the )?request/;
 
-/**
- * True when the write did not happen and may be sent again later: its reservation stays. A webhook's 429 concerns one
- * pod only.
- */
+/** True when the write did not happen: its reservation stays for a retry. A webhook's 429 concerns one pod only. */
 export function isBusy(outcome: Outcome): outcome is Busy {
   return outcome.kind === "refused" && outcome.error.code === 429 && !DENIED.test(outcome.error.message);
 }

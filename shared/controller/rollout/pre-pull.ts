@@ -1,7 +1,4 @@
-/**
- * Reads the pods that pull images, creates the pods that a decision asks for, and deletes the ones that nobody waits
- * for.
- */
+/** Reads the pods that pull images, creates the pods that a decision asks for, and deletes unneeded ones. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { PRE_PULL_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

@@ -1,7 +1,4 @@
-/**
- * Restores pods that are still drained by a SidecarSet that is gone, or no longer selects them: no rollout looks at
- * them.
- */
+/** Restores pods that a SidecarSet drained that is gone, or no longer selects them: no rollout looks at them. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
 import { isConsistent } from "../../core/pod/is-consistent.ts";

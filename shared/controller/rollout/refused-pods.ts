@@ -115,10 +115,7 @@ export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): 
   all.own = new Set([...all.own].filter((key) => !keys.has(key)));
 }
 
-/**
- * The caller calls it after each write of the ledger. Forgets freed reservations, because another pass may reserve
- * those pods.
- */
+/** The caller calls it after each ledger write. Forgets freed reservations: another pass may reserve those pods. */
 export function rememberReserved(rollout: Rollout, kept: readonly Reservation[], { ledger }: LedgerPlan): void {
   const all = known(rollout);
   const before = new Set(kept.map(stateKey));

@@ -152,9 +152,7 @@ async function runRound(context: Context, name: string, snapshot: Snapshot | und
   return "contention";
 }
 
-/**
- * The next snapshot to decide on; undefined: observe again. "quiet": nothing changed, "settled": nothing to wait for.
- */
+/** The next snapshot to decide on; undefined: observe again. "quiet": nothing changed, "settled": nothing to await. */
 async function nextSnapshot(
   context: Context,
   following: Following,
@@ -247,10 +245,7 @@ function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limi
   return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
 }
 
-/**
- * True when only pods are left that are down and unchanged for long. It also waits for a hold that may change without
- * events.
- */
+/** True when only pods are left that are down for long. It also waits for a hold that may change without events. */
 function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boolean {
   const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
   const { summary } = decision;

@@ -172,10 +172,7 @@ function patchesIn({ actions }: Decision, { done }: Written): readonly PatchPod[
   return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => done.has(pod.uid));
 }
 
-/**
- * Frees refused evictions and restarts: no other pass sends them, so none can come late. False: another pass wrote the
- * ledger.
- */
+/** Frees refused evictions and restarts, which no other pass sends late. False: another pass wrote the ledger. */
 async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<string>): Promise<boolean> {
   const { ledger } = snapshot.stored;
   const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));

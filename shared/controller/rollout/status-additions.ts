@@ -127,10 +127,7 @@ function passedWaves(before: Status, after: Status): readonly News[] {
 
 const waveName = ({ name }: { readonly name: string }) => name;
 
-/**
- * Pods that cannot be upgraded are reported elsewhere, as in OpenKruise; the last three conditions only summarize the
- * others.
- */
+/** Pods that cannot be upgraded are reported elsewhere, as in OpenKruise; the last three only summarize others. */
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function obstacleIn(

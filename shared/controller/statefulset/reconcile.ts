@@ -61,10 +61,7 @@ export function keyText({ namespace, name }: SetKey): string {
   return `${namespace}/${name}`;
 }
 
-/**
- * Ends when nothing is running any more, or the time is up. A set's problems go into its report. `keys`:
- * NAMESPACE/NAME.
- */
+/** Ends when nothing is running, or the time is up. A set's problems go into its report. `keys`: NAMESPACE/NAME. */
 export function reconcileSets(service: SetService, keys: readonly string[]): Promise<readonly SetReport[]> {
   const { cluster, clock, gates } = service;
   const kind = {
@@ -256,10 +253,7 @@ async function hasNews(context: SetContext, following: Following, limits: Limits
   return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
 }
 
-/**
- * True also when the feed is lost, so that only a new snapshot shows the state; without watches, snapshots replace
- * them.
- */
+/** True also when the feed is lost: only a new snapshot shows the state; without watches, snapshots replace them. */
 async function havePodsChanged(context: SetContext, following: Following, limits: Limits, waitMs: number) {
   const { clock } = context;
   const { feed } = following;

@@ -89,9 +89,7 @@ function countOf(requests: readonly ContainerRecreateRequest[]): Map<string, num
   return counts;
 }
 
-/**
- * The pod's key. It includes the namespace, because a request stored without its webhook may have any uid in its label.
- */
+/** The pod's key. It has the namespace, because a request stored without its webhook may have any uid. */
 function podOf({ metadata }: ContainerRecreateRequest): string {
   return `${metadata?.namespace} ${metadata?.labels?.[RECREATE_POD_UID_LABEL]}`;
 }

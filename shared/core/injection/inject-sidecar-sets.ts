@@ -115,10 +115,7 @@ function asksForValues({ metadata }: SidecarSet): boolean {
   return metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
 }
 
-/**
- * The pod with all injected parts, in the order of the SidecarSets; the same object when there are none. Unknown fields
- * stay.
- */
+/** The pod with all injected parts, in the SidecarSets' order; the same object without any. Unknown fields stay. */
 export function injectSidecarSets(
   requested: Pod,
   chosen: readonly SidecarSet[],

@@ -1,6 +1,4 @@
-/**
- * Warnings about the webhooks after a command changed a SidecarSet: certain faults, and what the command cannot see.
- */
+/** Warnings about the webhooks after a command changed a SidecarSet: certain faults, and what it cannot see. */
 import { HASH_ANNOTATION, SIDECARSET_GROUP } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { sidecarSetHash } from "../sidecarset/hash/sidecarset-hash.ts";
@@ -29,9 +27,7 @@ const STOP = `Emergency stop of every rollout: ${EMERGENCY_STOP}`;
 const STILL_WORKS = `What still works: passes update pods that run and obey pause, resume and promote; ${READING}. ${STOP}`;
 const ONLY_READING = `What still works: passes go on with what is stored; ${READING}. ${STOP}`;
 
-/**
- * `stored`: the API server's answer to the change. One or two sentences each; empty: the webhooks' address answered.
- */
+/** `stored`: the API server's answer to the change. One or two sentences each; empty: the address answered. */
 export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: WebhookFacts): readonly string[] {
   const hashed = missingHash(before, stored);
   const registrations = registrationsOf(facts);

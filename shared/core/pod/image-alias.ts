@@ -1,6 +1,4 @@
-/**
- * Other spellings of a container's image with the same meaning: a new spelling makes the kubelet restart the container.
- */
+/** Other spellings of a container's image with the same meaning: a new one makes the kubelet restart it. */
 import type { Container, ContainerStatus } from "../../api/kubernetes.ts";
 import { fullImageName, type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
@@ -82,10 +80,7 @@ function byHub({ repository, tag }: ImageReference, running: ContainerStatus | u
   return `${HUB}/${path.length === 0 ? `${OFFICIAL}/` : ""}${repository}:${tag}`;
 }
 
-/**
- * The alias by the running image, whatever the tag names now: a kubelet may ask the registry for a tag under another
- * name.
- */
+/** The alias by the running image, not by its tag: a kubelet may ask the registry for a tag under another name. */
 function byPin({ repository, tag }: ImageReference, running: ContainerStatus | undefined): string | undefined {
   const resolved = parseImageReference((running?.imageID ?? "").replace(/^[a-z-]+:\/\//, ""));
   if (!resolved?.digest) return undefined;

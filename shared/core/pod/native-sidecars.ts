@@ -1,7 +1,4 @@
-/**
- * The state of a pod's native sidecars for an upgrade in place: which are up to date, and whether the node would
- * restart them.
- */
+/** The state of a pod's native sidecars for an upgrade in place: which are current, and would the node restart them. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { areConsistent } from "./is-consistent.ts";

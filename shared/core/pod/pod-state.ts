@@ -115,9 +115,7 @@ export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isSameHash(pod, sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION);
 }
 
-/**
- * True if an outdated pod can be updated in place: only images or resizable resources differ, and its node can do it.
- */
+/** True if an outdated pod can be updated in place: only images or resizable resources differ, and its node can. */
 export function canBeUpdated(
   { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
   sidecarSet: SidecarSet,

@@ -1,7 +1,4 @@
-/**
- * A pod's record of values that change in place: which container ran before the last write, and whether another one
- * runs since.
- */
+/** A pod's record of values that change in place: the container before the last write, and whether another runs. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";

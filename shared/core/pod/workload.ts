@@ -63,10 +63,7 @@ export interface WorkloadPod extends Workload {
   readonly name: string;
 }
 
-/**
- * The renewals by namespace and workload. A workload without a restart command gets its pods deleted, and creates
- * others.
- */
+/** The renewals by namespace and workload. Pods of a workload without a restart command are deleted. */
 export function renewalsOf(pods: readonly Pod[]): readonly Renewal[] {
   return renewals(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
 }

@@ -25,9 +25,7 @@ interface HoldEffects {
   readonly waitsForPods?: true;
   /** the rollout is complete as far as possible: nothing has stopped it */
   readonly isEnd?: true;
-  /**
-   * asked: the next batch waits for an answer from outside; later: the batch allowed before ends first; absent: neither
-   */
+  /** asked: the next batch waits for an outside answer; later: the allowed batch ends first; absent: neither */
   readonly batch?: "asked" | "later";
 }
 

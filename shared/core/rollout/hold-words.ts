@@ -36,7 +36,7 @@ export interface HoldWords {
   /** the report prints its clause after the clause of the main hold */
   readonly isBeside?: true;
   /**
-   * how a command that waits for the rollout ends while no pod is on its way; absent: badly for trouble, else it waits
+   * the end of a command that waits for the rollout, without pods on their way; absent: badly for trouble, or it waits
    */
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */

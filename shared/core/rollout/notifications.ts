@@ -12,9 +12,7 @@ export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
   readonly cause?: string;
 }
 
-/**
- * Upper limit of waiting notifications: the oldest are dropped, and also any that waited a day. The newest one stays.
- */
+/** Limit of waiting notifications: the oldest are dropped, and any that waited a day. The newest one stays. */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
 /** A claim by a pass that died expires after this time, and another pass sends the notifications. */

@@ -48,9 +48,7 @@ interface LastTrouble extends PassTrouble {
   readonly hold: PassTroubleHold;
 }
 
-/**
- * The trouble of the last pass, as the stored status says. Undefined: none. A failed pass did not see the generation.
- */
+/** The trouble of the last pass, by the stored status. Undefined: none. A failed pass did not see the generation. */
 export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | undefined {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   const hold = troubleOf(blocked?.reason);

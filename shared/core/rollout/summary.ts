@@ -54,10 +54,7 @@ export interface Summary {
   readonly hold: Hold;
   /** the strategy asks for a stop in addition to the main hold; absent: it does not */
   readonly asked?: "paused" | "NotUpdate";
-  /**
-   * what the API server refused a pass (also for skipped pods), or how the pass failed, while that lasts; absent:
-   * nothing
-   */
+  /** what the API server refused a pass (also for skipped pods), or how the pass failed; absent: nothing */
   readonly trouble?: PassTrouble;
   readonly problems: readonly PodProblem[];
   /** facts of rules; absent: the rule has nothing to say */

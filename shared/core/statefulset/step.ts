@@ -47,9 +47,7 @@ export class StepFailed extends Error {
   }
 }
 
-/**
- * Throws if there are failures: the text of one, or several as Go's `errors.Aggregate` prints them, without duplicates.
- */
+/** Throws if there are failures: one text, or several as Go's `errors.Aggregate` prints them, without duplicates. */
 export function throwFailures(failures: readonly StepFailed[]): void {
   const texts = [...new Set(failures.map(({ message }) => message))];
   if (texts.length > 0) throw new StepFailed(texts.length > 1 ? `[${texts.join(", ")}]` : texts.join());

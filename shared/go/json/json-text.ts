@@ -76,9 +76,7 @@ export function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/**
- * The text without white space between its parts and with HTML characters escaped; everything else keeps its spelling.
- */
+/** The text without white space between its parts and with HTML characters escaped; all else is unchanged. */
 export function compactJson(text: string): string {
   const pieces = [...text.matchAll(PIECE)].map(([piece]) => piece);
   return pieces

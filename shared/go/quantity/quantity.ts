@@ -152,10 +152,7 @@ function withoutBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-/**
- * Reads a quantity from a field of an object, otherwise like `readQuantity`. Source: apimachinery
- * Quantity.UnmarshalJSON.
- */
+/** Reads a quantity of an object's field, else like `readQuantity`. Source: apimachinery Quantity.UnmarshalJSON. */
 export function readFieldQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
   return readQuantity(typeof quantity === "string" ? withoutBlanks(quantity) : quantity);
 }

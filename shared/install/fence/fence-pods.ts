@@ -1,6 +1,4 @@
-/**
- * The fields of pods that the reconciler may write: images of injected containers, its own annotations and conditions.
- */
+/** The fields of pods that the reconciler may write: images of injected containers, its annotations, conditions. */
 import {
   DRAINED,
   DRAINED_BY_ANNOTATION,
@@ -68,9 +66,7 @@ function digestOf(image: string): string {
   return `(${image}.contains("@") ? ${image}.split("@")[1] : "")`;
 }
 
-/**
- * CEL: the image of `c` is another name of the image of `o`, or of the running image (shared/core/pod/image-alias.ts).
- */
+/** CEL: the image of `c` is another name of `o`'s image, or of the running one (shared/core/pod/image-alias.ts). */
 const IS_ALIAS = [
   `${repositoryOf("c.image")} == ${repositoryOf("o.image")}`,
   `((${digestOf("c.image")} != "" && ${digestOf("c.image")} == ${digestOf("o.image")}) || (${tagOf("c.image")} == ${tagOf("o.image")} && (${digestOf("c.image")} == "" || oldObject.status.?containerStatuses.orValue([]).exists(s, s.name == c.name && s.?imageID.orValue("").endsWith("@" + ${digestOf("c.image")})))))`,

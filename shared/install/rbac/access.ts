@@ -1,6 +1,4 @@
-/**
- * The rights: webhooks read, and announce what they admit; the reconciler makes the writes of a rollout, and no others.
- */
+/** The rights: webhooks read, and announce what they admit; the reconciler only makes a rollout's writes. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
   ANNOUNCEMENTS_CONFIG_MAP,

@@ -84,10 +84,7 @@ function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> 
   };
 }
 
-/**
- * Records the announcements. Without the ConfigMap no pod webhook relies on them, from one lease's time after its
- * removal.
- */
+/** Records the announcements. One lease's time after the ConfigMap is removed, no pod webhook relies on them. */
 async function record(options: AnnouncingOptions, writes: readonly Write[]): Promise<void> {
   const cluster = await options.connect().catch((error: unknown) => {
     throw refused(error);

@@ -34,9 +34,7 @@ const PATIENCE_MS = 300;
 /** The names that an injected list may have: anybody who may write pods may write one. */
 const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
 const MAX_NAMES = 20;
-/**
- * Limit of messages about pods of one namespace in half a second: one pod with the most names, or several with fewer.
- */
+/** Limit of messages about a namespace's pods in half a second: one pod with the most names, or several. */
 const MAX_OF_NAMESPACE = 20;
 /** Limit of SidecarSets whose last news are remembered. */
 const MAX_SENT = 1_000;

@@ -1,7 +1,4 @@
-/**
- * Tells whether this build decides correctly: a sample pod and a sample SidecarSet, through the code that answers API
- * servers.
- */
+/** Tells whether this build decides correctly, with a sample pod, through the code that answers API servers. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { indexSidecarSets } from "../../core/injection/match/sidecarset-index.ts";
 import type { Log } from "../../log.ts";

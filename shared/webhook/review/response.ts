@@ -109,10 +109,7 @@ function diffField([from, to, key]: Field, path: string, operations: JsonPatchOp
   else operations.push({ op: "add", path: at, value: to[key] });
 }
 
-/**
- * Compares lists quickly: injected elements are usually in one place, and the elements around them are the same
- * objects.
- */
+/** Compares lists quickly: injected elements are usually together, and the others are the same objects. */
 function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
   const grown = to.length - from.length;
   let head = 0;

@@ -45,10 +45,7 @@ export interface AuthenticateOptions {
 
 /** 256 bits in base64url. */
 const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
-/**
- * The prefix of a secret that older releases registered unchanged, at every path: valid there until its line is
- * removed.
- */
+/** The prefix of a secret that older releases registered unchanged: valid at every path until its line goes. */
 const PLAIN = /^plain\s+/;
 const OLD_URL =
   "refused: the URL has the stored secret itself, as earlier releases registered it. Write plain in front of its line (docs/authentication.md)";

@@ -194,9 +194,7 @@ async function close(server: Server): Promise<void> {
 /** Tells which requests no port answers, before authentication. */
 const METHODS = ["GET", "HEAD", "POST"];
 const ALLOW = METHODS.join(", ");
-/**
- * Limit of a request's target: this project's have a secret, a path and a timeout. Names have at most 253 characters.
- */
+/** Limit of a request's target: a secret, a path and a timeout. Names have at most 253 characters. */
 const MAX_TARGET = 2_048;
 
 /** Undefined: it may be answered. `target` as it was sent. */

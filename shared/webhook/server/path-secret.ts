@@ -1,6 +1,4 @@
-/**
- * The secret of one path, derived from the stored secret: it reveals neither another path's secret nor the stored one.
- */
+/** The secret of one path, derived from the stored secret: it reveals neither another path's nor the stored one. */
 import { createHmac, hash } from "node:crypto";
 import type { PathDigests } from "../../settings/path-digests.ts";
 import { secretPath } from "./paths.ts";

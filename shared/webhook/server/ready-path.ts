@@ -1,4 +1,2 @@
-/**
- * The path for readiness: the webhooks can read what they need, and this build decides correctly; no API server asks.
- */
+/** The path for readiness: the webhooks can read what they need, and decide correctly; no API server asks. */
 export const READY_PATH = "/readyz";

@@ -31,10 +31,7 @@ interface Settling extends Listed {
 export class Announced {
   #seen: Announcements | undefined;
   #pending = new Map<number, Pending>();
-  /**
-   * by sequence, epoch milliseconds: since when no state of the API server has reached the version that it claims to
-   * replace
-   */
+  /** by sequence, epoch milliseconds: since when no state of the API server has reached the replaced version */
   readonly #doubtedSince = new Map<number, number>();
   /** epoch milliseconds: until then an unseen announcement's write may still be stored */
   #unseenUntil = Number.NEGATIVE_INFINITY;
@@ -190,10 +187,7 @@ function isUnbroken(known: number, { sequence, latest }: Announcements): boolean
   return sequence - known <= latest.length;
 }
 
-/**
- * True if no announcement is missing: one that was dropped for room, or lost in a restart, is stored by now or never
- * will be.
- */
+/** True if no announcement is missing: a dropped or lost one is stored by now or never will be. */
 function isWhole({ latest, begunAgainAt }: Announcements, now: number): boolean {
   const [oldest] = latest;
   const isRoomy = oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;

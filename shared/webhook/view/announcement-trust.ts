@@ -1,7 +1,4 @@
-/**
- * Tells whether the announcements cover every write: whether API servers are registered to announce each, and since
- * when.
- */
+/** Tells whether the announcements cover every write: are API servers registered for that, and since when. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { VALIDATING_CONFIGURATION } from "../../api/names.ts";
 import { isEveryWriteAnnounced } from "../../core/injection/match/announced-writes.ts";

@@ -21,9 +21,7 @@ export const MAX_ANNOUNCEMENTS = 128;
 export const STALE_WORDS = "decided on an earlier state of";
 /** A caller with nothing to go by waits so long: API servers wait five seconds for our answer. */
 export const PATIENCE_MS = 4_000;
-/**
- * Kubernetes' own goal for such reads. A caller with a known state waits no longer, and may have to read three kinds.
- */
+/** Kubernetes' own goal for such reads. A caller with a known state waits no longer, for up to three kinds. */
 export const SLOW_MS = 1_000;
 
 /** A write of a SidecarSet that was admitted and may be stored from now on. */

@@ -15,9 +15,7 @@ export interface SidecarSetIndex {
   readonly hasNamespaceSelectors: boolean;
 }
 
-/**
- * An index of SidecarSets by the terms of one requirement each: a pod must have one of the terms, and has at most one.
- */
+/** An index of SidecarSets by the terms of one requirement: a matching pod has one of the terms, and at most one. */
 interface LabelIndex {
   /** label → SidecarSets that require it */
   readonly byKey: ReadonlyMap<string, KeyIndex>;

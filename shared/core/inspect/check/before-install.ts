@@ -44,9 +44,7 @@ const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
   "ClockSkew",
 ]);
 
-/**
- * Pure. `facts`: the current cluster, with the manifest's registrations and CRD in place of the ones that they replace.
- */
+/** Pure. `facts`: the current cluster, with the manifest's registrations and CRD in place of the replaced ones. */
 export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): CheckReport {
   const { findings, looked } = checkInstallation(facts);
   const refused = tried.flatMap((one) => (one.refusal === undefined ? [] : refusedBy(one, one.refusal)));

@@ -178,9 +178,7 @@ export interface Facts {
   /** seconds by which the API server's clock is ahead of the local one */
   readonly skewSeconds: Seen<number>;
   readonly trial: Seen<Trial>;
-  /**
-   * the trial of a pod; undefined: none was made, because its registration can be read or no SidecarSet selects pods
-   */
+  /** the trial of a pod; undefined: none, because its registration can be read or no SidecarSet selects pods */
   readonly podTrial: Seen<Trial | undefined>;
   readonly probes: readonly Probe[];
   readonly rights: Seen<readonly Right[]>;

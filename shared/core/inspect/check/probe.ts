@@ -25,9 +25,7 @@ function addressOf({ url, caBundle }: ClientConfig, isConversion: boolean): read
   return [{ origin, url, caBundle, isConversion }];
 }
 
-/**
- * The registered addresses: one per origin, caBundle and purpose. Services cannot be reached from outside the cluster.
- */
+/** The registered addresses: one per origin, caBundle and purpose. Services are unreachable from outside. */
 export function addressesOf({
   mutating,
   validating,

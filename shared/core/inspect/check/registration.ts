@@ -1,6 +1,4 @@
-/**
- * Faults of the webhooks' registration: whether they are registered, and what happens to requests without an answer.
- */
+/** Faults of the webhooks' registration: whether it exists, and what happens to requests without an answer. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import {

@@ -56,10 +56,7 @@ function checkFields(one: SidecarSet, { version }: Facts): readonly Finding[] {
   );
 }
 
-/**
- * The feature that a node must declare: schedulers since Kubernetes 1.36 place a pod with such a container nowhere
- * else.
- */
+/** The feature that a node must declare: schedulers since Kubernetes 1.36 place a pod with it nowhere else. */
 const RESTARTS_ALL = "RestartAllContainersOnContainerExits";
 
 export function restartsAllContainers({ spec }: SidecarSet): boolean {

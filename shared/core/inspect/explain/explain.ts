@@ -32,9 +32,7 @@ import { type SetFacts, traceRollout } from "./trace-rollout.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceInTheWay, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 
-/**
- * Pure. First why the pod has the sidecars or not, then whether they are the newest and why, then whether passes run.
- */
+/** Pure. First why the pod has the sidecars or not, then whether they are the newest, then whether passes run. */
 export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
   const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
@@ -182,10 +180,7 @@ interface PodTrace {
 /** Steps about running passes, which are the same for all pods. */
 const WORK: ReadonlySet<Reason> = new Set(["ChangeNotSeen", "TickNotRunning", "TickUnknown", "TickRunning"]);
 
-/**
- * One step per reason, with its number of pods. Steps that need somebody come first; the step about running passes
- * comes last.
- */
+/** One step per reason, with its number of pods. Steps that need somebody come first, running passes last. */
 export function groupTraces(traces: readonly PodTrace[]): readonly Step[] {
   const groups = Map.groupBy(traces, ({ steps }) => decisive(steps)?.reason);
   const rank = { stop: 0, wait: 1, note: 2, ok: 3 };
@@ -220,10 +215,7 @@ export interface NearSet {
 
 const NAMED = 3;
 
-/**
- * The nearest first: fewer missed requirements, then more similar values. `namespace`: undefined when it cannot be
- * read.
- */
+/** The nearest first: fewer missed requirements, then more similar values. `namespace`: undefined: unreadable. */
 export function nearestSets(
   pod: Pod,
   namespace: Namespace | undefined,

@@ -106,9 +106,7 @@ export function told(hold: Hold, text: string, { name = "", hint, ...facts }: To
   return stepOf({ ...words, next: hint ?? words.next }, text);
 }
 
-/**
- * A step about a hold, in the book's words. `text`: a sentence about one pod; absent: the sentence about the rollout.
- */
+/** A step about a hold, in the book's words. `text`: a sentence about one pod; absent: about the rollout. */
 export function held(hold: Hold, about: Counted, name: string, text?: string): Step {
   return stepOf(wordsOf(hold, about, name), text);
 }

@@ -1,6 +1,5 @@
 /**
- * The move from OpenKruise's manager to this project, in an order that injects pods at every moment and never has two
- * rollouts.
+ * The move from OpenKruise's manager to this project: pods are injected at every moment, and never two rollouts run.
  */
 import { counted } from "../../../go/counted.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";

@@ -1,6 +1,4 @@
-/**
- * The move from this project to OpenKruise's manager: passes end first, and its webhooks come before this project's go.
- */
+/** The move from this project to OpenKruise's manager: passes end first, its webhooks come before these go. */
 
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";

@@ -234,10 +234,7 @@ read();
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/**
- * The page loads and sends nothing. Only this style sheet and this script run, and the script makes no markup from
- * text.
- */
+/** The page loads and sends nothing. Only this style sheet and this script run; the script makes no markup. */
 const POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 /** The policy for a server of the page: a header can also forbid frames. */

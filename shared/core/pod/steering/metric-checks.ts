@@ -1,7 +1,4 @@
-/**
- * The metric checks that an annotation asks for before each batch, each a query with bounds; or the fault of the
- * annotation.
- */
+/** The metric checks that an annotation asks for before each batch, each a query with bounds; or its fault. */
 import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
 
 export interface MetricCheck {

@@ -249,10 +249,7 @@ function relaxedEnvNameErrors(name: string): readonly string[] {
     : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
 }
 
-/**
- * Kubernetes' rules since 1.32; OpenKruise refuses more. Compat: the sentence is OpenKruise's (vector
- * container-rule-06).
- */
+/** Kubernetes' rules since 1.32; OpenKruise refuses more. Compat: OpenKruise's sentence (vector container-rule-06). */
 function variableNameErrors(name: string): readonly string[] {
   return relaxedEnvNameErrors(name).length === 0 ? [] : envNameErrors(name);
 }

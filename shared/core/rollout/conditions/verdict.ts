@@ -92,10 +92,7 @@ export interface StoredVerdict extends VerdictAndWhy {
   readonly since?: string;
 }
 
-/**
- * Undefined: no pass has seen the current generation (and none failed), or the CRD is OpenKruise's, which keeps no
- * conditions.
- */
+/** Undefined: no pass has seen the current generation (and none failed), or OpenKruise's CRD keeps no conditions. */
 export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined {
   const { metadata, status } = sidecarSet;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);

@@ -118,9 +118,7 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
   return { checks: { names: checks.map(({ name }) => name), intervalSeconds } };
 }
 
-/**
- * The next moment at which a decision may change; undefined: never. After a passed wave its successor begins at once.
- */
+/** The next moment at which a decision may change; undefined: never. A passed wave's successor begins at once. */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
   if (decision.summary.rules.waves?.isTurning) return simulation;
   const [next, ended] = [advance(simulation), afterWait(simulation, decision, options)];

@@ -78,9 +78,7 @@ export function nextToRecreate({ observation, rolling }: Restarts, onTheirWay: R
   return next;
 }
 
-/**
- * The remaining work after these pods are recreated. A workload whose new pods never start stops and never completes.
- */
+/** The remaining work after these pods are recreated. A workload whose new pods never start never completes. */
 export function without(rolling: Rolling, gone: Rolling, onTheirWay: ReadonlySet<string>): Rolling {
   const moving = [...rolling].filter(([key]) => !gone.has(key) || onTheirWay.has(key));
   return new Map(moving.map(([key, left]) => [key, left.slice(gone.get(key)?.length ?? 0)]));

@@ -84,10 +84,7 @@ export function seenFrom(work: Work): number | undefined {
   return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;
 }
 
-/**
- * `cluster`: the cluster of the work, in a deployment for several; work of different clusters never waits for each
- * other.
- */
+/** `cluster`: the work's cluster, in a deployment for several; work of different clusters never waits. */
 export function messageOf(work: Work, cluster?: string): Message {
   const of = cluster === undefined ? [] : [cluster];
   return {

@@ -151,19 +151,14 @@ export function takeWithin(
   return { taken, blocked };
 }
 
-/**
- * The budget that must be left for this pod. A pod that `used` counts already, by the gate or a drain, needs no more.
- */
+/** The budget that must be left for this pod. A pod that `used` counts, by the gate or a drain, needs no more. */
 function neededFor(state: PodState, budgetUse: BudgetUse): number {
   if (!goesDown(state, budgetUse)) return NOTHING;
   if (state.isDrainedElsewhere) return 0;
   return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
 
-/**
- * True when the update stops a working pod. An eviction does so even during a hot upgrade, while the pod counts as not
- * ready.
- */
+/** True when the update stops a working pod. An eviction does so even for an unready one in a hot upgrade. */
 export function goesDown(state: PodState, { rules }: Pick<BudgetUse, "rules">): boolean {
   return state.isReady || (state.isWorking && rules.replacement?.plan?.replaces(state) === true);
 }

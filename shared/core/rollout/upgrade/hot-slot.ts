@@ -29,10 +29,7 @@ export function targetSlot(pod: Pod, sidecar: SidecarContainer, sidecarSetName: 
   return { slot: other, partner: working };
 }
 
-/**
- * Every slot that does not work but still holds an image other than its empty one, with the annotations for emptying
- * it.
- */
+/** Every idle slot that still holds an image other than its empty one, with the annotations for emptying it. */
 export function slotsToEmpty(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] {
   return (sidecarSet.spec.containers ?? []).filter(isHotUpgrade).flatMap((sidecar) => {
     const { working, other } = slotsOf(pod, sidecar.name);

@@ -32,9 +32,7 @@ export function immutableFields(
   return [...new Set(before.flatMap((revision) => differences(partIn(revision, name), now)))].sort();
 }
 
-/**
- * The difference between the SidecarSet and the version that the pod was created with; undefined: no revision has it.
- */
+/** The difference between the SidecarSet and the version that the pod was created with; undefined: unknown. */
 export function madeWith(
   sidecarSet: SidecarSet,
   pod: Pod,

@@ -89,10 +89,7 @@ function resizing(resources: readonly ResourceChange[]): PodPlan {
   return { kind: "planned", images: [], annotations: {}, resources };
 }
 
-/**
- * Corrects the condition of updated pods that still says otherwise: the updating pass stopped, or an older write came
- * late.
- */
+/** Corrects an outdated condition of updated pods: the updating pass stopped, or an older write came late. */
 export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
   const name = sidecarSet.metadata?.name ?? "";
   return where(pods, (state) => state.isUpdated && state.isDoubted === true)

@@ -248,9 +248,7 @@ function isNamedList(list: unknown): boolean {
   return list === undefined || (Array.isArray(list) && list.every(isNamed));
 }
 
-/**
- * True when the kept part of the pod is too large for passes. Labels and resources always count, even when not kept.
- */
+/** True when the kept part of the pod is too large for passes. Labels and resources count even when not kept. */
 export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarSet): boolean {
   const { patchedAnnotations } = projectionOf(sidecarSet);
   let size = entriesLength(metadata?.labels);
@@ -318,9 +316,7 @@ function projectStatus(status: ContainerStatus, more: readonly StatusField[], is
   return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
 }
 
-/**
- * The generation that a container's reasons for waiting refer to: after another write of the spec they are outdated.
- */
+/** The generation that a container's waiting reasons refer to: after another write they are outdated. */
 function generationOfReasons({ containerStatuses, initContainerStatuses }: PodStatus, isSeen: boolean) {
   const all = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
   return isSeen && all.some(hasReason) ? (["observedGeneration"] as const) : [];

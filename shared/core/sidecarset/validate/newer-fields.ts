@@ -1,7 +1,4 @@
-/**
- * Finds fields of a SidecarSet that only newer API servers accept. Source: Kubernetes 1.37, pkg/features and
- * pkg/api/pod.
- */
+/** Finds fields that only newer API servers accept. Source: Kubernetes 1.37, pkg/features and pkg/api/pod. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
 import { envNameErrors } from "../../../go/label-name.ts";

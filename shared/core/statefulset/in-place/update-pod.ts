@@ -21,9 +21,7 @@ export interface InPlaceContext {
   readonly now: string;
   /** label of the pod that names its revision */
   readonly revisionLabel: string;
-  /**
-   * containers that read changed metadata into their environment restart by aliases of their images; else by a daemon
-   */
+  /** containers that read changed metadata into their environment restart by image aliases; else by a daemon */
   readonly restartsByAlias?: boolean;
 }
 

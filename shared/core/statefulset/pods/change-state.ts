@@ -19,10 +19,7 @@ export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain 
   return yield* writePod(pass, pod, isHookedAgain && hook ? withHook(after, hook) : after);
 }
 
-/**
- * The current pod if this pass has written to it, so that the pass does not conflict with itself; otherwise the listed
- * pod.
- */
+/** The current pod if this pass has written to it, so that it does not conflict with itself; else the listed one. */
 export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
   const { name = "", uid = "" } = pod.metadata ?? {};
   return progress.written.has(uid) ? yield* getPod(name) : pod;

@@ -153,10 +153,7 @@ export function dueChecks(known: readonly KnownCheck[], now: string): readonly K
   return known.some((one) => isInTheWay(one) && !isDue(one)) ? [] : known.filter((one) => isDue(one));
 }
 
-/**
- * Seconds until the check may be evaluated again. Another machine's clock, or an earlier reading of this one, may be
- * ahead.
- */
+/** Seconds until the check may be evaluated again. Another machine's clock, or an earlier reading, may be ahead. */
 function secondsLeft({ check: { intervalSeconds }, record }: KnownCheck, now: string): number {
   const age = record && secondsBetween(record.at, now);
   if (age === undefined || age >= intervalSeconds || age < -intervalSeconds) return 0;

@@ -125,10 +125,7 @@ export function covers(budget: DisruptionBudget, { metadata = {} }: Pod): boolea
 const FEW_VALUES = 8;
 const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/**
- * The selector with a long list of values cut to the one value that these labels have: the result of matching is the
- * same.
- */
+/** The selector with a long list of values cut to the one that these labels have: it matches the same. */
 function shortened(selector: LabelSelector, labels: Labels): LabelSelector {
   const { matchExpressions } = selector;
   if (!matchExpressions?.some(({ values }) => (values?.length ?? 0) > FEW_VALUES)) return selector;
@@ -228,10 +225,7 @@ function beyond(why: string, budgets: readonly DisruptionBudget[], last: Disrupt
   return { budgets, excess: { why, budget: idOf(budgets[0] ?? last) } };
 }
 
-/**
- * Finds budgets that may select the pod. An index by each budget's rarest label skips budgets whose labels the pod
- * lacks.
- */
+/** Finds budgets that may select the pod. An index by a budget's rarest label skips budgets that cannot match. */
 function candidatesBy(budgets: readonly DisruptionBudget[]) {
   const pairsOf = ({ selector, unclear }: DisruptionBudget) =>
     unclear === undefined ? textsOf(Object.entries(selector?.matchLabels ?? {})) : [];

@@ -127,9 +127,7 @@ export function isPlainNo(reason: string): boolean {
   return /^the gate at \S+ (says no|has not answered yet)/.test(reason);
 }
 
-/**
- * The answer of a gate that was asked at the end of a pass. A timeout this short does not mean that the gate is down.
- */
+/** The answer of a gate asked at the end of a pass. A timeout this short does not mean that the gate is down. */
 export function answerInHaste(host: string, answer: GateAnswer, seconds: number): GateAnswer {
   if (answer.allow || !answer.reason.startsWith(`the gate at ${host} did not answer within`)) return answer;
   return no(host, `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`);

@@ -310,10 +310,7 @@ function isBack({ isConsistent, isReady }: PodState): boolean {
   return isConsistent && isReady;
 }
 
-/**
- * Tells which failing pods count against a rollout: those that it took down, if a container of the SidecarSet itself
- * fails.
- */
+/** Tells which failing pods count against a rollout: it took them down, and the SidecarSet's container fails. */
 interface Witness {
   readonly namespace: string;
   /** RFC3339: when the pod got the latest sidecars */
@@ -322,9 +319,7 @@ interface Witness {
 
 interface Testimony {
   readonly witnesses: readonly Witness[];
-  /**
-   * number of pods that the rollout updated; pods created with the latest sidecars count only when pods are replaced
-   */
+  /** number of pods that the rollout updated; pods created with the latest sidecars count only if replaced */
   readonly upgraded: number;
   /** number of namespaces of the matched pods */
   readonly namespaces: number;

@@ -1,7 +1,4 @@
-/**
- * Tells which pods without their sidecars are evicted now, on request, so that their controllers recreate them with
- * sidecars.
- */
+/** Tells which pods without their sidecars are evicted now, on request, so that new ones have sidecars. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../../go/sequence.ts";

@@ -1,7 +1,4 @@
-/**
- * The order of waiting pods of StatefulSets when a SidecarSet follows ordinals: set by set, from the highest ordinal
- * down.
- */
+/** The order of waiting pods of StatefulSets when a SidecarSet follows ordinals: set by set, highest first. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { STATEFUL_SET_KIND } from "../../../../api/names.ts";
 import type { UpdateStrategy } from "../../../../api/sidecarset.ts";
@@ -18,9 +15,7 @@ export interface Place {
   readonly ordinal: number;
 }
 
-/**
- * The place of a pod in a StatefulSet of Kubernetes or OpenKruise. Undefined: it has none, or its name has no ordinal.
- */
+/** The place of a pod in a StatefulSet of Kubernetes or OpenKruise. Undefined: none, or a name without ordinal. */
 export function placeOf({ metadata }: Pod): Place | undefined {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind !== STATEFUL_SET_KIND || !/^apps(\.kruise\.io)?\//.test(owner.apiVersion ?? "")) return undefined;

@@ -75,10 +75,7 @@ function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
   return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
 }
 
-/**
- * Adds pods that other SidecarSets drain. They never hold a pod that has begun: two SidecarSets could wait for each
- * other.
- */
+/** Adds pods that other SidecarSets drain. They hold no pod that has begun: two SidecarSets could wait forever. */
 function withDrained(down: DownPods, { all }: OrdinalScene): DownPods {
   const drained = membersOf(all.filter((state) => state.isDrainedElsewhere));
   return new Map([...drained.map((one) => [one.place.setUid, holderOf(one, "drained")] as const), ...down]);

@@ -1,7 +1,4 @@
-/**
- * Tells which evicted pods have no successor yet. Each counts as unavailable until its controller has as many pods as
- * before.
- */
+/** Tells which evicted pods have no successor yet. Each is unavailable until its controller has enough pods. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
@@ -156,10 +153,7 @@ function placeOf({ namespace, name }: { readonly namespace?: string; readonly na
   return `${namespace}/${name}`;
 }
 
-/**
- * True for a pod that is ready, or that uses budget until it is. A pod that is ignored until its first readiness is
- * neither.
- */
+/** True for a pod that is ready, or uses budget until it is: not for one ignored until its first readiness. */
 function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) || (isMatched(pod, sidecarSet) && !isIgnored(pod, sidecarSet));
 }

@@ -1,7 +1,4 @@
-/**
- * The next step of a pod whose sidecars get other resources in place, so that no image ever runs with less than it
- * needs.
- */
+/** The next step of a pod whose sidecars get other resources in place: no image ever runs with too little. */
 import type { Container, ContainerStatus, ControllerRevision, Pod, Quantity } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESIZE_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../../api/sidecarset.ts";
@@ -79,9 +76,7 @@ function changesTo(pod: Pod, sidecarSet: SidecarSet, target: Target): readonly R
   });
 }
 
-/**
- * True when only cpu and memory of containers differ, none of them was removed, and no hot upgrade pair is among them.
- */
+/** True when only cpu and memory of containers differ, none was removed, and none is a hot upgrade pair. */
 export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonly ControllerRevision[]): boolean {
   if (isUpgradable(pod, sidecarSet)) return false;
   const changes = madeWith(sidecarSet, pod, revisions);

@@ -214,9 +214,7 @@ function nameOf({ metadata }: SidecarSet): string {
   return metadata?.name ?? "";
 }
 
-/**
- * Workloads in the order of their first pods; workloads with pods that are down last, because they may never finish.
- */
+/** Workloads in the order of their first pods; ones with pods that are down last: they may never finish. */
 function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   const { sidecarSet, states, selection, budgetUse } = facts;
   const found = new Map<string, Candidate>();

@@ -1,7 +1,4 @@
-/**
- * A workload's own state: whether it may be restarted, whether its rollout is complete, and how many pods it takes
- * down.
- */
+/** A workload's own state: may it be restarted, is its rollout complete, and how many pods does it take down. */
 import type { IntOrString, KubernetesObject, Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -123,9 +120,7 @@ export function isThrough(kind: RestartedKind, workload: Workload): boolean {
   return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
 }
 
-/**
- * The time of the restart, RFC3339. A time equal to the one that is there, from the same second, would restart nothing.
- */
+/** The time of the restart, RFC3339. The time of the last one, in the same second, would restart nothing. */
 export function restartTime({ spec }: Workload, now: string): string {
   const before = spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
   return before === now ? (addSeconds(now, 1) ?? now) : now;

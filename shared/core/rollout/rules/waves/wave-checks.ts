@@ -34,9 +34,7 @@ export function checksNow(
   return from === undefined ? known : known.map((one) => withoutOld(one, from));
 }
 
-/**
- * True when a complete wave has passed these checks. `from`: start of its soak, RFC3339. `pods`: number of its pods.
- */
+/** True when a complete wave has passed these checks. `from`: start of its soak, RFC3339. `pods`: its number. */
 export function areChecksPassed(known: readonly KnownCheck[], from: string, pods: number): boolean {
   // A wave without pods shows nothing of the release, but earlier results stay valid.
   if (pods === 0) return known.every(({ record }) => record === undefined || record.outcome === "pass");
