@@ -65,8 +65,26 @@ const OF_THE_REPOSITORY = [
   "allowScripts",
 ];
 
-/** `text` is the repository's package.json. */
-export function packedManifest(text: string): string {
+/**
+ * `text` is the repository's package.json; `published`: the public addresses, which npm shows, and whose repository it
+ * compares with the proof of the build.
+ */
+export function packedManifest(text: string, published?: Published): string {
   const kept = Object.entries(JSON.parse(text)).filter(([name]) => !OF_THE_REPOSITORY.includes(name));
-  return `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`;
+  const addresses = published === undefined ? {} : addressesOf(published);
+  return `${JSON.stringify({ ...Object.fromEntries(kept), ...addresses }, null, 2)}\n`;
+}
+
+interface Published {
+  readonly repository: string;
+  /** absent: README on the repository's page */
+  readonly site: string | undefined;
+}
+
+function addressesOf({ repository, site }: Published): object {
+  return {
+    repository: { type: "git", url: `git+${repository}.git` },
+    homepage: site || `${repository}#readme`,
+    bugs: `${repository}/issues`,
+  };
 }

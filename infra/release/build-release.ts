@@ -1,7 +1,9 @@
 /**
  * Builds everything that a release publishes, into dist/release, and publishes nothing: `node infra/release/build-release.ts
- * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json. With
- * --site https://… messages of commands link to the documents there. With --key, the file of a private key, the statement of how it was built is signed.
+ * --tag v0.2.0 --repository https://github.com/OWNER/NAME`. The packages name this repository, which package.json leaves
+ * out because it has no public address yet. Without --tag it is a trial of the version in package.json. With --site
+ * https://… messages of commands link to the documents there. With --key, the file of a private key, the statement of
+ * how it was built is signed.
  */
 import { execFile } from "node:child_process";
 import { createHash, sign } from "node:crypto";
@@ -20,13 +22,14 @@ const IN_TOTO = "application/vnd.in-toto+json";
 const { values } = parseArgs({
   options: {
     tag: { type: "string" },
-    url: { type: "string", default: "https://releases.invalid" },
+    repository: { type: "string" },
     key: { type: "string" },
     site: { type: "string" },
   },
 });
 const manifest = await readFile("package.json", "utf8");
 const { name, version } = JSON.parse(manifest) as { readonly name: string; readonly version: string };
+const { repository = "https://releases.invalid/owner/name", site } = values;
 await main();
 
 async function main(): Promise<void> {
@@ -57,11 +60,13 @@ async function main(): Promise<void> {
   for (const file of (await readdir(OUT)).sort()) process.stdout.write(`${OUT}/${file}\n`);
 }
 
-/** A problem where parts of a release name different versions. */
+/** A problem where parts of a release name different versions, or no repository. */
 async function problemOf(): Promise<string | undefined> {
   const { tag } = values;
   if (tag !== undefined && tag !== `v${version}`)
     return `the tag ${tag} is not v${version}, the version in package.json: change one of them`;
+  if (tag !== undefined && values.repository === undefined)
+    return "--tag needs --repository https://…: the packages name where they come from";
   const changes = await readFile("CHANGELOG.md", "utf8");
   if (!changes.includes(`\n## ${version}\n`)) return `CHANGELOG.md has no section ${version}: write what changed`;
   const chart = await readFile("infra/helm/sidecarset/Chart.yaml", "utf8");
@@ -71,12 +76,11 @@ async function problemOf(): Promise<string | undefined> {
 }
 
 async function packNpm(): Promise<void> {
-  const site = values.site ? ["--site", values.site] : [];
-  await run(process.execPath, ["infra/build-package.ts", ...site]);
+  await run(process.execPath, ["infra/build-package.ts", ...(site ? ["--site", site] : [])]);
   const stage = join(STAGE, "npm");
   for (const path of ["dist/cli", "dist/library", "README.md", "LICENSE"])
     await cp(path, join(stage, path), { recursive: true });
-  await writeFile(join(stage, "package.json"), packedManifest(manifest));
+  await writeFile(join(stage, "package.json"), packedManifest(manifest, { repository, site }));
   await run("npm", ["pack", "--ignore-scripts", "--pack-destination", join(process.cwd(), OUT)], { cwd: stage });
 }
 
@@ -112,7 +116,15 @@ function krewManifest(archive: string, sha256: string): object {
       description:
         "Says what a change of a SidecarSet will do to which pod before it is made, why a rollout waits, and steers it.\n",
       caveats: "Needs Node.js 22.19 or newer in the PATH.\n",
-      platforms: [{ selector, uri: `${values.url}/${archive}`, sha256, bin: "sidecarset.mjs", files }],
+      platforms: [
+        {
+          selector,
+          uri: `${repository}/releases/download/v${version}/${archive}`,
+          sha256,
+          bin: "sidecarset.mjs",
+          files,
+        },
+      ],
     },
   };
 }
@@ -166,7 +178,7 @@ async function writeProvenance(): Promise<void> {
   const { stdout: commit } = await run("git", ["rev-parse", "HEAD"]);
   const sums = (await readFile(join(OUT, "SHA256SUMS"), "utf8")).trimEnd().split("\n");
   const subject = sums.map((line) => ({ name: line.slice(66), digest: { sha256: line.slice(0, 64) } }));
-  const parameters = { tag: values.tag ?? "", url: values.url };
+  const parameters = { tag: values.tag ?? "", repository };
   const buildDefinition = {
     buildType: "infra/release/build-release.ts",
     externalParameters: parameters,

@@ -1,6 +1,6 @@
 /**
- * A release in a trial (`npm run release:check`): everything that publication needs is built, named alike, with its
- * checksum, and what was packed is installed and runs. Nothing is published, and no network is asked but Go's proxy once.
+ * A trial of a release (`npm run release:check`): every part of a publication is built, named alike, with its checksum.
+ * The packed files are installed and run. Nothing is published, and no network is used except Go's proxy once.
  */
 import { createHash, generateKeyPairSync, verify } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -11,6 +11,7 @@ import { parse } from "yaml";
 import { ROOT, run } from "./run.ts";
 
 const SITE = "https://docs.example.com/sidecarset";
+const REPOSITORY = "https://example.com/owner/name";
 const OUT = join(ROOT, "dist/release");
 const BUILD = ["infra/release/build-release.ts"];
 const KREW = "sigs.k8s.io/krew/cmd/validate-krew-manifest";
@@ -27,7 +28,7 @@ describe("a release", { timeout: 300_000 }, () => {
     ({ version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")));
     const key = join(folder, "key.pem");
     await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
-    const at = ["--tag", `v${version}`, "--url", "https://example.com/v", "--site", SITE, "--key", key];
+    const at = ["--tag", `v${version}`, "--repository", REPOSITORY, "--site", SITE, "--key", key];
     await run(process.execPath, [...BUILD, ...at]);
   }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -65,7 +66,7 @@ describe("a release", { timeout: 300_000 }, () => {
     }
     const { spec } = parse(await read("sidecarset.krew.yaml"));
     const [{ uri, sha256 }] = spec.platforms;
-    expect(uri).toBe(`https://example.com/v/kubectl-sidecarset-${version}.tar.gz`);
+    expect(uri).toBe(`${REPOSITORY}/releases/download/v${version}/kubectl-sidecarset-${version}.tar.gz`);
     expect(sums).toContain(`${sha256}  kubectl-sidecarset-${version}.tar.gz`);
   });
 
@@ -123,6 +124,12 @@ describe("a release", { timeout: 300_000 }, () => {
     const manifest = JSON.parse(await run("tar", ["-xzOf", archive, "package/package.json"]));
     expect(manifest).not.toHaveProperty("dependencies");
     expect(manifest).not.toHaveProperty("scripts");
+    // npm publishes with a proof only if the repository is the one that built the package.
+    expect(manifest).toMatchObject({
+      repository: { type: "git", url: `git+${REPOSITORY}.git` },
+      homepage: SITE,
+      bugs: `${REPOSITORY}/issues`,
+    });
   });
 
   it("has the chart as registries keep it: every blob is what its digest says, and the layer is the chart", async () => {
@@ -184,9 +191,13 @@ describe("a release", { timeout: 300_000 }, () => {
     expect([isSigned(statement), isSigned(statement.replace(/[0-9a-f]{64}/, "0".repeat(64)))]).toEqual([true, false]);
   });
 
-  it("is refused for a tag that says something else", async () => {
-    await expect(run(process.execPath, [...BUILD, "--tag", "v9.9.9"])).rejects.toThrow(
+  it("is refused for a tag that says something else, and without the repository that publishes it", async () => {
+    const build = (...args: readonly string[]) => run(process.execPath, [...BUILD, ...args]);
+    await expect(build("--tag", "v9.9.9", "--repository", REPOSITORY)).rejects.toThrow(
       `the tag v9.9.9 is not v${version}, the version in package.json: change one of them`,
+    );
+    await expect(build("--tag", `v${version}`)).rejects.toThrow(
+      "--tag needs --repository https://…: the packages name where they come from",
     );
   });
 
