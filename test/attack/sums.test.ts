@@ -34,13 +34,13 @@ test.each<[string, Report, number, number]>([
   expect(haveAllHeld(counted ? [counted] : [])).toBe(tried > 0 && tried === held);
 });
 
-test("tests are those of the table, and what was run once more counts as it ended then", () => {
+test("the tests are the table's, and the last run of a repeated test counts", () => {
   const first = report(["an attack", "failed"], ["something else", "failed"]);
   expect(sum([first], /attack/)).toEqual({ title: "one", tried: 1, held: 0 });
   expect(sum([first, report(["an attack", "passed"])], /attack/)).toEqual({ title: "one", tried: 1, held: 1 });
 });
 
-test("broken bodies are counted by whoever sends them", () => {
+test("the sender of broken bodies counts them", () => {
   const fuzz = { title: "fuzz", part: "here", files: "fuzz" } as const;
   expect(sumTables([{ fuzz: { bodies: 20, problems: 2 } }], "/root", [fuzz])).toEqual([
     { title: "fuzz", tried: 20, held: 18 },
@@ -56,7 +56,7 @@ test("no table, or one of which nothing was tried, has not held", () => {
   ]);
 });
 
-test("the text has a line for each table and the total, and says what got through", () => {
+test("the text has a line for each table and the total, and names attacks that got through", () => {
   const sums = [
     { title: "a", tried: 3, held: 3 },
     { title: "b", tried: 2, held: 1 },

@@ -67,7 +67,7 @@ async function taken(): Promise<Received> {
   return message;
 }
 
-test("while a message is under way, the next of its SidecarSet is given to nobody, and that of another is", async () => {
+test("while a message is under way, no worker gets the next one of its SidecarSet, and another SidecarSet's is served", async () => {
   await send([tickOf("one", 0)]);
   await send([tickOf("one", 1), tickOf("two", 1)]);
   const first = await taken();
@@ -89,7 +89,7 @@ test("a tick that is delivered again counts once, also when its message is long 
   expect(workOf(await take())).toEqual(tickOf("one", 1));
 });
 
-test("messages that the queue refuses are told, and all others are there, those in later requests too", async () => {
+test("the messages that the queue refuses are reported, and all others arrive, also from later requests", async () => {
   const names = Array.from({ length: 395 }, (_, index) => `set-${index}`);
   for (const at of [3, 170, 171]) names.splice(at, 0, `not a name ${at}`);
   await expect(send(names.map((name) => tickOf(name)))).rejects.toThrow(

@@ -68,7 +68,7 @@ function overlaps(deliveries: readonly Delivery[]): number {
 describe(`${SETS} SidecarSets`, () => {
   const names = Array.from({ length: SETS }, (_, index) => `set-${String(index).padStart(3, "0")}`);
 
-  test("each is served once by one of several workers, whatever is delivered twice; then nothing is left to do", async () => {
+  test("each SidecarSet is served once by one of several workers, also if messages arrive twice, and then nothing is left to do", async () => {
     await Promise.all(names.map((name) => cluster.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet(name, 1, {}))));
     await Promise.all([tick(), tick()]);
     expect(await waiting(sqs, queue.url)).toBe(SETS);
@@ -86,7 +86,7 @@ describe(`${SETS} SidecarSets`, () => {
   });
 });
 
-test("messages of one SidecarSet are served in their order, one at a time, however many workers there are", async () => {
+test("messages of one SidecarSet are served in their order, one at a time, with any number of workers", async () => {
   const sets = ["one", "two", "three"];
   const turns = Array.from({ length: 10 }, (_, minute) => sets.map((set) => tickWork(set, MINUTE + minute * 60_000)));
   for (const turn of turns) await send(turn);
@@ -101,7 +101,7 @@ test("messages of one SidecarSet are served in their order, one at a time, howev
   expect(overlaps(deliveries)).toBe(0);
 });
 
-test("a message that can't be served comes back five times, then waits apart; its neighbours are served meanwhile", async () => {
+test("a message that can't be served comes back five times, then waits apart, while its neighbours are served", async () => {
   const body = { QueueUrl: queue.url, MessageGroupId: "poison", MessageDeduplicationId: "poison" };
   await sqs.call("SendMessage", { ...body, MessageBody: "not ours" });
   await send([tickWork("set-000", MINUTE)]);
@@ -117,7 +117,7 @@ test("a message that can't be served comes back five times, then waits apart; it
   expect(deliveries.filter(({ group }) => group === "set-000")).toMatchObject([{ group: "set-000" }]);
 });
 
-test("a hint comes before what it tells of: the worker waits for the hash, and then patches the first pod", async () => {
+test("a hint comes before its change: the worker waits for the hash, and then patches the first pod", async () => {
   await deploy(cluster.cluster, "hinted", 1, {});
   const hash = "hash2";
   await send([{ kind: "change", sidecarSet: "hinted", hash, generation: 2, request: "uid" }]);

@@ -41,7 +41,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
   "kubectl annotate pod -n … … …-": "test/controller/down-records.test.ts",
 };
 
-it("every printed command with a name in it has a row that says what holds its promise", () => {
+it("every printed command with a name in it has a row that names the test of its promise", () => {
   // The commands of migrations are carried out in test/e2e.
   const files = execFileSync("git", ["ls-files", "shared", "functions"], { encoding: "utf8" })
     .split("\n")

@@ -304,7 +304,7 @@ it.each(SITUATIONS.map((one, index) => ({ ...one, name: `advice-${index}` })))(
   },
 );
 
-it("no undo is advised where there is no revision to go back to", async () => {
+it("no undo is advised if there is no revision to go back to", async () => {
   await createSet("alone", { containers: [{ name: "agent", image: "agent:does-not-exist" }] });
   await createPods("alone");
   await vi.waitFor(async () => expect(await cli("explain", "alone")).toContain("set another image"), PATIENT);

@@ -78,7 +78,7 @@ it("the soak time begins again when a pod was not ready meanwhile, and the timeo
   expect(Date.now() - deletedAtMs).toBeGreaterThanOrEqual(600_000);
 });
 
-it("a soak time goes by the clock of the API server, whatever that of the caller says", async () => {
+it("a soak time is measured by the clock of the API server, and not by the caller's", async () => {
   const all = await start("a", "b");
   const behindMs = 86_400_000;
   const late = (one: StandIn) => ({ ...one, cluster: { ...one.cluster, serverTimeMs: () => Date.now() - behindMs } });
@@ -91,7 +91,7 @@ it("a soak time goes by the clock of the API server, whatever that of the caller
   expect(Date.parse(next) - Date.parse(readyAt)).toBeGreaterThanOrEqual(1_800_000);
 });
 
-it("a release that somebody else put into a cluster soaks there from when fleet apply sees it Ready", async () => {
+it("a release that another user put into a cluster soaks there from the moment when fleet apply sees it Ready", async () => {
   const all = await start("a", "b");
   await apply({ standIns: all }, 2);
   await sleep(86_400_000);
@@ -121,7 +121,7 @@ it("fleet undo takes volumes back that were all that fleet apply changed", async
   expect((await all[0].stored()).spec.volumes ?? []).toEqual([]);
 });
 
-it("fleet apply takes an annotation away that the file does not have any more, and leaves those of others", async () => {
+it("fleet apply removes an annotation that the file no longer has, and keeps the annotations of others", async () => {
   const all = await start("a");
   await write(all[0], { metadata: { annotations: { theirs: "1" } } });
   const { metadata, ...rest } = agentOf(2);
@@ -138,7 +138,7 @@ it("fleet apply takes an annotation away that the file does not have any more, a
   expect(left).toHaveProperty("theirs");
 });
 
-it("fleet apply ends with 3 where passes put back what was there before, and names no other client", async () => {
+it("fleet apply ends with 3 if passes take the release back, and names no other client", async () => {
   const all = await start("a", "b");
   const running = apply({ standIns: all, options: { soak: "30m" } }, 2);
   await sleep(60_000);

@@ -36,7 +36,7 @@ async function expectInOrder(all: readonly StandIn[]): Promise<void> {
       expect(Date.parse(at) - Date.parse(records[index - 1]?.["readyAt"] ?? "")).toBeGreaterThanOrEqual(10_000);
 }
 
-it("killed at any of its calls and started again, fleet apply brings each cluster the release once, in their order", async () => {
+it("fleet apply that is killed at any of its calls and started again gives each cluster the release once, in order", async () => {
   const counter = new Killer();
   const whole = await apply({ standIns: await start(["a", "b"]), killer: counter, options: SOAK }, 2);
   expect([whole.code, counter.writes]).toEqual([0, 4]);

@@ -168,7 +168,7 @@ it("fleet undo -o json has the clusters that could not go back, with the reason"
   expect(stdout).toMatch(/"cluster": ?"b",\s*"problem": ?"sidecarsets.apps.kruise.io .* is forbidden/);
 });
 
-it("a change of the strategy alone leaves the way back as it is", async () => {
+it("a change of the strategy alone keeps the release to go back to", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2, { partition: 1 });
   expect(await versions(all)).toEqual([expect.stringMatching(/^(1,2|2,1)$/)]);

@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 describe.each(["diff", "plan"])("%s -f:", (command) => {
-  it(`${command} takes the name from a file with one SidecarSet, and asks for it where there are two`, async () => {
+  it(`${command} takes the name from a file with one SidecarSet, and asks for it if the file has two`, async () => {
     const file = join(folder, "chart.yaml");
     const service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\n";
     const run = () => runHere([command, "-f", file, "--kubeconfig", join(folder, "kubeconfig")]);

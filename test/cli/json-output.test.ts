@@ -130,7 +130,7 @@ it("two pods are printed as one List", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ kind: "List", items: [{ kind: "Pod" }, { kind: "Pod" }] });
 });
 
-it("a change that is there already is printed with change null and the reason", async () => {
+it("a change that was made before is printed with change null and the reason", async () => {
   const { stdout } = await test.cli("set", "partition", "agent", "1", "-o", "json");
   expect(JSON.parse(stdout)).toEqual({ sidecarSet: "agent", change: null, notes: ["partition is 1 already"] });
 });

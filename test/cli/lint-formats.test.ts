@@ -135,7 +135,7 @@ describe("the GitHub Action:", () => {
     expect(run.results[0].locations[0].physicalLocation.artifactLocation.uri).toBe("deploy/a%20b.yaml");
   });
 
-  it("the script has no error that bash finds by itself", () => {
+  it("bash finds no syntax error in the script", () => {
     execFileSync("bash", ["-n", join(actionPath, "lint.sh")]);
   });
 });

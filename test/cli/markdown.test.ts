@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-it("plan -o markdown says which container restarts in which pods, how many at once, how long, and what comes then", async () => {
+it("plan -o markdown says which container restarts in which pods, how many at once, how long it takes, and what follows", async () => {
   writeFileSync(file("agent.yaml"), stringify(newSet("agent", { image: "registry.example/proxy:2" })));
   const { code, stdout, stderr } = await markdown("plan", "-f", file("agent.yaml"), "--ready-after", "30s");
   expect([code, stderr]).toEqual([0, ""]);
@@ -67,7 +67,7 @@ it("plan -o markdown says which container restarts in which pods, how many at on
   expect(stdout).toMatch(/1\/2 {7}default\/agent-\d\n```\n\n<\/details>\n$/);
 });
 
-it("diff and plan say what pods go through before their sidecars restart, and how long that takes", async () => {
+it("diff and plan name the drains and pulls before sidecars restart, and their times", async () => {
   const set = newSet("agent", { image: "registry.example/proxy:2" });
   const annotations = { "sidecarset.kruise.io/drain": "10s", "sidecarset.kruise.io/pre-pull": "1" };
   writeFileSync(file("drain.yaml"), stringify({ ...set, metadata: { ...set.metadata, annotations } }));
@@ -128,7 +128,7 @@ it("a refused SidecarSet fails plan and diff also beside one whose pods would be
   expect([plan.code, diff.code]).toEqual([2, 2]);
 });
 
-it("plan NAME -o markdown is about the SidecarSet as it is stored", async () => {
+it("plan NAME -o markdown is about the stored SidecarSet", async () => {
   const { code, stdout } = await markdown("plan", "agent");
   expect(code).toBe(0);
   expect(stdout).toContain("| `agent` | none | 3 of 3 updated | nothing would be done |\n");
@@ -142,7 +142,7 @@ it("a failure is a comment too", async () => {
   );
 });
 
-it("warnings and rows that are long leave room in a comment, and what is left out is counted", () => {
+it("long warnings and rows leave room in a comment, and left-out ones are counted", () => {
   const [sentences, rows] = [
     Array.from({ length: 20 }, () => "` ".repeat(499)),
     Array.from({ length: 50 }, () => ["x", "y".repeat(2_000)]),
@@ -208,7 +208,7 @@ it("a comment has at most 65,536 characters, and says how many sections do not f
   expect(text).toMatch(/\n\n1 section is too long for a comment and left out\.\n$/);
 });
 
-it("warnings leave room in a comment, and say how many more there are", () => {
+it("warnings leave room in a comment, and the text counts the others", () => {
   const text = alert(
     "WARNING",
     Array.from({ length: 60 }, () => "`a` b.c ".repeat(1_000)),

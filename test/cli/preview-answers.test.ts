@@ -72,7 +72,7 @@ it.each<[string, readonly object[], string]>([
     [pod({ annotations: { "kubernetes.io/config.mirror": "x" } })],
     "about mirror pods",
   ],
-])("without a cluster a pod %s stays as it is, and preview says why", async (_, objects, why) => {
+])("without a cluster a pod %s stays unchanged, and preview says why", async (_, objects, why) => {
   const { code, stdout, stderr } = await preview([SET, ...objects]);
   expect([code, namesIn(stdout)]).toEqual([0, ["main"]]);
   expect(stderr).toContain(`Pod web: the API server does not ask the webhook ${why}`);
@@ -191,7 +191,7 @@ it.each([
   expect(await preview([SET, object])).toMatchObject({ code: 0, stderr: "" });
 });
 
-it("with a cluster the registration there decides: selectors, conditions, and that there is none", async () => {
+it("with a cluster its registration decides: selectors, conditions, or no registration at all", async () => {
   const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
   expect(await said({})).toContain("unless files of API servers register it; this is what");
   const [inFiles] = registrations({ url: "https://x.example.com" }, { staticPart: "cluster" });

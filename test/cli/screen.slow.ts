@@ -51,7 +51,7 @@ describe("hostile names:", () => {
     expect(JSON.parse(lines.at(-1) ?? "").name).toBe(name);
   });
 
-  it("escaping a name keeps our own colours", () => {
+  it("escaping a name keeps the product's own colours", () => {
     const { screen, text: shown } = screenOf(80);
     screen.line({ text: "ok", color: "green" }, ` ${ESCAPE}[31m`);
     expect(shown()).toBe(`${ESCAPE}[32mok${ESCAPE}[39m \\u001b[31m\n`);

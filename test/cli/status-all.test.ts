@@ -85,7 +85,7 @@ it("status shows the same verdict as the condition Ready", async () => {
   }
 });
 
-it("status -w ends with 3 when no SidecarSet can progress by itself", async () => {
+it("status -w ends with 3 when no SidecarSet can progress without help", async () => {
   expect((await cli("status", "-w", "--timeout", "10m")).code).toBe(3);
   await test.cluster.patch(
     SIDECARSETS,

@@ -245,7 +245,7 @@ it("a write happens with the confirmation of its plan, once, and with no other",
   expect(await isPaused("mesh")).toBe(false);
 });
 
-it("a change is refused that was confirmed for another generation than the one that is there", async () => {
+it("a change that was confirmed for another generation than the stored one is refused", async () => {
   const { generation = 0 } = (await read("mesh")).metadata ?? {};
   const err: string[] = [];
   const stderr = { write: (text: string) => err.push(text) };
@@ -256,7 +256,7 @@ it("a change is refused that was confirmed for another generation than the one t
   expect(await isPaused("mesh")).toBe(false);
 });
 
-it("where the client can ask, a write happens once the person has accepted it, and not where he declines", async () => {
+it("if the client can ask, a write happens once the person has accepted it, and never if the person declines", async () => {
   const client = new Client({ name: "asks", version: "1" }, { capabilities: { elicitation: {} } });
   const asked: string[] = [];
   const answers = ["decline", "accept"] as const;
@@ -330,7 +330,7 @@ it("the plan of undo shows the pods that go back, and undo with its confirmation
   await vi.waitFor(async () => expect((await podsOf("agent")).filter(isReady)).toHaveLength(4), PATIENT);
 });
 
-it("a confirmation holds whatever the order in which an agent names the options", async () => {
+it("a confirmation holds for every order in which an agent names the options", async () => {
   const confirmation = await confirmationFor({ name: "agent", action: "undo", toRevision: 2, skipWaves: true });
   const { text } = await call(writer, "undo", { skipWaves: true, toRevision: 2, name: "agent", confirmation });
   expect(text).toMatch(/^agent: /);

@@ -114,7 +114,7 @@ it("every command says that nothing is stored when a webhook does not answer, an
   expect(await readSet(cluster(), "agent")).toEqual(before);
 });
 
-it("a caBundle that is no certificate is named when the change is stored all the same", async () => {
+it("a warning names a caBundle that is no certificate, and the change is stored", async () => {
   await registerIgnored(Buffer.from("no certificate").toString("base64"));
   const { stdout } = await cli("pause", "agent", "--dry-run");
   expect(stdout).toContain("mpod.kb.io, because its caBundle is no certificate in PEM");

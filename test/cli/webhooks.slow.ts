@@ -158,7 +158,7 @@ describe("--static", () => {
   const nameOf = ({ kind, metadata }: KubernetesObject) => `${kind} ${metadata?.name}`;
 
   test.each(["install", "webhooks"])(
-    "%s --static file prints one registration with a name for files, as it is registered otherwise",
+    "%s --static file prints the usual registration as one object with a name for files",
     async (command) => {
       const [registered] = await named("webhooks", "--url", URL, "--failure-policy", "Fail");
       const [file, ...others] = await named(
@@ -170,7 +170,7 @@ describe("--static", () => {
     },
   );
 
-  test("install --static cluster prints what install prints, with an empty registration that says where it is instead", async () => {
+  test("install --static cluster prints the objects of install, with an empty registration that names the file", async () => {
     const [all, rest] = [
       await named("install", "--url", URL),
       await named("install", "--url", URL, "--static", "cluster"),

@@ -74,7 +74,7 @@ it("findPrograms builds only the programs that KUBEBUILDER_ASSETS lacks", async 
   expect(programs["kube-scheduler"]).toEqual([expect.stringMatching(/\/kubernetes$/), "kube-scheduler"]);
 });
 
-it("findPrograms builds Kubernetes of the version that is wanted, with the same etcd, and takes none of KUBEBUILDER_ASSETS", async () => {
+it("findPrograms builds the wanted version of Kubernetes with the same etcd, and uses no program of KUBEBUILDER_ASSETS", async () => {
   await installGo();
   const usual = await findPrograms(environment);
   const assets = await makeAssets(PROGRAMS);
@@ -109,7 +109,7 @@ it("the command prints the missing programs in one sentence and exits with 2 whe
   ]);
 });
 
-it("tests run on the versions that serve what they are about, and all of them run on the newest", () => {
+it("tests run on the versions that serve their subject, and all of them run on the newest", () => {
   const names = (files: readonly string[]) => files.map((file) => /([^/]+)\.e2e\.ts$/.exec(file)?.[1]);
   expect(names(filesNotOn("1.31"))).toEqual(["resize", "compile", "static-manifests"]);
   expect(names(filesNotOn("1.35"))).toEqual(["compile", "static-manifests"]);
@@ -121,7 +121,7 @@ it("tests run on the versions that serve what they are about, and all of them ru
   }
 });
 
-it("the table of versions says what passed, what failed, what is not served and what was not run", () => {
+it("the table of versions says which tests passed, failed, have no subject there, or were not run", () => {
   const table = versionTable({ "1.31.14": { injection: [35, 0], rollout: [4, 2] } }, ["1.31.14"]);
   expect(table.slice(0, 2)).toEqual(["| tests that passed | 1.31.14 |", "|---|---|"]);
   expect(table).toEqual(

@@ -143,7 +143,7 @@ describe("askGate:", () => {
     expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } })).toBe("freeze 2");
   });
 
-  it("a gate that did not answer within what was left of a pass is called for other SidecarSets", async () => {
+  it("a gate that did not answer within the rest of a pass is called for other SidecarSets", async () => {
     const { pass, asked, epoch, set, context } = await asking({ endsAtMs: 2_100 });
     const slow = context.gates?.ask;
     const ask: typeof slow = async (...call) => {
@@ -174,7 +174,7 @@ describe("askGate:", () => {
     expect((await holdAfter(Number.POSITIVE_INFINITY)).hold).toBe("gateDown");
   });
 
-  it("when a gate may not be called, its last answer for the same generation counts, however old it is", async () => {
+  it("when a gate may not be called, its last answer for the same generation counts at any age", async () => {
     const { pass, asked, epoch, set } = await asking();
     expect(await pass(false)).toBeUndefined();
     await pass();

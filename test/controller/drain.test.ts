@@ -288,7 +288,7 @@ test("a put-back that is refused is tried again once a second", async () => {
 });
 
 test.each(["get", "create", "patch"] as const)(
-  "a pass puts left pods back where the Lease allows no %s: it has no word that there are none",
+  "a pass puts left pods back if the Lease allows no %s, because it cannot know that there are none",
   async (verb) => {
     const on: Cluster = {
       ...cluster,

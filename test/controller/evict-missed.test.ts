@@ -166,7 +166,7 @@ it.each<[string, KubeError, string]>([
   expect(problems[0]).toContain(`is not evicted: ${error.message}`);
 });
 
-it("a pod whose eviction succeeded stays reserved while it is there unchanged, and no other pod is evicted in its place", async () => {
+it("a pod whose eviction succeeded stays reserved while it exists unchanged, and no other pod is evicted in its place", async () => {
   expect(await evict("late", "late")).toEqual({
     evicted: 1,
     isOutdated: false,

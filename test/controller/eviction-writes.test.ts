@@ -64,7 +64,7 @@ it("a pod that is already gone at its eviction is awaited but not counted as rep
   expect(departed.toSorted()).toEqual(["uid-a", "uid-b"]);
 });
 
-it("a pod that is there although a webhook answers 404 to its eviction is reported and frees its place", async () => {
+it("a pod that exists although a webhook answers 404 to its eviction is reported and frees its place", async () => {
   const { act, tally, isGone } = await stage(first(refusal(404, "NotFound")));
   const { departed } = await act();
   expect([isGone("a"), tally.replaced]).toEqual([false, 1]);
@@ -118,7 +118,7 @@ it("the status at the end of a pass names refused evictions, also when the pods 
   });
 });
 
-it("a new pass says what the last one was told of evictions until it is answered itself", async () => {
+it("a new pass reports the last pass' answers to evictions until it has its own", async () => {
   const seen: (string | undefined)[] = [];
   let isRefused = true;
   const on = await stage((call) => {
@@ -246,7 +246,7 @@ it("pods are replaced by the pass to which the API server refuses every new imag
   expect(on.context.tally.replaced).toBe(2);
 });
 
-it("what is done instead of a new image is said of no write that was refused for another reason", async () => {
+it("a write that was refused for another reason is not explained by a replacement for its image", async () => {
   const message = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
   const frozen = new KubeError(message, { code: 422, reason: "Invalid" });
   const policy = new KubeError("policy images denied request: no", { code: 422, reason: "Invalid" });

@@ -103,7 +103,7 @@ const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [
 ];
 
 describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
-  it("warns once, then blocks with the cause, one Event, and the same words for every reader", async () => {
+  it("a failing pass warns once, then blocks with the cause, one Event, and the same words for every reader", async () => {
     const { pass, condition, events, readSet } = world(fault);
     const first = await pass();
     expect(condition("Blocked")).toMatch(new RegExp(`^False ${reason} `));
@@ -131,7 +131,7 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
     expect(metrics.text()).toContain('sidecarset_in_trouble{sidecarset="web"} 1');
   });
 
-  it("takes the words back with the first pass that goes well, and updates pods again", async () => {
+  it("the first pass that succeeds removes the warning and updates pods again", async () => {
     const { pass, condition, end, versions } = world(fault);
     await pass();
     await pass();
@@ -149,7 +149,7 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
   });
 });
 
-it("a pass writes the status once for a failure, however often it begins again", async () => {
+it("a pass writes the status once for a failure that repeats", async () => {
   const { pass, calls } = world(onCall("LIST pods", () => refusal(500, "etcd is down")));
   await pass();
   expect(calls.filter(([, call]) => call === "PATCH sidecarsets/status")).toHaveLength(1);

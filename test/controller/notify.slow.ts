@@ -147,7 +147,7 @@ it("three passes at once send each notification once", async () => {
   expect(eventsOf("three")).toEqual(["RolloutStarted", "RolloutFinished"]);
 });
 
-it("nothing is written down where nobody wants notifications", async () => {
+it("no notification is stored if nobody wants any", async () => {
   await prepare("silent");
   await runPass(cluster, options("silent", { gates: batchGates(log, { env: {} }) }));
   expect(recorded("silent")).toEqual([]);
@@ -166,7 +166,7 @@ it("every pod is updated while a receiver has not answered yet", async () => {
   expect(seen[0]).toEqual(["2", "2"]);
 });
 
-it("a definition that does not keep what waits is told in the report", async () => {
+it("the report names a definition that does not keep waiting notifications", async () => {
   await prepare("pruned");
   const pruning: Cluster = {
     ...cluster,
@@ -197,7 +197,7 @@ it("a SidecarSet whose pods no pass can read in its time is notified of, by a la
   expect(await waitingIn("unread")).toEqual([]);
 });
 
-it("OpenKruise's definition, which keeps neither conditions nor what waits, is told in the report", async () => {
+it("the report names OpenKruise's definition, which keeps neither conditions nor waiting notifications", async () => {
   const pruned = ({
     status: { matchedPods = 0, updatedPods = 0, readyPods = 0, ...more } = {},
     ...rest
@@ -245,7 +245,7 @@ describe("a receiver that fails:", () => {
     ["hangs", () => undefined, /did not answer within [\d.]+ s$/],
     ["closes the connection", (request) => void request.socket.destroy(), /cannot be reached: ECONNRESET$/],
   ])(
-    "a receiver that %s holds up no pod, is told in the report, and gets the notifications later",
+    "a receiver that %s delays no pod, is named in the report, and gets the notifications later",
     async (how, fails, why) => {
       const name = `fails-${how.split(" ")[0]}`;
       await prepare(name);
@@ -269,7 +269,7 @@ describe("a receiver that fails:", () => {
     },
   );
 
-  it("of notifications that nobody takes for a day only the newest is sent, with how many were given up, and the report says so", async () => {
+  it("after a day without a receiver only the newest notification is sent, with the number of dropped ones, and the report says so", async () => {
     await prepare("old");
     answer = (_request, response) => void response.writeHead(500).end();
     await runPass(cluster, options("old"));

@@ -52,7 +52,7 @@ it("news that come while a notification is being sent are sent right after it", 
   expect([sent, tally.notificationProblem]).toEqual([["first", "second"], undefined]);
 });
 
-it("while one pass sends notifications no other one claims any, nor what has come since", () => {
+it("while one pass sends notifications no other pass claims any, also no newer ones", () => {
   const now = "2026-11-30T10:00:30Z";
   const set = (...notifications: readonly Notification[]) =>
     ({ ...sidecarSet("told", 1, {}), status: { notifications } }) as unknown as SidecarSet;

@@ -142,7 +142,7 @@ it("a pass that follows a rollout gives new pods the condition without listing a
   expect(lists).toBe(1);
 });
 
-it("a pass reports in one sentence that it may not write the condition, however many pods wait", async () => {
+it("a pass reports in one sentence that it may not write the condition, for any number of waiting pods", async () => {
   await deployGated("denied-0");
   await deployGated("denied-1");
   const denied: Cluster = {

@@ -74,7 +74,7 @@ it("a list whose next page is the page that was just read ends with an error", a
   expect(asked).toBe(2);
 });
 
-it("a page that does not come is asked for again with a tenth of its items, and later pages grow", async () => {
+it("a page that does not arrive is requested again with a tenth of its items, and later pages grow", async () => {
   const limits: unknown[] = [];
   const list = async (_: Resource, { limit = 0 }: ListOptions = {}) => {
     limits.push(limit);
@@ -90,7 +90,7 @@ it("a page that does not come is asked for again with a tenth of its items, and 
   expect(limits).toEqual([500, 50, 100, 200, 20, 40]);
 });
 
-it("keepSmall leaves out what is too large, and one problem names the first of it", () => {
+it("keepSmall leaves out objects that are too large, and one problem names the first of them", () => {
   const problems: string[] = [];
   const keep = keepSmall({ problems }, "pod", (item: KubernetesObject) => item);
   const large = (name: string) => ({

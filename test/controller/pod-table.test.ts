@@ -216,7 +216,7 @@ test("texts of every length stay unchanged, also after they are replaced", () =>
   expect(moved.map((position) => rows.at(position))).toEqual(longer);
 });
 
-test("a text replaces one of the same length in its place, and a longer one gets a new place", () => {
+test("a text replaces a text of the same length in its place, and a longer one gets a new place", () => {
   const rows = new TextRows();
   const first = rows.add("abc");
   expect(rows.replace(first, "xyz")).toBe(first);

@@ -61,7 +61,7 @@ it.each([
   [4, []],
   [undefined, ["ErrImagePull"]],
 ])(
-  "after our own write no container fails in the words of the image before, where the kubelet has seen generation %s",
+  "after a pass' write no container counts as failing by a status of the earlier image, if the kubelet has seen generation %s",
   (observedGeneration, reasons) => {
     const state = { waiting: { reason: "ErrImagePull" } };
     const containerStatuses = [{ name: "app", ready: false, restartCount: 0, image: "app:2", imageID: "", state }];

@@ -94,7 +94,7 @@ function pullsIn(name: string) {
 const imageIn = (pod: object) => (pod as Pod).spec.containers[1]?.image;
 
 describe("a pass pulls images before it updates pods", () => {
-  it("updates no pod before its node has pulled, never pulls on more nodes than asked for, and leaves no pod behind", async () => {
+  it("a rollout with pulls updates no pod before its node has pulled, pulls on at most the wanted number of nodes, and leaves no pull pod", async () => {
     await begin("pulled", "2");
     await pass("pulled");
     expect(await imagesIn("pulled")).toEqual(Array(6).fill(imageOf(2)));
@@ -105,7 +105,7 @@ describe("a pass pulls images before it updates pods", () => {
   it.each([
     ["when the rollout is over", "over", {}],
     ["when nobody asks for it any more", "unasked", { [PRE_PULL_ANNOTATION]: null }],
-  ])("keeps a record in the ledger while images are pulled, and none %s", async (_, name, annotations) => {
+  ])("the ledger keeps a record while images are pulled, and none %s", async (_, name, annotations) => {
     const pullsIn = async () => (await readLedger(cluster, KRUISE_NAMESPACE, name)).ledger.pulls;
     await begin(name, "1");
     await pass(name, cluster, { follow: false });
@@ -117,7 +117,7 @@ describe("a pass pulls images before it updates pods", () => {
     expect([await pullsIn(), await pullPods()]).toEqual([undefined, []]);
   });
 
-  it("says after a single round how far the pulls are, also while pods of other nodes are updated", async () => {
+  it("the status shows the progress of pulls after a single round, also while pods of other nodes are updated", async () => {
     const saysNow = async (type: string) =>
       (await readSet(cluster, "told")).status?.conditions?.find((one) => one.type === type)?.message;
     await begin("told", "2");
@@ -141,7 +141,7 @@ describe("a pass pulls images before it updates pods", () => {
   });
 
   it.each(["killAfter", "killLate"] as const)(
-    "leaves no pod behind and keeps the bound when passes end at any call (%s)",
+    "passes that end at any call leave no pull pod and keep the bound (%s)",
     async (fault: Fault) => {
       const name = `cut-${fault.toLowerCase()}`;
       await begin(name, "1");
@@ -159,7 +159,7 @@ describe("a pass pulls images before it updates pods", () => {
     },
   );
 
-  it("says that the right is missing, updates no pod, and goes on when it is there", async () => {
+  it("a pass without the right says so and updates no pod, and goes on once it has the right", async () => {
     await begin("forbidden", "2");
     const refusing: Cluster = {
       ...cluster,

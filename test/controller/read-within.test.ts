@@ -46,7 +46,7 @@ async function read({ through = cluster, RespectDisruptionBudgets = false } = {}
   return { sidecarSet, settings, ...(await readWithin(context, sidecarSet, "team")) };
 }
 
-it("readWithin returns the namespace's pods with their owners and the revisions, and names what it did not read", async () => {
+it("readWithin returns the namespace's pods with their owners and the revisions, and names the unread parts", async () => {
   const { sidecarSet, settings, observation, context, unread } = await read();
   const { pods, revisions, reserved, ...rest } = observation;
   expect(pods.map(({ metadata }) => [metadata?.namespace, metadata?.name])).toEqual([["team", "own"]]);

@@ -133,7 +133,7 @@ it.each<[string, Partial<Service>, number]>([
   expect(lists()).toEqual(everySecond(0, Math.max(0, endedAtMs - 1_000)));
 });
 
-it("a request that somebody has made large by an annotation is served as any other, and keeps its annotation", async () => {
+it("a request with a large annotation is served like any other, and keeps its annotation", async () => {
   const { ask, recreate, problems, cluster } = stage();
   ask("absent", "late", { metadata: { ...keyOf("late"), annotations: { note: "a".repeat(70_000) } } });
   expect((await recreate())[0]).toEqual(report({ completed: 1 }));

@@ -101,7 +101,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
     }, PATIENT);
   });
 
-  it("a request with the annotation image=original writes the image as it was before", async () => {
+  it("a request with the annotation image=original writes the image back in its first form", async () => {
     await deploy("back", { containers: [LOG] });
     const containers = [{ name: "log" }];
     await request("there", { podName: "back", containers });

@@ -160,7 +160,7 @@ it("an old ControllerRevision that has just changed is kept without a problem, a
   expect((await left()).items).toEqual([]);
 });
 
-it("a forbidden pod condition is tried only once per pod, however many rounds a pass has", async () => {
+it("a forbidden pod condition is tried only once per pod in a pass of many rounds", async () => {
   const name = "rounds";
   await deploy(test.cluster, name, 6, {});
   // Half of the pods can't be upgraded in place, which their conditions have to say round after round.

@@ -331,7 +331,7 @@ it("with maxUnavailable 1, while a pod that refuses both fences is reserved by a
   expect(versions()).toBe("1 3 3");
 });
 
-it("vague answers count in a row: a write that is taken begins the count anew", () => {
+it("vague answers count in a row: an accepted write resets the count", () => {
   const rollout = {} as Parameters<typeof noteVague>[0];
   const pod = { uid: "u" } as Parameters<typeof noteVague>[1];
   expect([noteVague(rollout, pod), noteVague(rollout, pod)]).toEqual([1, 2]);

@@ -68,7 +68,7 @@ function world(error = () => refusal(403, WORDS)) {
 }
 
 describe("a pass whose writes are all refused", () => {
-  it("ends early, and its report names the pod and the words of the API server", async () => {
+  it("a pass with a refused write ends early, and its report names the pod and the words of the API server", async () => {
     const { pass, clock } = world();
     const report = await pass();
     const [set] = report.sidecarSets;
@@ -95,7 +95,7 @@ describe("a pass whose writes are all refused", () => {
     expect(told[0]?.message).toContain(WORDS);
   });
 
-  it("goes on with other pods while one refuses, and the status names that one", async () => {
+  it("a pass goes on with other pods while one refuses, and the status names that one", async () => {
     const refused = (call: string, nth: number) =>
       call === "PATCH pods" && nth % 2 === 1 ? refusal(403, WORDS) : undefined;
     const rollout = bareRollout("web", refused, passClock());
@@ -144,7 +144,7 @@ it("while the API server answers 429 to each patch of a pod, the status warns, t
   expect(condition("Blocked")).toMatch(/^False NotBlocked/);
 });
 
-it("a pass that may not list pods fails, and rings in the same way", async () => {
+it("a pass that may not list pods fails, and sets off the same alarm", async () => {
   const rollout = bareRollout("web", (call) => (call === "LIST pods" ? refusal(403, "no list of pods") : undefined));
   rollout.deploy(1);
   await passOn(rollout);

@@ -106,7 +106,7 @@ it("a workload whose first read was forbidden is restarted ten seconds later", a
   expect(await afterRound("act", 0)).toBe(true);
 });
 
-it("a workload whose webhook does not answer its restart in time stays one of those that are being restarted", async () => {
+it("a workload whose webhook does not answer its restart in time still counts as being restarted", async () => {
   const late = new KubeError("no answer", { code: 0, reason: "Timeout", isOutcomeKnown: false });
   const { begin, context, ledger } = stage((call) => (call === "PATCH deployments" ? late : undefined));
   await begin();

@@ -867,7 +867,7 @@ describe("explainPodAlone:", () => {
     ["NotUpgradable", false, /Kubernetes lets no image change, and p is not replaced: it has no controller/],
     ["NotUpgradable", true, /evicts it, and another comes in its place, because Kubernetes lets no image change/],
   ])(
-    "where images may not change, the trace of a pod with replace: %j and a controller (%s) says what is done",
+    "if images may not change, the trace of a pod with replace: %j and a controller (%s) says what happens instead",
     (replace, isOwned, text) => {
       const plain = pod();
       const one = isOwned ? { ...plain, metadata: { ...plain.metadata, ownerReferences: OWNERS } } : plain;

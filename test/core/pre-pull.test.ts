@@ -139,7 +139,7 @@ describe("a pod waits until its node has the images", () => {
     expect(actions.some(({ kind }) => kind === "PatchPod")).toBe(false);
   });
 
-  test("pods that the partition keeps are pulled for by nobody", () => {
+  test("no image is pulled for pods that the partition keeps", () => {
     const { nodes } = decided(
       setOf(5, { maxUnavailable: 10, partition: 2 }),
       ["n1", "n2", "n3"].map((n) => podOn(n)),
@@ -156,7 +156,7 @@ describe("a pod waits until its node has the images", () => {
 });
 
 describe("there are never more pods that pull than asked for", () => {
-  test("names are places, so that passes that overlap create the same ones", () => {
+  test("names of pull pods follow places, so that overlapping passes create the same ones", () => {
     const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
     const one = decided(setOf(2), pods).created.map(({ metadata }) => metadata?.name);
     const other = decided(setOf(2), pods.toReversed()).created.map(({ metadata }) => metadata?.name);
@@ -183,7 +183,7 @@ describe("there are never more pods that pull than asked for", () => {
 });
 
 describe("nodes that cannot pull hold their own pods only", () => {
-  test("where the registry says no, the pod keeps its version, the node is named, and others go on", () => {
+  test("if the registry refuses, the pod keeps its version, the node is named, and other pods go on", () => {
     const set = setOf(1);
     const pods = [podOn("n1"), podOn("n2")];
     const facts = seenAfter(decided(set, pods), { n1: REFUSED });
@@ -227,7 +227,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(decided({ ...set, spec: { ...set.spec, ...change } }, pods, record).nodes).toEqual(["n1"]);
   });
 
-  test("the failure of one pod is counted once, however often passes see it", () => {
+  test("the failure of one pod is counted once, however many passes see it", () => {
     const set = setOf(1);
     const pods = [podOn("n1")];
     const facts = seenAfter(decided(set, pods), { n1: REFUSED });
@@ -236,7 +236,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(third.pulls?.record).toBe(second.pulls?.record);
   });
 
-  test("where nothing was learnt about the image, the pods of the node go without a pull, after all others", () => {
+  test("if the result of a pull is unknown, the pods of the node are updated without it, after all others", () => {
     const set = setOf(1);
     const pods = [podOn("n1"), podOn("n2")];
     const second = decided(set, pods, seenAfter(decided(set, pods), { n1: NO_ROOM }));
@@ -245,7 +245,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(third.patched.toSorted()).toEqual(["on-n1", "on-n2"]);
   });
 
-  test("after fifty nodes that failed no other node is tried", () => {
+  test("no other node is tried after fifty failed ones", () => {
     const set = setOf(60);
     const pods = Array.from({ length: 60 }, (_, at) => podOn(`n${at}`));
     const first = decided(set, pods);
@@ -255,7 +255,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(second.summary.rules.prePull).toMatchObject({ failedCount: 50, isStuck: true });
   });
 
-  test("a refusal to create pods is kept and told, and tried again after a minute", () => {
+  test("a refusal to create pull pods is recorded and reported, and creation is retried after a minute", () => {
     const set = setOf(1);
     const pods = [podOn("n1")];
     const refused = decided(set, pods, { ...EMPTY, refusal: { message: "pods is forbidden", at: NOW } });
@@ -315,7 +315,7 @@ describe("the pod that pulls", () => {
     });
   });
 
-  test("it ends by itself, has no token, no privileges, and is owned by the SidecarSet", () => {
+  test("a pull pod ends without a signal, has no token and no privileges, and is owned by the SidecarSet", () => {
     expect(pod?.spec).toMatchObject({
       restartPolicy: "Never",
       activeDeadlineSeconds: 600,

@@ -49,7 +49,7 @@ test.each([
   expect(advice).not.toContain("kubectl");
 });
 
-test("a pod without any sidecars is restarted for those of a pinned revision, and not while injection is paused", () => {
+test("a pod without any sidecars is restarted for a pinned revision's sidecars, and not while injection is paused", () => {
   expect(restartAdvice([podIn("shop")], pinned({ revisionName: "agent-1" }), { promised: "any" })).toBe(RESTART);
   expect(
     restartAdvice([podIn("shop")], setOf({ injectionStrategy: { paused: true } }), { promised: "any" }),

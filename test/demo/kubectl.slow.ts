@@ -53,7 +53,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
   }
   const get = (what: string, path: string) => kubectl("get", what, "-o", `jsonpath={${path}}`);
 
-  it("server-side apply creates a SidecarSet, and removes what the next file leaves out", async () => {
+  it("server-side apply creates a SidecarSet, and removes fields that the next file leaves out", async () => {
     expect(await apply(SET("injectionStrategy: {paused: true}"))).toBe(
       "sidecarset.apps.kruise.io/agent serverside-applied",
     );
@@ -119,7 +119,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await kubectl("auth", "whoami")).toContain("kubernetes-admin");
   });
 
-  it("kubectl --as is answered by the stored roles, and is refused what they do not allow", async () => {
+  it("kubectl --as gets the rights of the stored roles, and is refused everything else", async () => {
     await kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods");
     await kubectl("create", "rolebinding", "reader", "--role=reader", "--user=jane", "--serviceaccount=default:robot");
     const robot = "--as=system:serviceaccount:default:robot";

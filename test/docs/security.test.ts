@@ -22,7 +22,7 @@ test("each of the 18 threats in SECURITY.md has at least one test", () => {
   process.stdout.write(`SECURITY.md: 18 threats, met by ${[...threats.values()].flat().length} tests\n`);
 });
 
-test("each section of SECURITY.md except the first and that of threats has at least one test", () => {
+test("each section of SECURITY.md except the first and the one about threats has at least one test", () => {
   const titles = page
     .split(/^## /m)
     .slice(2)

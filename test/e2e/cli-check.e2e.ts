@@ -118,7 +118,7 @@ const bind = (name: string, subject: string): KubernetesObject & { readonly [key
 });
 
 describe("check", () => {
-  it("finds an installation in order, asks for every right, and says how much it looked at", async () => {
+  it("check finds no fault in a healthy installation, asks for every right, and counts the checked objects", async () => {
     // Passes run with KruisePodReadinessGate here, so the webhook is asked about every pod.
     const inOrder = ["FailsClosedForAll", "MatchesNoPods"];
     await until("passes have recorded the SidecarSet", async () => {
@@ -137,7 +137,7 @@ describe("check", () => {
     addFigure("rights of our accounts that check asked for", looked.rights);
   });
 
-  it("finds an account that may do everything, and one that may do nothing", async () => {
+  it("check finds an account that may do everything, and one that may do nothing", async () => {
     await put(bind("cli-check-too-wide", "sidecarset-webhooks"));
     const wide = await untilFound("RightTooWide");
     expect(wide.findings.find(({ id }) => id === "RightTooWide")).toMatchObject({ about: "sidecarset-webhooks" });
@@ -147,7 +147,7 @@ describe("check", () => {
     expect(narrow.findings.find(({ id }) => id === "RightMissing")).toMatchObject({ about: "sidecarset-reconciler" });
   });
 
-  it("finds pods that were made while the webhook was not registered", async () => {
+  it("check finds pods that were made while the webhook was not registered", async () => {
     const restore = await takeAway(MUTATING_WEBHOOK_CONFIGURATIONS, WEBHOOK_CONFIGURATION);
     const without = await untilFound("NotInForce");
     expect(idsOf(without)).toEqual(expect.arrayContaining(["PodWebhookMissing", "SidecarSetWebhookMissing"]));
@@ -159,7 +159,7 @@ describe("check", () => {
     expect(missed?.message).toContain(`${NAME}/missed`);
   });
 
-  it("tells whoever may look at little what it could not look at", async () => {
+  it("check lists the unread objects for a user with few rights", async () => {
     const target = await asServiceAccount(controlPlane(), KRUISE_NAMESPACE, "sidecarset-webhooks");
     const little = await writeKubeconfig(join(folder, "little"), target);
     const { findings, code } = await check(little, "It is not known with which feature gates passes run");
@@ -234,7 +234,7 @@ const convert = (body: unknown) =>
 const readOlder = () => cluster.get<KubernetesObject>(OLDER, { name: NAME });
 
 describe("migrate", () => {
-  it("from OpenKruise tells what there is, and its line gives the definition our conversion", async () => {
+  it("migrate from-kruise lists the present objects, and its line gives the definition the product's conversion", async () => {
     for (const object of kruise()) await put(object);
     const { address } = functions;
     const files = { ca: join(folder, "ca.crt"), secrets: join(folder, "path secrets") };
@@ -260,7 +260,7 @@ describe("migrate", () => {
     addFigure("steps of a migration's plan", there.steps.length + back.steps.length);
   });
 
-  it("is blocked by kinds that nobody else serves", async () => {
+  it("migrate is blocked by kinds that only OpenKruise serves", async () => {
     await put({
       apiVersion: "apiextensions.k8s.io/v1",
       kind: "CustomResourceDefinition",

@@ -139,7 +139,7 @@ interface Traced {
   readonly orderedSet: { readonly steps: readonly { readonly reason: string; readonly message: string }[] };
 }
 
-it("what plan says is what happens, pause stops, undo undoes, and explain's reasons are true", async () => {
+it("a rollout follows its plan, pause stops it, undo undoes it, and explain's reasons are true", async () => {
   await cluster.create(STATEFUL_SETS, setOf("app:1"));
   expect(await out("status", TARGET, ...WAIT)).toMatch(/3 of 3 pods, 3 ready, 3 updated\n$/);
 
@@ -176,7 +176,7 @@ it("what plan says is what happens, pause stops, undo undoes, and explain's reas
   ]);
 });
 
-it("a pod that keeps the order waiting is named, as is what helps, and that helps", async () => {
+it("explain names a pod that keeps the order waiting, and its advice helps", async () => {
   await apply(setOf("app:does-not-exist", { replicas: 4 }));
   await eventually(
     () => imagesOfPods(),
@@ -198,7 +198,7 @@ it("a pod that keeps the order waiting is named, as is what helps, and that help
   expect(await out("status", TARGET, ...WAIT)).toMatch(/4 of 4 pods, 4 ready, 4 updated\n$/);
 });
 
-it("explain tells of pods that are there, that are kept, and that are not to be", async () => {
+it("explain covers existing pods, kept pods, and pods that the set does not want", async () => {
   const rollingUpdate = { partition: 3 };
   await apply(setOf("app:4", { replicas: 4, updateStrategy: { type: "RollingUpdate", rollingUpdate } }));
   await out("status", TARGET, ...WAIT);

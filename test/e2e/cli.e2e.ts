@@ -94,7 +94,7 @@ it("preview shows the pod that the API server then stores", async () => {
   expect(await out("preview", "-f", await fileOf("pod.yaml", pod), "-o", "diff")).toMatch(/^\+ .*name: agent$/m);
 });
 
-it("lint says what the API server then refuses, word for word", async () => {
+it("lint predicts the API server's refusal word for word", async () => {
   const scene = await openScene({ updateStrategy: STRATEGY });
   const good = await fileOf("good.yaml", changed(scene, {}));
   expect(await out("lint", "-f", good)).toBe("1 SidecarSet: nothing is wrong\n");
@@ -106,7 +106,7 @@ it("lint says what the API server then refuses, word for word", async () => {
   expect(refusal).toContain(finding?.message);
 });
 
-it("diff and plan say what a change does, and then it does that", async () => {
+it("diff and plan predict a change, and the change does exactly that", async () => {
   const scene = await settled(5);
   const file = await fileOf("image.yaml", changed(scene, { containers: [{ ...SIDECAR, image: "agent:v2" }] }));
   expect(await out("diff", scene.name, "-f", file)).toMatch(/ 5 will be updated in place/);
@@ -127,7 +127,7 @@ it("diff and plan say what a change does, and then it does that", async () => {
   expect(pods.map(({ metadata }) => metadata?.name).toSorted()).toEqual(planned);
 });
 
-it("plan prints what the dry run of the rollout function answers", async () => {
+it("plan prints the answer of the rollout function's dry run", async () => {
   const scene = await settled(3);
   await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/paused", value: true }, setImage("agent:v2"));
   await scene.untilSettled();
@@ -226,7 +226,7 @@ it("set partition lets so many go, set max-unavailable so many at once, and set 
   await scene.untilUpdated(4);
 });
 
-it("version prints that of this program and of the API server", async () => {
+it("version prints the versions of this program and of the API server", async () => {
   const { version } = JSON.parse(await readFile("package.json", "utf8"));
   expect(await out("version", "--client")).toBe(`sidecarset ${version}\n`);
   expect(await out("version", "--request-timeout", "10s")).toMatch(
@@ -234,7 +234,7 @@ it("version prints that of this program and of the API server", async () => {
   );
 });
 
-it("explain names who holds the budget, and abort brings all back", async () => {
+it("explain names the pods that hold the budget, and abort brings all pods back", async () => {
   const scene = await settled(3, { type: "RollingUpdate", maxUnavailable: 1 });
   await out("set", "image", scene.name, "agent=agent:never-ready");
   await scene.untilTouched(1);
@@ -248,7 +248,7 @@ it("explain names who holds the budget, and abort brings all back", async () => 
   expect((await scene.pods()).map((pod) => imageOf(pod, "agent"))).toEqual(Array(3).fill("agent:v1"));
 });
 
-it("explain tells a pod that was there before, one that is not selected, and one in a namespace that is left out", async () => {
+it("explain knows a pod older than the SidecarSet, one that is not selected, and one in an excluded namespace", async () => {
   const scene = await openScene({ selector: { matchLabels: { scene: "nobody" } } });
   await scene.createPod("early");
   await scene.createPod("other", {}, { labels: { scene: "other" } });
@@ -294,7 +294,7 @@ it("a change that rests on an older look is refused in a sentence", async () => 
   expect((await scene.set()).spec.updateStrategy?.paused).toBe(true);
 });
 
-it("install prints every object that this control plane was set up with, and uninstall names the same", async () => {
+it("install prints every object that this control plane got at its setup, and uninstall names the same", async () => {
   const url = "https://x.example.com";
   const installed = parseAllDocuments(await out("install", "--url", url)).map((one) => one.toJS());
   expect(installed).toEqual(JSON.parse(JSON.stringify(installation({ url }))));
@@ -318,13 +318,13 @@ it("webhooks prints registrations that this API server takes", async () => {
   }
 });
 
-it("migrate tells the way from OpenKruise and back", async () => {
+it("migrate prints the way from OpenKruise and back", async () => {
   await settled(1);
   expect(await out("migrate", "from-kruise", "--url", "https://x.example.com")).toMatch(/kruise/i);
   expect(await out("migrate", "to-kruise")).toMatch(/kruise/i);
 });
 
-it("completion: bash runs what is printed, and gets the names in the cluster", async () => {
+it("bash runs the printed completion, and gets the names in the cluster", async () => {
   const scene = await settled(1);
   await writeFile(join(folder, "sidecarset"), `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`, { mode: 0o755 });
   await writeFile(join(folder, "completion"), await out("completion", "bash"));

@@ -200,7 +200,7 @@ it(`${EQUAL_CASES} generated pods are the same under the policy as under the web
   expect(Object.values(counts)).not.toContain(0);
 }, 1_200_000);
 
-it("where pods may decline sidecars, the policy leaves those that do, by label or annotation", async () => {
+it("if pods may decline sidecars, the policy leaves out pods that do so by label or annotation", async () => {
   const spec = { containers: [{ name: "agent", image: "agent:1" }], updateStrategy: { type: "NotUpdate" } };
   const one = await createCase({ set: { name: "declinable", spec } as unknown as Set, pods: [] }, true);
   if (one === undefined) throw new Error("the SidecarSet is refused");
@@ -217,7 +217,7 @@ it("where pods may decline sidecars, the policy leaves those that do, by label o
   await cluster.delete(SIDECARSETS, { name: "declinable" });
 });
 
-it("the command prints what kubectl applies, and says what is left out", async () => {
+it("the command prints objects that kubectl applies, and names the left-out parts", async () => {
   const name = "compiled-by-command";
   const resourcesPolicy = { targetContainersMode: "sum", resourcesExpr: { requests: { cpu: "cpu" } } };
   const containers = [

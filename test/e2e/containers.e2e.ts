@@ -111,7 +111,7 @@ it("a requested container is replaced, and no other", async () => {
   expect(after.metadata?.uid).toBe(before.metadata?.uid);
 });
 
-it("a request for a container that is not there is refused, in OpenKruise's words", async () => {
+it("a request for a missing container is refused, in OpenKruise's words", async () => {
   const scene = await openScene();
   await scene.createPod("shop");
   await scene.untilReady(1);

@@ -11,7 +11,7 @@ import { contractTarget } from "./support/contract-target.ts";
 
 describeContract("kube-apiserver", contractTarget, SUBJECTS);
 
-it("leaves no definition behind: one that can't go keeps every namespace from going", async () => {
+it("no definition is left behind: a stuck one would keep every namespace from being deleted", async () => {
   const cluster = clusterOf(apiServer());
   const left = async () => {
     const { items } = await cluster.list<KubernetesObject>(DEFINITIONS, {});

@@ -64,7 +64,7 @@ async function dryRun() {
   return { report: sidecarSets[0], reads: reads.length, writes: calls.length - reads.length };
 }
 
-it("20 pods are injected, a new image goes out within partition and maxUnavailable, and one that nobody can pull stops", async () => {
+it("20 pods are injected, a new image is rolled out within partition and maxUnavailable, and one that cannot be pulled stops the rollout", async () => {
   const none = { selector: { matchLabels: { scene: "none" } }, updateStrategy: { maxUnavailable: 0 } };
   const scene = await openScene(none);
   await apply(scene);

@@ -85,7 +85,7 @@ const kubectlWrites = () =>
   scene.commands().filter((line) => /^kubectl (apply|delete|create)/.test(line) && !line.includes("--dry-run=server"));
 
 describe("a deployment from nothing", { timeout: 400_000 }, () => {
-  it("is only told of by --dry-run, which changes nothing anywhere", async () => {
+  it("--dry-run describes a deployment and changes nothing anywhere", async () => {
     const { code, text } = await scene.deploy(["--dry-run"]);
     expect(text).toContain("would: put 256 random bits into SSM, /sidecarset/prod/path-secrets (SecureString)");
     expect(text).toContain("would: npm run deploy -- --stage prod --region eu-central-1");
@@ -111,7 +111,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     ["a misspelt one for its default", ["--param", "alarm-topik="], {}, "perhaps alarm-topic"],
     ["a topic elsewhere", ["--param", TOPIC], {}, "is in us-east-1: alarms of eu-central-1 need a topic there"],
     ["no certificate", ["--ca-bundle", "nosuch.pem"], {}, "--ca-bundle nosuch.pem: there is no certificate"],
-  ])("is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
+  ])("a deployment is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
     const before = scene.aws.state.cluster;
     scene.aws.state.cluster = { ...before, ...cluster };
     const { code, text } = await scene.deploy(args);
@@ -120,7 +120,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
 
-  it("is refused before it begins where AWS or the cluster does not let this user do it", async () => {
+  it("a deployment is refused before it begins if AWS or the cluster denies this user a right", async () => {
     scene.aws.state.denied = "GetParameter";
     const byAws = await scene.deploy();
     scene.aws.state.denied = undefined;
@@ -136,7 +136,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     ["ROLLBACK_COMPLETE", "run npx osls remove --region eu-central-1 --stage prod first"],
     ["UPDATE_ROLLBACK_FAILED", "aws cloudformation continue-update-rollback --region eu-central-1"],
     ["REVIEW_IN_PROGRESS", "another run is creating it, so wait a minute"],
-  ])("is refused before it begins where the stack is %s", async (status, sentence) => {
+  ])("a deployment is refused before it begins if the stack is %s", async (status, sentence) => {
     scene.aws.state.stack = { status, outputs: {} };
     const { code, text } = await scene.deploy();
     scene.aws.state.stack = undefined;
@@ -145,7 +145,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
 
-  it("is refused beside OpenKruise's manager, unless that is scaled to nothing", async () => {
+  it("a deployment is refused beside OpenKruise's manager, unless that has no replicas", async () => {
     const cluster = clusterOf(controlPlane());
     const [namespace, name] = ["default", "kruise-controller-manager"];
     const labels = { app: name };
@@ -167,7 +167,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(code).toBe(0);
   });
 
-  it("is killed in the middle", async () => {
+  it("a deployment is killed in the middle", async () => {
     const { onCall } = scene.aws.state;
     scene.aws.state.onCall = async (call) => {
       await onCall?.(call);
@@ -180,7 +180,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(await registered()).toBeUndefined();
   });
 
-  it("goes on when it is run again, and ends with a pod that has its sidecar", async () => {
+  it("a repeated deployment goes on, and ends with a pod that has its sidecar", async () => {
     const secret = scene.aws.state.parameters.get(SECRET) ?? "";
     expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
     const { code, text } = await scene.deploy();
@@ -198,7 +198,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await clusterOf(controlPlane()).list(SIDECARSETS, {})).items).toEqual([]);
   });
 
-  it("changes nothing when it is run once more, and says so", async () => {
+  it("a third deployment changes nothing, and says so", async () => {
     const before = kubectlWrites().length;
     const { code, text } = await scene.deploy();
     expect(text).toContain("All was there already: nothing was changed.");
@@ -206,7 +206,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(kubectlWrites().slice(before)).toEqual(["kubectl apply -f - -o json", "kubectl apply -f - -o json"]);
   });
 
-  it("refuses to put back what the last one was given, unless that is said", async () => {
+  it("a deployment refuses to drop parameters of the last one, unless an option allows it", async () => {
     expect((await scene.deploy(["--param", "log-level=warn"])).code).toBe(0);
     const forgotten = await scene.deploy();
     expect(forgotten.text).toContain(
@@ -222,7 +222,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
   });
 
-  it("says by --dry-run what of the objects that are there would change", async () => {
+  it("--dry-run names the changes of existing objects", async () => {
     const cluster = clusterOf(controlPlane());
     const changed = await registered();
     const webhooks = (changed?.webhooks ?? []).map((webhook) => ({ ...webhook, timeoutSeconds: 9 }));
@@ -235,7 +235,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("Done: 1 change.");
   });
 
-  it("begins no stage of a file where one of them cannot be deployed", async () => {
+  it("no stage of a file is begun if one of them cannot be deployed", async () => {
     const file = join(scene.folder, "stages.json");
     await writeFile(file, JSON.stringify([{ stage: "prod" }, { stage: "other", param: ["alarm-above=x"] }]));
     const writes = kubectlWrites().length;
@@ -245,7 +245,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(kubectlWrites()).toHaveLength(writes);
   });
 
-  it("counts what its functions have reserved already to what they may have", async () => {
+  it("a deployment counts its functions' present reservations as free", async () => {
     const reserved = (count: number) => ["--param", `reserved-concurrency=mutate-pod=${count}`];
     expect((await scene.deploy(reserved(600))).code).toBe(0);
     scene.aws.state.concurrency = 400;
@@ -257,7 +257,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy(["--param", "reserved-concurrency="])).code).toBe(0);
   });
 
-  it("warns where the stack does not say what it was given, and refuses a registration of a Service", async () => {
+  it("a deployment warns if the stack does not record its parameters, and refuses a registration of a Service", async () => {
     const { onCall } = scene.aws.state;
     scene.aws.state.onCall = async (call) => {
       await onCall?.(call);
@@ -278,7 +278,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig", value: clientConfig }]);
   });
 
-  it("refuses what would take the webhooks away from another cluster, deployment or secret", async () => {
+  it("a deployment refuses to take the webhooks from another cluster, deployment or secret", async () => {
     const { cluster, parameters } = scene.aws.state;
     scene.aws.state.cluster = { ...cluster, name: "shop" };
     expect((await scene.deploy(["--cluster", "shop"])).text).toContain(
@@ -303,7 +303,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([other.code, scene.aws.takeWrites()]).toEqual([2, []]);
   });
 
-  it("rotates the secret while every pod that is created meanwhile gets its sidecar", async () => {
+  it("a deployment rotates the secret, and every pod that is created meanwhile gets its sidecar", async () => {
     const cluster = clusterOf(controlPlane());
     const selector = { matchLabels: { app: "rotated" } };
     await cluster.create<KubernetesObject>(SIDECARSETS, {
@@ -335,7 +335,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     scene.aws.takeWrites();
   });
 
-  it("ends what it has started when it is ended", async () => {
+  it("a deployment that is ended ends its child processes", async () => {
     const npm = join(scene.folder, "npm");
     const kept = await readFile(npm, "utf8");
     // It has a child of its own, as npm has osls, and says when both are there.
@@ -355,7 +355,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it("goes on where its address has changed and a run was killed before it was registered", async () => {
+  it("a deployment goes on if its address has changed and a run was killed before it was registered", async () => {
     expect((await scene.deploy()).code).toBe(0);
     const value = "https://before.example.com/s/x/mutate-pod";
     await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig/url", value }]);
@@ -371,7 +371,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
       "any",
       "give --param ordered-sets=true, or run kubectl delete",
     ],
-  ])("refuses to leave %s behind that is not answered", async (name, service, sentence) => {
+  ])("a deployment refuses to leave %s behind without an answer", async (name, service, sentence) => {
     const cluster = clusterOf(controlPlane());
     const clientConfig = { service: { name: service, namespace: "default" } };
     const webhook = { name: "m.kb.io", clientConfig, sideEffects: "None", admissionReviewVersions: ["v1"] };
@@ -384,7 +384,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(code).toBe(2);
   });
 
-  it("refuses to forget what another run gave it meanwhile", async () => {
+  it("a deployment refuses to drop parameters that another run set meanwhile", async () => {
     const { onCall } = scene.aws.state;
     let asked = 0;
     scene.aws.state.onCall = async (call) => {
@@ -402,7 +402,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([code, asked]).toEqual([2, 3]);
   });
 
-  it("ends what keeps the registration, once that is off: its rights, and its condition", async () => {
+  it("a deployment without keep-registration removes its rights, and its condition", async () => {
     expect((await scene.deploy(["--param", "keep-registration=true"])).text).toContain(
       "ClusterRole sidecarset-reconciler-webhook-configuration created",
     );
@@ -415,7 +415,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
   });
 
-  it("shows a pod by a SidecarSet that is there, under the names that its sidecars have in pods", async () => {
+  it("a deployment tries a pod of an existing SidecarSet, and prints the names of its sidecars in pods", async () => {
     const hot = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "busybox:1" };
     const containers = [{ name: "hot", image: "busybox:1.37", upgradeStrategy: hot }];
     const cluster = clusterOf(controlPlane());
@@ -446,7 +446,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(refused.code).toBe(0);
   });
 
-  it("takes the SidecarSet away by which a run that was killed has tried a pod", async () => {
+  it("a deployment removes the sample SidecarSet of a killed run", async () => {
     const cluster = clusterOf(controlPlane());
     const selector = { matchLabels: { "sidecarset.kruise.io/first-pod": "true" } };
     await cluster.create<KubernetesObject>(SIDECARSETS, {
@@ -460,7 +460,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined)).toEqual([]);
   });
 
-  it("leaves a definition of a newer release as it is", async () => {
+  it("a deployment keeps the definition of a newer release", async () => {
     const cluster = clusterOf(controlPlane());
     const key = { name: "sidecarsets.apps.kruise.io" };
     const path = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/fromTheFuture";
@@ -473,13 +473,13 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await cluster.patch(DEFINITIONS, key, { type: "json", operations: [{ op: "remove", path }] });
   });
 
-  it("is no real run where npm has taken --dry-run for itself", async () => {
+  it("a deployment stays a dry run if npm has taken --dry-run for itself", async () => {
     const { code, text } = await scene.deploy([], { env: { npm_config_dry_run: "true" } });
     expect(text).toContain("npm has taken --dry-run for itself: options stand behind --");
     expect(code).toBe(2);
   });
 
-  it("has shown the secret, or one of a path, on no command line and in no output", async () => {
+  it("no command line and no output shows the secret, or a path's secret", async () => {
     const secret = scene.aws.state.parameters.get(SECRET) ?? "";
     for (const one of [secret, pathSecretOf(secret, "/mutate-pod"), pathSecretOf(secret, "/convert")]) {
       expect(one).toHaveLength(43);

@@ -59,7 +59,7 @@ it("pods of a budget go down no faster than it allows, and it forgets pods that 
   addFigure("pods restarted in place within a PodDisruptionBudget", podPatches);
 });
 
-it("a budget that allows none holds its pods, names itself, and others go on; what it allows later is seen", async () => {
+it("a budget without allowed disruptions holds its pods and is named, other pods go on, and a later allowance is used", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   const guarded = { ...scene.labels, app: "guarded" };
   for (const name of ["g1", "g2"]) await scene.createPod(name, {}, { labels: guarded });
@@ -117,7 +117,7 @@ const DEFINITIONS: Resource = {
   namespaced: false,
 };
 
-it("OpenKruise's PodUnavailableBudgets hold as well, where they are defined, and count what is written", async () => {
+it("OpenKruise's PodUnavailableBudgets hold too if they are defined, and count the written pods", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   const { cluster } = scene;
   const definition = unavailableBudgetCrd();

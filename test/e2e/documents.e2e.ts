@@ -222,7 +222,7 @@ const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
 
 describe("what the pages have people type", { timeout: 300_000 }, () => {
-  it("is looked at", () => {
+  it("every block of the page is looked at", () => {
     expect(typed.length).toBeGreaterThanOrEqual(35);
     for (const [pattern] of ELSEWHERE)
       expect(
@@ -238,7 +238,7 @@ describe("what the pages have people type", { timeout: 300_000 }, () => {
     if (block.printed.length > 0) expect(plain(printed.join(""))).toMatch(patternOf(block.printed));
   });
 
-  it("has asked AWS' CLI for what the pages say", async () => {
+  it("the pages' commands have called AWS' CLI as written", async () => {
     const calls = await aws.calls();
     const count = (start: string) => calls.filter((call) => call.startsWith(start)).length;
     expect(count("eks create-access-entry --cluster-name NAME --principal-arn https://")).toBe(4);

@@ -58,7 +58,7 @@ function injected({ code, body, headers }: RawAnswer) {
 const STALE = expect.stringMatching(/decided on an earlier state of SidecarSets, which cannot be read now: /);
 const INJECTED = { code: 201, containers: ["agent", APP.name] };
 
-it("a pod is injected from what is read now", async () => {
+it("a pod is injected from the present objects", async () => {
   expect(injected(await tryPod("calm"))).toEqual({ ...INJECTED, isStale: false, warnings: "" });
 });
 
@@ -73,7 +73,7 @@ it.each([
   // Within a second it is read, beyond that the last state serves.
   ["slow body", expect.any(Boolean)],
 ] as const satisfies (readonly [FaultName, unknown])[])(
-  "%s, at every read: pods are injected all the same",
+  "%s, at every read: pods are still injected",
   async (name, isStale) => {
     const { disturb, hits } = strikes(name, 1);
     proxy.disturb(disturb);
@@ -85,7 +85,7 @@ it.each([
   },
 );
 
-it("after five minutes a pod is refused, with what is wrong, and admitted again once it is over", async () => {
+it("after five minutes a pod is refused with the cause, and admitted again once the fault is over", async () => {
   expect(injected(await tryPod("before"))).toMatchObject(INJECTED);
   proxy.disturb(strikes("503", 1).disturb);
   aheadMs = 5 * 60_000 - 10_000;
@@ -97,7 +97,7 @@ it("after five minutes a pod is refused, with what is wrong, and admitted again 
   expect(injected(await tryPod("after"))).toEqual({ ...INJECTED, isStale: false, warnings: "" });
 });
 
-it("a SidecarSet is held against what was there earlier, for five minutes, and its author is warned", async () => {
+it("a SidecarSet is compared with the last known objects for five minutes, and its author is warned", async () => {
   const tryImage = (image: string) =>
     sendRaw(controlPlane(), {
       method: "PATCH",

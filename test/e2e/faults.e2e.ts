@@ -66,7 +66,7 @@ async function runCourse({ name, hits, disturb }: Course): Promise<void> {
   expect(sum(rolled.map(({ fences }) => fences))).toBeLessThanOrEqual(hits.get("PATCH pods") ?? 0);
 }
 
-it("without faults", { timeout: TIMEOUT_MS }, async () => {
+it("a rollout completes without faults", { timeout: TIMEOUT_MS }, async () => {
   fleet = await openFleet(reconciler, AT_ONCE);
   await runCourse({ name: "without faults", hits: new Map(), disturb: () => () => false });
 });

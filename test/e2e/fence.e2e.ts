@@ -80,16 +80,16 @@ async function expectDenied(writes: readonly Write[]): Promise<void> {
   addAttacks(writes.length);
 }
 
-it("lets everything through that a rollout writes", () => expectPermitted(PERMITTED));
+it("the fence allows every write of a rollout", () => expectPermitted(PERMITTED));
 
-it("has at least 60 writes to refuse", () => {
+it("the tables have at least 60 writes to refuse", () => {
   expect(new Set(DENIED.map(({ what }) => what)).size).toBe(DENIED.length);
   expect(DENIED.length).toBeGreaterThanOrEqual(60);
 });
 
 it.each(DENIED)("the reconciler may not $what", (write) => expectDenied([write]));
 
-it("is about nobody else", async () => {
+it("the fence is about no other account", async () => {
   const write = patch("", annotated("example.com/other"));
   expect((await send(controlPlane(), write, true)).code).toBe(200);
 });
@@ -97,12 +97,12 @@ it("is about nobody else", async () => {
 describe.each(SERVED)("%s", (feature, { permits, denies }: Widening) => {
   const objects = optionalAccess().find((one) => one.feature === feature)?.objects ?? [];
 
-  it("is refused without its role", async () => {
+  it("the write is refused without its role", async () => {
     for (const write of permits.slice(0, 1))
       expect(isFenced(await send(reconciler, write, true)), write.what).toBe(true);
   });
 
-  it("is let through with it, and nothing beside it", async () => {
+  it("the write is allowed with its role, and no other write is", async () => {
     const cluster = clusterOf(controlPlane());
     await createAll(cluster, objects);
     try {
@@ -147,7 +147,7 @@ describe("with every optional role at once", () => {
   });
 });
 
-it("every optional role but that of the registration has its writes here", () => {
+it("every optional role except the registration's has its writes here", () => {
   const features = optionalAccess().map(({ feature }) => feature);
   // No policy is asked about registrations of webhooks.
   expect(Object.keys(WIDENED).toSorted()).toEqual(features.filter((one) => one !== "webhook-configuration").toSorted());

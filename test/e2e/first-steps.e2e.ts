@@ -38,7 +38,7 @@ afterAll(async () => {
 const agentOf = (pod: Pod) => imageOf(pod, "fluent-bit");
 
 describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_MS }, () => {
-  it("end with what a change will do to 200 pods; then it does that, and it can be taken away again", async () => {
+  it("the steps end with the plan for 200 pods, the change follows the plan, and everything can be removed", async () => {
     const { cluster, type, typeAll, serve, pods } = user;
     expect(user.blocks).toHaveLength(5);
     const [install, run, deploy, ask, roll] = user.blocks;
@@ -89,14 +89,14 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
     expect(record.maxUnavailableObserved).toBeLessThanOrEqual(MAX_UNAVAILABLE);
   });
 
-  it("a pass by hand says what was done and why there is no more", async () => {
+  it("a pass by hand says what it did and why it did no more", async () => {
     const report = JSON.parse(
       await user.type("npm run --silent tick -- --kubeconfig kubeconfig --sidecarset log-agent --dry-run"),
     );
     expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "log-agent" }] });
   });
 
-  it("uninstall takes away what it installed and leaves SidecarSets and pods, and --all the rest", async () => {
+  it("uninstall removes the installed objects and keeps SidecarSets and pods, and --all removes the rest", async () => {
     const { cluster, type, pods } = user;
     const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
     const [, uninstall = ""] = /`(sidecarset uninstall \| kubectl [^`]+)`/.exec(page) ?? [];

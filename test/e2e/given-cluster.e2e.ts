@@ -59,7 +59,7 @@ async function everything(): Promise<readonly string[]> {
   return (await Promise.all(lists)).flat().toSorted();
 }
 
-it("what can run on it runs, what cannot is counted, and nothing is left there", async () => {
+it("all possible tests run on a given cluster, the others are counted, and nothing is left there", async () => {
   const before = await everything();
   const { code, stdout, stderr } = await runTests("rbac.e2e");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

@@ -33,7 +33,7 @@ describe("a pod that is created gets", () => {
     expect(created.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]).toBe(`${scene.name},${other}`);
   });
 
-  it("the same from a SidecarSet of v1alpha1 that names its namespace", async () => {
+  it("a SidecarSet of v1alpha1 that names its namespace injects the same", async () => {
     const scene = await openScene({ selector: { matchLabels: { scene: "none" } } });
     const [here, elsewhere] = [`${scene.name}-here`, `${scene.name}-elsewhere`];
     const spec = { selector: { matchLabels: scene.labels }, containers: [SIDECAR] };

@@ -63,7 +63,7 @@ const condition = async () => (await readPodRegistration(cluster))?.condition ??
 const isInjected = ({ metadata }: Pod) => metadata?.annotations?.[INJECTED_LIST_ANNOTATION] !== undefined;
 
 describe("with passes that keep the registration", () => {
-  it("the condition is there soon, and no pod is asked about without SidecarSets", async () => {
+  it("the condition appears soon, and without SidecarSets the webhook is asked about no pod", async () => {
     await until("a condition", async () => (await condition()) !== "");
     expect(await condition()).not.toContain("round");
   });
@@ -84,7 +84,7 @@ describe("with passes that keep the registration", () => {
     );
   });
 
-  it("what is long gone is taken out, what is there stays", async () => {
+  it("conditions of SidecarSets that are long gone are removed, and the others stay", async () => {
     const clock = { ...systemClock, epochMs: () => Date.now() + 600_000 };
     const options = {
       kruiseNamespace: KRUISE_NAMESPACE,

@@ -78,7 +78,7 @@ it("annotations come along with an image, each by its policy, and not without on
   expect((await scene.record(since)).podPatches).toBe(1);
 });
 
-it("a pod whose annotation cannot be merged is told of and holds up no other", async () => {
+it("a pod whose annotation cannot be merged is reported and delays no other pod", async () => {
   const scene = await openScene({
     patchPodMetadata: [{ patchPolicy: "MergePatchJson", annotations: { "example.com/mesh": "{}" } }],
     updateStrategy: AT_ONCE,
@@ -100,7 +100,7 @@ const HALF = {
   resourcesExpr: { requests: { cpu: "cpu * 50%" } },
 };
 
-it("resources stay what they were when the pod was made, and another policy for them is for new pods", async () => {
+it("resources stay as at the pod's creation, and a new policy for them is for new pods", async () => {
   const scene = await openScene({ containers: [{ ...SIDECAR, resourcesPolicy: HALF }], updateStrategy: AT_ONCE });
   const containers = [{ ...APP, resources: { requests: { cpu: "1" } } }];
   await scene.deploy(2, { containers });

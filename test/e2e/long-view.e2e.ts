@@ -41,7 +41,7 @@ function sidecarSet(name: string): SidecarSet {
   };
 }
 
-it("after one list changes are read one by one: what is created, changed and deleted is seen, and nothing is listed again", async () => {
+it("after one list, created, changed and deleted SidecarSets are read one by one, and nothing is listed again", async () => {
   const calls = { list: 0, ofSets: 0 };
   const counted: Cluster = {
     ...cluster,

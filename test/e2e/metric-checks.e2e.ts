@@ -92,7 +92,7 @@ it("no batch begins before Prometheus has a value, and all do while it is within
   await untilBlocked(scene, { status: "False" });
 });
 
-it("a value beyond the bound takes the release back where that is asked for", async () => {
+it("a value beyond the bound takes the release back if the annotation asks for it", async () => {
   await scraped(1);
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(3);

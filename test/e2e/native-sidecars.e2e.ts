@@ -22,7 +22,7 @@ function setVersion(scene: Scene, node: string, kubeletVersion: string): Promise
   return scene.cluster.patch(NODES, { name: node }, { type: "merge", body }, { subresource: "status" });
 }
 
-it("they are updated within maxUnavailable, and neither the app nor what runs once is restarted", async () => {
+it("native sidecars are updated within maxUnavailable, and neither the app nor an init container is restarted", async () => {
   const scene = await openScene({ ...NATIVE, updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
   await scene.deploy(6);
   await scene.untilSettled();
@@ -45,7 +45,7 @@ it("they are updated within maxUnavailable, and neither the app nor what runs on
   addFigure("native sidecars upgraded in place", pods.length);
 });
 
-it("an image that nobody can pull stops the rollout at maxUnavailable", async () => {
+it("an image that cannot be pulled stops the rollout at maxUnavailable", async () => {
   const scene = await openScene({ ...NATIVE, updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
   await scene.deploy(5);
   await scene.untilSettled();

@@ -154,7 +154,7 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
     }
   };
 
-  it("has a request here for each verb and name that it permits", () => {
+  it("each role has a request here for each verb and name that it permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
       // Other components call these: an admission plugin checks the right to finalizers when owners are set, and the
       // fence checks the right to features.
@@ -167,7 +167,7 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
     expect([...permits, ...fenced].map(({ verb }) => verb).toSorted()).toEqual(verbs.toSorted());
   });
 
-  it("is not permitted without its role", async () => {
+  it("the request is not permitted without its role", async () => {
     await until("no role is in force", async () => (await codeOf(permits[0] as Request)) === 403);
     const answers: string[] = [];
     for (const request of permits) answers.push(await saying(request));
@@ -175,7 +175,7 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
     addFigure("requests answered 403 without their optional role", answers.length);
   });
 
-  it("is permitted with it, and nothing else is", async () => {
+  it("the request is permitted with its role, and nothing else is", async () => {
     await applied(async () => {
       const allowed: string[] = [];
       for (const request of permits) allowed.push(await sayingInForce(request));

@@ -49,7 +49,7 @@ async function tour(scene: Scene): Promise<void> {
   await scene.createPod("one");
 }
 
-it("nothing is refused that our functions ask for", async () => {
+it("no call of the functions is refused", async () => {
   const before = refusals().length;
   const scene = new Scene(functions);
   await tour(scene);
@@ -57,7 +57,7 @@ it("nothing is refused that our functions ask for", async () => {
   expect(refusals().slice(before)).toEqual([]);
 });
 
-it("a SidecarSet that is recreated takes over the ledger that its predecessor left to nobody", async () => {
+it("a SidecarSet that is recreated takes over the ledger that its predecessor left without an owner", async () => {
   const before = refusals().length;
   const scene = new Scene(functions);
   const key = { namespace: KRUISE_NAMESPACE, name: ledgerName(scene.name) };

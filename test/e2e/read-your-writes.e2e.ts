@@ -208,7 +208,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
   );
 
   it.runIf(isAnnounced)(
-    "while nobody writes SidecarSets nobody asks for them",
+    "SidecarSets are not read while nobody writes them",
     async () => {
       // Views stop waiting for a SidecarSet that was never stored.
       await untilNobodyAsks(namespace);

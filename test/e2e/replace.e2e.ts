@@ -123,7 +123,7 @@ it("pods that get there in place are not evicted", async () => {
   expect(evictionsOf(scene.name)).toBe(0);
 });
 
-it("a PodDisruptionBudget that allows none is waited for, and is told as the reason", async () => {
+it("a rollout waits for a PodDisruptionBudget that allows no disruption, and names it as the reason", async () => {
   const scene = await openScene();
   await scene.deploy(2);
   await scene.untilSettled();
@@ -145,7 +145,7 @@ it("a PodDisruptionBudget that allows none is waited for, and is told as the rea
   expect(evictionsOf(scene.name)).toBe(2);
 });
 
-it("pods that nothing would recreate stay, and the condition tells how many", async () => {
+it("pods that nothing would recreate stay, and the condition counts them", async () => {
   const scene = await openScene();
   await scene.createPod("bare");
   await scene.untilReady(1);

@@ -107,7 +107,7 @@ it.skipIf(!CAN_DECREASE || !MAY_DECREASE)("less than before, and a new image: th
 });
 
 it.skipIf(MAY_DECREASE)(
-  "less memory, which Kubernetes 1.33 refuses, stops at maxUnavailable, is told, and can be taken back",
+  "less memory, which Kubernetes 1.33 refuses, stops the rollout at maxUnavailable, is reported, and can be taken back",
   async () => {
     const scene = await opened(LARGE);
     await scene.patchSet(setImage("agent:v2"), setResources(SMALL));
@@ -138,17 +138,22 @@ const untilTooSmall = (scene: Scene): Promise<unknown> =>
 it.each<[string, string, (scene: Scene) => Promise<unknown>]>([
   ["have no room for yet", TAKEN, (scene) => scene.untilToldThat(/resize Deferred: Node didn't have enough/)],
   ["are too small for", "100", untilTooSmall],
-])("what nodes %s stops at maxUnavailable, is told, and can be taken back", async (_what, cpu, untilTold) => {
-  const scene = await opened(SMALL);
-  const more = MAY_DECREASE ? LARGE : SMALL;
-  await scene.patchSet(setImage("agent:v2"), setResources({ ...more, requests: { ...more.requests, cpu } }));
-  await untilTold(scene);
-  const begun = (await scene.pods()).filter(({ metadata }) => metadata?.annotations?.[RESIZE_ANNOTATION] !== undefined);
-  expect(begun).toHaveLength(2);
-  expect(await scene.updated()).toEqual([]);
-  await scene.patchSet(setImage("agent:v1"), setResources(SMALL));
-  await untilAllHave(scene, SMALL, "agent:v1");
-});
+])(
+  "resources that nodes %s stop the rollout at maxUnavailable, are reported, and can be taken back",
+  async (_what, cpu, untilTold) => {
+    const scene = await opened(SMALL);
+    const more = MAY_DECREASE ? LARGE : SMALL;
+    await scene.patchSet(setImage("agent:v2"), setResources({ ...more, requests: { ...more.requests, cpu } }));
+    await untilTold(scene);
+    const begun = (await scene.pods()).filter(
+      ({ metadata }) => metadata?.annotations?.[RESIZE_ANNOTATION] !== undefined,
+    );
+    expect(begun).toHaveLength(2);
+    expect(await scene.updated()).toEqual([]);
+    await scene.patchSet(setImage("agent:v1"), setResources(SMALL));
+    await untilAllHave(scene, SMALL, "agent:v1");
+  },
+);
 
 function untilRefused(scene: Scene, why: RegExp): Promise<unknown> {
   return eventually(
@@ -157,7 +162,7 @@ function untilRefused(scene: Scene, why: RegExp): Promise<unknown> {
   );
 }
 
-it("what cannot be changed in place is named", async () => {
+it("the condition names the fields that cannot be changed in place", async () => {
   const scene = await opened(SMALL);
   await scene.patchSet(setResources({ requests: { cpu: "100m" } }));
   await scene.untilToldThat(

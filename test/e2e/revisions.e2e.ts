@@ -52,7 +52,7 @@ it("every version is kept as a ControllerRevision, owned by the SidecarSet, and 
   );
 });
 
-it("a SidecarSet that is deleted without what it owns is gone, and leaves its revisions", async () => {
+it("a SidecarSet that is deleted without its dependents is gone, and leaves its revisions", async () => {
   const written = { ...SIDECAR, env: [{ name: "COMMAND", value: "a && b < c" }] };
   const scene = await openScene({ containers: [written] });
   await scene.untilSettled();
@@ -76,7 +76,7 @@ it("a SidecarSet that is deleted without what it owns is gone, and leaves its re
   expect(left.map(({ metadata }) => metadata?.ownerReferences)).toEqual([undefined]);
 });
 
-it("no more versions are kept than the limit says, but for those that pods still run", async () => {
+it("at most the limit's number of versions is kept, besides the versions that pods still run", async () => {
   const scene = await openScene({ customVersion: "1", revisionHistoryLimit: 2, updateStrategy: NOT_UPDATE });
   await scene.untilSettled();
   const pod = await scene.createPod("one");
@@ -99,7 +99,7 @@ it("new pods get the revision that the injection strategy names, by custom versi
   expect(imageOf(await scene.createPod("three"), "agent")).toBe("agent:v3");
 });
 
-it("a revision that is not there is refused where it is named", async () => {
+it("a SidecarSet that names a missing revision is refused", async () => {
   const scene = await openScene({ customVersion: "1", updateStrategy: NOT_UPDATE });
   await scene.untilSettled();
   const revision = { customVersion: "2" };

@@ -120,7 +120,7 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
     expect(await operator(change), change.join(" ")).toMatchObject({ code: 0, stderr: "" });
 });
 
-it("who may read SidecarSets, and pods of one namespace, is told of those, and what was not read", async () => {
+it("a user who may read SidecarSets, and pods of one namespace, sees these pods, and a list of the unread parts", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 1 } });
   await scene.deploy(2);
   await scene.untilSettled();

@@ -39,7 +39,7 @@ it("pods are updated in place, maxUnavailable at a time, down to the partition",
   });
 });
 
-it("nothing is updated while it is paused", async () => {
+it("no pod is updated while the SidecarSet is paused", async () => {
   const scene = await openScene({ updateStrategy: { ...AT_ONCE, paused: true } });
   await scene.deploy(3);
   const since = await scene.now();
@@ -63,7 +63,7 @@ it("only the selected pods are updated, then all", async () => {
   await scene.untilUpdated(3);
 });
 
-it("where more than the image changed no pod is updated, each says so, and the report says what changed", async () => {
+it("if more than the image changed no pod is updated, each pod says so, and the report names the change", async () => {
   const scene = await openScene({ updateStrategy: BY_ONE });
   await scene.deploy(4);
   await scene.untilSettled();

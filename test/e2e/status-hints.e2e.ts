@@ -120,13 +120,13 @@ async function toldAt(name: string, steps: readonly object[]): Promise<readonly 
 const OF_BOTH = "pods one, pods two";
 
 describe("of all updates of a pod's status only the change gets through", () => {
-  it("to ready: then, and again after it was not", async () => {
+  it("a pod that becomes ready is reported, and again after it was not ready", async () => {
     await createPod("ready");
     const steps = ["False", "True", "True", "False", "True"].map(readiness);
     expect(await toldAt("ready", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH]);
   });
 
-  it("to failing: not at what it is called afterwards", async () => {
+  it("a pod that begins to fail is reported once, and not for later names of the failure", async () => {
     await createPod("failing");
     const steps = [
       waiting("ContainerCreating"),
@@ -158,7 +158,7 @@ describe("of pods whose containers start in an order", () => {
     env: [{ name: "KRUISE_CONTAINER_PRIORITY", value }],
   });
 
-  it("whoever begins to wait, and whoever turns ready", async () => {
+  it("pods that begin to wait, and pods that turn ready, are reported", async () => {
     await ordered("order", [prioritized("main", "0"), prioritized("first", "1")], { schedulerName: "nobody" });
     const ready = { containerStatuses: [{ ...container({ running: {} }).containerStatuses[0], ready: true }] };
     const held = waiting("CreateContainerConfigError");
@@ -195,14 +195,14 @@ describe("of pods whose containers start in an order", () => {
   });
 });
 
-it("a dry run is answered, and nobody is told", async () => {
+it("a dry run is answered, and nothing is reported", async () => {
   await createPod("tried");
   await setStatus("tried", readiness("False"));
   await setStatus("tried", readiness("True"), true);
   expect([calls > 0, sent]).toEqual([true, []]);
 });
 
-it("a status is stored all the same while nobody answers", async () => {
+it("a status is stored while the webhook does not answer", async () => {
   await createPod("alone");
   await server.close();
   await setStatus("alone", readiness("False"));

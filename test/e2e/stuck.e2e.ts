@@ -31,7 +31,9 @@ async function deletePods(scene: Scene, pods: readonly Pod[]): Promise<void> {
 
 // A pass that waits for one of them ends for all of them.
 describe.concurrent("a rollout", () => {
-  it("of an image that nobody can pull stops at maxUnavailable, and a good one goes on", async ({ onTestFinished }) => {
+  it("a rollout of an image that cannot be pulled stops at maxUnavailable, and a good image goes on", async ({
+    onTestFinished,
+  }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
     const scene = await openScene(spec, onTestFinished);
     await scene.deploy(6);
@@ -53,7 +55,7 @@ describe.concurrent("a rollout", () => {
     });
   });
 
-  it("goes on beside a pod whose annotations are at the size limit of the API server, and so does its rollback", async ({
+  it("a rollout goes on beside a pod whose annotations are at the size limit of the API server, and so does its rollback", async ({
     onTestFinished,
   }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } } as const;

@@ -268,7 +268,7 @@ describe("docs/library.md:", () => {
     expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
   });
 
-  it.each(named)("the type of each argument of %s says what it means", (name) => {
+  it.each(named)("the type of each argument of %s has a comment about its meaning", (name) => {
     const lines = argumentLines(name);
     expect(lines.filter((line) => ARGUMENT.test(line)).length).toBeGreaterThan(1);
     expect(lines.filter((line, at) => ARGUMENT.test(line) && !/\*\/$/.test(lines[at - 1] ?? ""))).toEqual([]);

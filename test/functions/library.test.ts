@@ -38,7 +38,7 @@ test("preview reads the SidecarSet again at each call, also after the caller cha
   expect(previewed(sidecarSet).injected).toEqual(["another"]);
 });
 
-test("preview gives a pod what the feature gates of the webhook give it", () => {
+test("preview follows the feature gates of the webhook", () => {
   const gatesOf = (featureGates: object) => previewed(written(), featureGates).pod.spec as { readinessGates?: unknown };
   expect(gatesOf({}).readinessGates).toBeUndefined();
   expect(gatesOf({ KruisePodReadinessGate: true }).readinessGates).toEqual([{ conditionType: "KruisePodReady" }]);

@@ -257,7 +257,7 @@ describe("lint:", () => {
 
 const VALUE = "metadata.annotations['a.value.sidecarset.kruise.io/b.CONFIG']";
 
-it("lint names what kills pods beside what is refused, and beside what only a cluster can tell", () => {
+it("lint names fields that kill pods, fields that are refused, and fields that only a cluster can judge", () => {
   const spec = {
     containers: [
       { name: "a", image: "Nginx:1" },
@@ -358,7 +358,7 @@ describe("lint for a version of Kubernetes:", () => {
     ]);
   });
 
-  it("lint warns of what OpenKruise refuses and newer versions of Kubernetes take", () => {
+  it("lint warns of fields that OpenKruise refuses and newer versions of Kubernetes accept", () => {
     expect(said(set("a", NEWER))).toEqual(
       [
         ["spec.containers[0].env[0].name", 32],

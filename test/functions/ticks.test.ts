@@ -35,7 +35,7 @@ describe("passes on a timer:", () => {
     return begun;
   }
 
-  test("a pass begins one tick after the pass before began, however long that took", async () => {
+  test("a pass begins one tick after the last pass began, however long that took", async () => {
     expect(await beginningsOf(4)).toEqual([0, 10, 20, 30]);
   });
 

@@ -126,7 +126,7 @@ describe("receivers:", () => {
     expect(seen.map(({ url }) => url?.split("=")[0])).toEqual(["/busy", "/other"]);
   });
 
-  test("a notification that a receiver refuses does not keep those of other SidecarSets from it", async () => {
+  test("a notification that a receiver refuses does not stop notifications of other SidecarSets", async () => {
     code = 400;
     const notify = notifier(async () => [`* json ${at("/hook")}`], { now: () => 0 });
     expect(await notify(SET, BLOCKED, PATIENT.timeout)).toMatch(/answered 400$/);
@@ -147,7 +147,7 @@ describe("receivers:", () => {
     expect(seen).toHaveLength(400);
   });
 
-  test("a receiver in a private network is not told unless its line says private", async () => {
+  test("a receiver in a private network gets no notification unless its line says private", async () => {
     const { port } = server.address() as AddressInfo;
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
     const lines = [`* json https://receiver.example:${port}/s3cret-path`];
@@ -230,7 +230,7 @@ describe("what Slack is sent:", () => {
     ["has a link", "see <https://evil.example|the report>", "see &lt;https://evil.example|the report&gt;"],
     ["has a reference", "a &amp; b", "a &amp;amp; b"],
     ["ends the code block", "```\n@channel", "''' @channel"],
-  ])("a text of the cluster that %s is shown as it is", (_of, message, shown) => {
+  ])("a text of the cluster that %s is shown unchanged", (_of, message, shown) => {
     const { text, blocks } = slack(message);
     expect(text.split("\n")[2]).toBe(shown);
     expect(blocks[1].text).toEqual({ type: "plain_text", text: shown, emoji: false });

@@ -135,7 +135,7 @@ test("only the rollout function gets the Prometheus server and its token", async
   expect(JSON.stringify(template(await settings({})))).not.toContain("PROMETHEUS");
 });
 
-test("only the rollout function gets --param notifications, and may read what it names", async () => {
+test("only the rollout function gets --param notifications, and may read that parameter", async () => {
   const given = await settings({ notifications: TOKENS });
   const told = DEPLOYED.filter((deployed) => "NOTIFICATIONS" in environmentOf(deployed, given));
   expect(told.map(({ name }) => name)).toEqual(["rollout"]);
@@ -441,7 +441,7 @@ describe("--param domain-name:", () => {
   });
 });
 
-test("alarms that wake somebody notify --param alarm-topic, and the others --param ticket-topic", async () => {
+test("alarms of the tier page notify --param alarm-topic, and the others --param ticket-topic", async () => {
   const [pages, tickets] = ["pages", "tickets"].map((name) => `arn:aws:sns:eu-central-1:123456789012:${name}`);
   const given = await settings({ "alarm-topic": pages ?? "", "ticket-topic": tickets ?? "", "more-alarms": "true" });
   for (const alarm of Object.values(alarms(given))) {

@@ -143,7 +143,7 @@ describe.each(Object.keys(CLUSTERS))("with %s,", (name) => {
     }
   });
 
-  test("each schedule may call its target, the alias where it calls one, and may keep what it cannot deliver", async () => {
+  test("each schedule may call its target, or its alias, and may store undelivered calls", async () => {
     for (const [given, all] of await templates(name)) {
       const targets = ofType(all, "AWS::Scheduler::Schedule").map(({ Target }) => Target as Target);
       expect(targets.length).toBeGreaterThan(1);
@@ -154,7 +154,7 @@ describe.each(Object.keys(CLUSTERS))("with %s,", (name) => {
     }
   });
 
-  test("each door may call what it calls, the alias where it calls one", async () => {
+  test("each door may call its function, or its alias", async () => {
     for (const [given, all] of await templates(name)) {
       const permitted = ofType(all, "AWS::Lambda::Permission").map(({ FunctionName }) => JSON.stringify(FunctionName));
       const called = [

@@ -24,7 +24,7 @@ it("a constant that stands below the beginning of a program and is used by a fun
   expect(lateConstants(program.replace("await main();\n", ""))).toEqual([]);
 });
 
-it("no program begins before the constants of its functions are there", () => {
+it("no program begins before the constants of its functions exist", () => {
   const listed = execFileSync("git", ["ls-files", ...FOLDERS], { encoding: "utf8" }).split("\n");
   const programs = listed
     .filter((file) => file.endsWith(".ts"))

@@ -64,7 +64,7 @@ const FILE = JSON.stringify([
 const stagesOf = (text: string, ...args: readonly string[]) =>
   parseStages(["--stages=stages.json", ...args], () => text) ?? [];
 
-test("--stages reads each stage of the file with its own options and those beside it", () => {
+test("--stages reads each stage of the file with its own options and the command line's", () => {
   const all = stagesOf(FILE, "--dry-run", "--param", "alarm-topic=");
   expect(all.map(({ stage, region, cluster }) => [stage, region, cluster])).toEqual([
     ["test", "eu-central-1", "shop-test"],

@@ -95,7 +95,7 @@ async function emulate(name: string, env: Readonly<Record<string, string>>): Pro
 const WEBHOOKS = DEPLOYED.flatMap(({ name, isCalledFor, paths = [] }) => (isCalledFor ? [{ name, paths }] : []));
 
 describe(`packaged functions under AWS' interface emulator and ${RUNTIME_CLIENT}`, () => {
-  it.each(WEBHOOKS)("$name answers what API servers ask", async ({ name, paths }) => {
+  it.each(WEBHOOKS)("$name answers the requests of API servers", async ({ name, paths }) => {
     const { kubeconfig, pathSecret } = cluster;
     const digests = printPathDigests(pathDigestsOf([pathSecret], [...paths, "/readyz"]));
     const invoke = await emulate(name, {

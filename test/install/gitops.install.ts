@@ -176,7 +176,7 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
     expect(specAfter("canary", "promote")["injectionStrategy"]).not.toHaveProperty("revision");
   });
 
-  it("is what the page says", async () => {
+  it("the interpreted health is the page's", async () => {
     const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
     const rows = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\w+) \| (\w+) \|/gm)];
     const told = rows.flatMap(([, words = "", health, flux]) =>
@@ -187,7 +187,7 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
       expect(CASES.find(([name]) => name === verdict)?.slice(2)).toEqual([health, flux]);
   });
 
-  it("is printed by install --argocd, and is checked in", async () => {
+  it("the health script is printed by install --argocd, and is checked in", async () => {
     const [printed] = objectsIn(await run(process.execPath, ["functions/cli.mjs", "install", "--argocd"]));
     expect(printed).toEqual(argoCdConfigMap());
     expect(printed?.metadata).toMatchObject({ name: "argocd-cm", namespace: "argocd" });

@@ -198,16 +198,18 @@ async function cli({ caBundle, pathSecret, urls = {}, ...values }: Values): Prom
 }
 
 describe.each(Object.entries(INSTALLATIONS))("%s", (_, values) => {
-  it("by kustomize", async () => expectSame(await kustomize(values), expected(values)));
-  it("by Helm", async () => expectSame(await helmTemplate(helmValues(values)), expected(values)));
-  it("by Terraform", async () => expectSame(await terraform(values), expected(values)));
-  it("by the command line", async () => expectSame(await cli(values), expected(values)));
+  it("kustomize makes the objects of the code", async () => expectSame(await kustomize(values), expected(values)));
+  it("Helm makes the objects of the code", async () =>
+    expectSame(await helmTemplate(helmValues(values)), expected(values)));
+  it("Terraform makes the objects of the code", async () => expectSame(await terraform(values), expected(values)));
+  it("the command line makes the objects of the code", async () => expectSame(await cli(values), expected(values)));
 });
 
 describe("by the command line", () => {
   const { "a publicly trusted address": open, "a secret path": secret } = INSTALLATIONS;
-  it("with nothing but an address", async () => expectSame(await cli(open as Values), expected(open as Values)));
-  it("and another installation is told from it", async () => {
+  it("an address alone makes a complete installation", async () =>
+    expectSame(await cli(open as Values), expected(open as Values)));
+  it("another installation makes other objects", async () => {
     const objects = await cli(open as Values);
     expect(() => expectSame(objects, expected(secret as Values))).toThrow();
   });
@@ -217,7 +219,7 @@ describe("features that are asked for", () => {
   const optional = optionalFiles();
   const values: Values = { url: "https://sidecarset-webhooks.invalid" };
 
-  it("are all there are", () => {
+  it("every optional feature is tried", () => {
     const named = [...featureFiles().values()].flat();
     expect(new Set(named)).toEqual(new Set(optional.keys()));
     expect(named).toHaveLength(optional.size);
@@ -240,7 +242,7 @@ function same(objects: readonly KubernetesObject[]): readonly KubernetesObject[]
 const INSTALL = ["functions/cli.mjs", "install"];
 
 describe("a chart that serves in the cluster", () => {
-  it("adds the Deployment of infra/container, and calls its Service", async () => {
+  it("serve.enabled adds the Deployment of infra/container, and calls its Service", async () => {
     const deployment = await readFile(join(ROOT, "infra/container/deployment.yaml"), "utf8");
     const image = "registry.example/sidecarset:1";
     const wanted = [
@@ -289,7 +291,7 @@ describe("a chart that serves in the cluster", () => {
     await expect(helmTemplate({ serve: { ...values, replicas: "three" } })).rejects.toThrow("at '/serve/replicas'");
   });
 
-  it("has a port with numbers for Prometheus, what reads it, and alerts on it, for those who ask", async () => {
+  it("the chart has a port for Prometheus, its PodMonitor, and alerts, if the values ask for them", async () => {
     const metrics = { enabled: true, podMonitor: true, prometheusRule: true, labels: { release: "prometheus" } };
     const objects = await helmTemplate({ serve: { enabled: true, maxUnavailable: "50%", metrics } });
     const kinds = objects.map(({ kind }) => kind);
@@ -307,7 +309,7 @@ describe("a chart that serves in the cluster", () => {
     expect(JSON.stringify(rule).match(/"alert":/g)?.length).toBeGreaterThanOrEqual(5);
   });
 
-  it("leaves out the fence for those who do not want it", async () => {
+  it("the chart leaves out the fence if the values say so", async () => {
     const open: Values = { url: "https://x.example" };
     const wanted = installation({ url: open.url }, { isUnfenced: true });
     expectSame(await helmTemplate({ ...open, fence: { enabled: false } }), wanted);
@@ -326,7 +328,7 @@ describe("a chart that serves in the cluster", () => {
     expectSame(objectsIn(await run(process.execPath, [...INSTALL, ...flags])), wanted);
   });
 
-  it("leaves out a namespace that is there", async () => {
+  it("the chart leaves out an existing namespace if the values say so", async () => {
     const values: Values = { url: "https://x.example:9443/" };
     const objects = await helmTemplate({ ...values, namespace: { create: false } });
     expect(byName(objects)).toEqual(byName(expected(values).filter(({ kind }) => kind !== "Namespace")));
@@ -334,7 +336,7 @@ describe("a chart that serves in the cluster", () => {
 });
 
 describe("by the commands of docs/deploy-by-hand.md, for functions with URLs of their own", () => {
-  it("gives the same objects", async () => {
+  it("the commands print the same objects", async () => {
     const document = await readFile(join(ROOT, "docs/deploy-by-hand.md"), "utf8");
     const [, commands = ""] = /## 4\. Register[\s\S]*?```sh\n([\s\S]*?)```/.exec(document) ?? [];
     const [defined = ""] = /^url\(\) .*$/m.exec(document) ?? [];
@@ -362,7 +364,7 @@ describe("functions by Terraform", () => {
   const PACKAGE = join(ROOT, ".cache", "package");
   const TEMPLATE = join(PACKAGE, "cloudformation-template-update-stack.json");
 
-  it("are those of serverless.yml, with their code in a bucket of one's own", async () => {
+  it("the module's functions are those of serverless.yml, with their code in the user's own bucket", async () => {
     if (!existsSync(TEMPLATE)) await run("npm", ["run", "--silent", "package", "--", "--package", PACKAGE]);
     const packaged = JSON.parse(await readFile(TEMPLATE, "utf8"));
     const { body, code } = await terraformOutputs("template", { package: PACKAGE, bucket: "our-code" });
@@ -390,7 +392,7 @@ describe("functions by Terraform", () => {
     expect(Buffer.byteLength(body as string)).toBeLessThan(51_200);
   });
 
-  it("hand over URLs that are there", async () => {
+  it("the module outputs existing URLs", async () => {
     const module = await readFile(join(ROOT, "infra/terraform/functions/main.tf"), "utf8");
     const named = [...module.matchAll(/= "(\w+LambdaFunctionUrl)"/g)].map(([, output]) => output ?? "");
     const { Outputs } = JSON.parse(await readFile(TEMPLATE, "utf8"));
@@ -422,6 +424,6 @@ describe("bad values get one sentence", () => {
   });
 });
 
-it("every Terraform file is what terraform fmt makes of it", async () => {
+it("terraform fmt changes no Terraform file", async () => {
   await run("terraform", ["fmt", "-check", "-recursive", "-diff", "infra/terraform"]);
 });

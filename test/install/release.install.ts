@@ -33,7 +33,7 @@ describe("a release", { timeout: 300_000 }, () => {
   }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("is a package, a plugin, a chart, the definition, the roles, the modules and a bill of materials", async () => {
+  it("a release is a package, a plugin, a chart, the definition, the roles, the modules and a bill of materials", async () => {
     expect((await readdir(OUT)).toSorted()).toEqual(
       [
         "SHA256SUMS",
@@ -57,7 +57,7 @@ describe("a release", { timeout: 300_000 }, () => {
     });
   });
 
-  it("has the checksum of every file, and the plugin's manifest that of its archive", async () => {
+  it("a release has the checksum of every file, and the plugin's manifest has the checksum of its archive", async () => {
     const sums = (await read("SHA256SUMS")).trimEnd().split("\n");
     expect(sums).toHaveLength(10);
     for (const line of sums) {
@@ -70,7 +70,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(sums).toContain(`${sha256}  kubectl-sidecarset-${version}.tar.gz`);
   });
 
-  it("has a plugin that kubectl finds and runs where Krew unpacks it, with its demo's objects and its checks", async () => {
+  it("a release has a plugin that kubectl finds and runs where Krew unpacks it, with its demo's objects and its checks", async () => {
     const [store, bin] = [join(folder, "store"), join(folder, "bin")];
     for (const path of [store, bin]) await mkdir(path);
     await run("tar", ["-xzf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`), "-C", store]);
@@ -87,7 +87,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(await plugin("install", "--url", "https://example.com")).toContain("kind: CustomResourceDefinition");
   });
 
-  it("links to pages of the site that there are, and names no file of docs", async () => {
+  it("the plugin's links lead to existing pages of the site, and it names no file of docs", async () => {
     const files = (await run("tar", ["-tzf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`)])).split("\n");
     const programs = files.filter((name) => name.endsWith(".mjs"));
     const unpack = ["-xzOf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`), ...programs];
@@ -98,7 +98,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(text.match(/(?<!\/)\bdocs\/[a-z-]+\.md/g)).toBeNull();
   });
 
-  it("has a manifest that Krew's own validator accepts, and one with another name is refused", async () => {
+  it("Krew's own validator accepts the plugin's manifest, and refuses one with another name", async () => {
     const validator = join(ROOT, ".cache/validate-krew-manifest");
     const module = { cwd: join(ROOT, "test/install/krew"), env: { CGO_ENABLED: "0" } };
     await run("go", ["build", "-trimpath", "-o", validator, KREW], module);
@@ -110,7 +110,7 @@ describe("a release", { timeout: 300_000 }, () => {
     await expect(validate(join(folder, "other.yaml"))).rejects.toThrow(/name/);
   });
 
-  it("has a package that is installed in an empty folder, runs there and asks for no other", async () => {
+  it("the package of a release installs in an empty folder, runs there and needs no other", async () => {
     const user = join(folder, "user");
     await mkdir(user);
     await writeFile(join(user, "package.json"), "{}");
@@ -132,7 +132,7 @@ describe("a release", { timeout: 300_000 }, () => {
     });
   });
 
-  it("has the chart as registries keep it: every blob is what its digest says, and the layer is the chart", async () => {
+  it("the chart is in the form of registries: every blob has its digest, and the layer is the chart", async () => {
     const layout = join(folder, "oci");
     await mkdir(layout);
     await run("tar", ["-xf", join(OUT, `sidecarset-chart-${version}.oci.tar`), "-C", layout]);
@@ -156,7 +156,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(parse(await read("artifacthub-repo.yml"))).toMatchObject({ owners: [] });
   });
 
-  it("has Terraform modules with every file that they read", async () => {
+  it("the Terraform modules of a release have every file that they read", async () => {
     const modules = join(folder, "modules");
     await mkdir(modules);
     await run("tar", ["-xzf", join(OUT, `sidecarset-terraform-${version}.tgz`), "-C", modules]);
@@ -173,7 +173,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(JSON.stringify(objects.value)).toContain("sidecarsets.apps.kruise.io");
   });
 
-  it("states what was built from which commit, and the signature of the statement fails for any other", async () => {
+  it("a statement names the files and their commit, and its signature fails for any other text", async () => {
     const statement = await read("provenance.json");
     const { subject, predicate } = JSON.parse(statement);
     const sums = (await read("SHA256SUMS")).trimEnd().split("\n");
@@ -191,7 +191,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect([isSigned(statement), isSigned(statement.replace(/[0-9a-f]{64}/, "0".repeat(64)))]).toEqual([true, false]);
   });
 
-  it("is refused for a tag that says something else, and without the repository that publishes it", async () => {
+  it("a release is refused for another version's tag, and without the repository that publishes it", async () => {
     const build = (...args: readonly string[]) => run(process.execPath, [...BUILD, ...args]);
     await expect(build("--tag", "v9.9.9", "--repository", REPOSITORY)).rejects.toThrow(
       `the tag v9.9.9 is not v${version}, the version in package.json: change one of them`,
@@ -201,7 +201,7 @@ describe("a release", { timeout: 300_000 }, () => {
     );
   });
 
-  it("is what the workflows build, which name no file that is not there and pin every action by its commit", async () => {
+  it("the workflows build the release, name only existing files, and pin every action by its commit", async () => {
     for (const name of ["ci.yml", "release.yml"]) {
       const text = await readFile(join(ROOT, ".github/workflows", name), "utf8");
       const { jobs } = parse(text);

@@ -20,7 +20,7 @@ describe("the site", { timeout: 300_000 }, () => {
 
   const read = (page: string) => readFile(join(ROOT, "dist/site", `${page}.html`), "utf8");
 
-  it("has a page for each document, in its menu, and none that fails", async () => {
+  it("the site has a page for each document, in its menu, and no page fails", async () => {
     expect(pages.length).toBeGreaterThan(25);
     expect(built).toContain("build complete");
     expect(built).not.toMatch(/error|at _sfc/i);
@@ -31,7 +31,7 @@ describe("the site", { timeout: 300_000 }, () => {
     }
   });
 
-  it("has llms.txt with a line for each page, and each page as it is written", async () => {
+  it("the site has llms.txt with a line for each page, and each page as text", async () => {
     const text = await readFile(join(ROOT, "dist/site/llms.txt"), "utf8");
     expect(text).toMatch(/^# SidecarSet serverless\n\n> \S.*\n\n## /);
     const links = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\)(?:: [A-Z].*[.:])?$/gm)].map(([, link = ""]) => link);
@@ -41,12 +41,12 @@ describe("the site", { timeout: 300_000 }, () => {
       expect(await readFile(join(ROOT, "dist/site", link), "utf8")).toBe(await readFile(join(ROOT, link), "utf8"));
   });
 
-  it("leads to the repository for what is not a page", async () => {
+  it("the site links to the repository for files that are no pages", async () => {
     expect(await read("docs/install")).toContain(`href="${SOURCES}/infra/container"`);
     expect(await read("ARCHITECTURE")).toContain(`href="${SOURCES}/infra/local/README.md"`);
   });
 
-  it("shows what is not a page as text when nobody said where the repository is", async () => {
+  it("the site shows files as text if the repository's address is not given", async () => {
     await run("npm", ["run", "build"], { cwd: SITE, env: { SITE_SOURCES: "" } });
     const page = await read("docs/install");
     expect(page).toContain("<span>infra/container</span>");

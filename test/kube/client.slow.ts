@@ -74,7 +74,7 @@ describe("connectCluster:", () => {
     expect(await hoursAfter("none", 0, "invalid", 0)).toEqual([undefined, 0, 0, 0]);
   });
 
-  it("a Date header that is an hour from what is expected counts once the next answer confirms it", async () => {
+  it("a Date header that is an hour off counts once the next answer confirms it", async () => {
     expect(await hoursAfter(0, 1, 0, 1, 1)).toEqual([0, 0, 0, 0, 1]);
     expect(await hoursAfter(1, 0, 1, 1)).toEqual([undefined, 0, 0, 1]);
   });

@@ -101,7 +101,7 @@ describe("accessOf:", () => {
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: path })))).toBe("default");
   });
 
-  test("a token that expires soon is logged as a warning, whatever the level of the log", async () => {
+  test("a token that expires soon is logged as a warning at every level of the log", async () => {
     const path = join(folder, "ending");
     const part = (claims: object) => Buffer.from(JSON.stringify(claims)).toString("base64url");
     await writeFile(path, `a.${part({ iat: 0, exp: 1 })}.b\n`);

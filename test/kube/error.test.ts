@@ -16,7 +16,7 @@ describe("KubeError:", () => {
     expect(new KubeError("x", { code, reason: "Unknown" })).toMatchObject({ name: "KubeError", code, isOutcomeKnown });
   });
 
-  it("a KubeError keeps an isOutcomeKnown that is given", () => {
+  it("a KubeError keeps a given isOutcomeKnown", () => {
     expect(new KubeError("x", { code: 0, reason: "NoCredentials", isOutcomeKnown: true }).isOutcomeKnown).toBe(true);
     expect(new KubeError("x", { code: 404, reason: "Unknown", isOutcomeKnown: false }).isOutcomeKnown).toBe(false);
   });

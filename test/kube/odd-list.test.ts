@@ -22,7 +22,7 @@ describe.each([
     ["metadata are missing", { items: [] }, "has no list of objects"],
     ["answer is null", null, "has no list of objects"],
     ["answer is a text", "ok", "has no list of objects"],
-  ])("is an error that names it where its %s", async (...[, body, problem]) => {
+  ])("a list is an error that names it if its %s", async (...[, body, problem]) => {
     const error = await failureOf((await clientOf(body)).list(PODS, { namespace: "shop", ...options }));
     expect(error).toMatchObject({ reason: "UnreadableAnswer" });
     expect(error.message).toMatch(/^GET \/api\/v1\/namespaces\/shop\/pods: the answer of http:\S+ has /);

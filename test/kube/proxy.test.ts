@@ -75,14 +75,14 @@ const readDefault = async (settings: ClusterSettings | string) =>
   (await (await connect(settings)).get(NAMESPACES, { name: "default" })).metadata?.name;
 
 describe("a client of the API server", () => {
-  it("goes through the proxy that HTTPS_PROXY names", async () => {
+  it("the client goes through the proxy that HTTPS_PROXY names", async () => {
     const [proxy, port] = [await openProxy(), await openApiServer()];
     vi.stubEnv("HTTPS_PROXY", `http://${proxy.address}`);
     expect(await readDefault(await kubeconfig(port))).toBe("default");
     expect(proxy.asked).toEqual([`${HOST}:${port} -`]);
   });
 
-  it("goes through the proxy also with a token of its own, without a kubeconfig", async () => {
+  it("the client goes through the proxy also with a token and without a kubeconfig", async () => {
     const [proxy, port] = [await openProxy(), await openApiServer()];
     vi.stubEnv("https_proxy", proxy.address);
     const token = join(folder, "token");
@@ -94,7 +94,7 @@ describe("a client of the API server", () => {
     expect(proxy.asked).toEqual([`${HOST}:${port} -`]);
   });
 
-  it("goes through the proxy-url of its kubeconfig, whatever NO_PROXY says, with user and password", async () => {
+  it("the client goes through the proxy-url of its kubeconfig with user and password, whatever NO_PROXY says", async () => {
     const [proxy, port] = [await openProxy(), await openApiServer()];
     vi.stubEnv("HTTPS_PROXY", "http://127.0.0.1:1");
     vi.stubEnv("NO_PROXY", "*");
@@ -103,14 +103,14 @@ describe("a client of the API server", () => {
     expect(proxy.asked).toEqual([`${HOST}:${port} Basic ${Buffer.from("me:secret").toString("base64")}`]);
   });
 
-  it("says that a write through a proxy may have been carried out when the connection ends without an answer", async () => {
+  it("a write through a proxy may have been carried out if the connection ends without an answer, and the error says so", async () => {
     const [proxy, port] = [await openProxy(), await openApiServer(true)];
     const cluster = await connect(await kubeconfig(port, { "proxy-url": `http://${proxy.address}` }));
     const error = await failureOf(cluster.create(NAMESPACES, { metadata: { name: "a" } }));
     expect(error).toMatchObject({ reason: "ConnectionReset", isOutcomeKnown: false });
   });
 
-  it("says which proxy refuses a connection, without its password", async () => {
+  it("the error names the proxy that refuses a connection, without its password", async () => {
     const [proxy, port] = [await openProxy(403), await openApiServer()];
     const path = await kubeconfig(port, { "proxy-url": `http://me:secret@${proxy.address}` });
     const error = await failureOf(readDefault(path));
@@ -120,7 +120,7 @@ describe("a client of the API server", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  it("says which proxy it cannot reach", async () => {
+  it("the error names the proxy that it cannot reach", async () => {
     vi.stubEnv("HTTPS_PROXY", "http://127.0.0.1:1");
     const error = await failureOf(readDefault(await kubeconfig(6443)));
     expect(error.message).toContain(

@@ -52,7 +52,7 @@ test("writes to many namespaces hold at most three quarters of the places, and a
   expect(under.get("greedier")).toBe(500);
 });
 
-test("with a single place a namespace's writes have it one after another", async () => {
+test("a namespace's writes use a single place one after another", async () => {
   const { under, begin, end } = endless(1);
   begin("one", 3, "one");
   await turns();

@@ -141,7 +141,7 @@ describe("cold starts of mutate-pod:", () => {
     expect((asked.length / FEW) * COUNT).toBeLessThan(SECRETS_MANAGER_LIMIT);
   });
 
-  test("after the ping that keeps an environment warm, its first pod asks AWS nothing, and a ping that fails is no failure", async () => {
+  test("after the ping that keeps an environment warm its first pod makes no call of AWS, and a failed ping is no failure", async () => {
     const env = {
       AUTHENTICATION: "insecure",
       LOG_LEVEL: "error",

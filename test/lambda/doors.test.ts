@@ -334,7 +334,7 @@ test.each([
   });
 });
 
-test("a path that only begins like the named stage is left as it is", async () => {
+test("a path that only begins like the named stage stays unchanged", async () => {
   const event = namedStage(inPath(review()));
   const answer = await created("secret-path")({ ...event, rawPath: `/production${event.rawPath.slice(5)}` });
   expect(answer.statusCode).toBe(401);

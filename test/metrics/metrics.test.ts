@@ -245,7 +245,7 @@ describe("Prometheus metrics:", () => {
     );
   });
 
-  test("the metrics of a deleted SidecarSet disappear, and those of an unreached SidecarSet stay", () => {
+  test("the metrics of a deleted SidecarSet disappear, and the metrics of an unreached SidecarSet stay", () => {
     const metrics = createMetrics();
     metrics.addPass(report(["a", "b", "c"]), 0);
     metrics.addPass(report(["a"], { notReached: ["b"] }), 0);

@@ -90,7 +90,7 @@ describe.each(Object.entries(pages))("the page %s", (_, render) => {
     await page.context().close();
   });
 
-  it("shows the same without a script, and nothing that would need one", async () => {
+  it("the page shows the same without a script, and nothing that would need one", async () => {
     const { page } = await openFile(browser, render(), { viewport: PHONE, javaScriptEnabled: false });
     expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
     expect(await page.locator("a.up").count()).toBe(1);
@@ -118,7 +118,7 @@ describe("the filter", () => {
       .evaluateAll((all) => all.map((row) => row.querySelector("th")?.firstChild?.textContent));
   const address = (page: Page) => new URL(page.url()).hash;
 
-  it("shows the SidecarSets of a name and of a state, and how many of all", async () => {
+  it("the filter shows the SidecarSets of a name and of a state, and how many of all", async () => {
     const page = await openPage(fleet(300));
     await page.getByRole("searchbox").fill("TEAM-29");
     expect(await shown(page)).toHaveLength(11);
@@ -133,7 +133,7 @@ describe("the filter", () => {
     await page.context().close();
   });
 
-  it("is in the address: who opens it, loads it again or goes back to the top sees the same rows", async () => {
+  it("the filter is in the address: a reader who opens it, loads it again or goes back to the top sees the same rows", async () => {
     const html = fleet(300);
     const page = await openPage(html);
     await page.getByRole("searchbox").fill("team-29 log");
@@ -173,7 +173,7 @@ describe("the filter", () => {
     await page.context().close();
   });
 
-  it("shows the whole report of a SidecarSet that has the name, with the pods of no other", async () => {
+  it("the filter shows the whole report of the named SidecarSet, with the pods of no other", async () => {
     const page = await openPage(renderPage(contentOf({ ...TROUBLED, name: "one" }, { ...TROUBLED, name: "two" })));
     await page.getByRole("searchbox").fill("two");
     expect(await page.locator("h2:visible").allTextContents()).toEqual(["two"]);
@@ -183,7 +183,7 @@ describe("the filter", () => {
     await page.context().close();
   });
 
-  it("finds one of 20,000 pods", async () => {
+  it("the filter finds one of 20,000 pods", async () => {
     const page = await openPage(renderPage(contentOf({ ...TROUBLED, pods: 20_000, updated: 100, nodes: 250 })));
     const begin = performance.now();
     await page.getByRole("searchbox").fill("xxfez");
@@ -254,7 +254,7 @@ describe("the commands", () => {
     await page.context().close();
   });
 
-  it("are printed without buttons, filter and links to the top", async () => {
+  it("the commands are printed without buttons, filter and links to the top", async () => {
     const page = await openPage(html());
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("button:visible, input:visible, select:visible, .up:visible").count()).toBe(0);
@@ -264,7 +264,7 @@ describe("the commands", () => {
 });
 
 describe("a page that is loaded again", () => {
-  it("keeps its filter, what was opened and where somebody has scrolled to", async () => {
+  it("a page that reloads keeps its filter, its open parts and its scroll position", async () => {
     const { page } = await openServed(
       renderPage(contentOf(TROUBLED), { refresh: { seconds: 1, other: "?refresh=off" } }),
     );
@@ -284,7 +284,7 @@ describe("a page that is loaded again", () => {
     [390, "an opened list", "details.more[open] > summary"],
     [1200, "the button of a command", ".cmd button"],
     [1200, "the link that stops it", 'a[href="?refresh=off"]'],
-  ])("keeps the keyboard focus at %i pixels on %s", async (width, _, selector) => {
+  ])("a page that reloads keeps the keyboard focus at %i pixels on %s", async (width, _, selector) => {
     const { page } = await openServed(
       renderPage(contentOf(TROUBLED), { refresh: { seconds: 3, other: "?refresh=off" } }),
     );

@@ -56,7 +56,7 @@ interface ParentNodeLike {
   querySelectorAll(selector: string): Iterable<NodeLike & ParentNodeLike>;
 }
 
-it("shows each wave, where it stands, and what the others wait for", async () => {
+it("the page shows each wave, its state, and what the others wait for", async () => {
   const { page } = await openFile(browser, renderPage(contentOf(STORIES["wave by wave"] ?? TROUBLED)), {
     javaScriptEnabled: true,
   });
@@ -123,7 +123,7 @@ describe("values shown equal the data", () => {
     await page.context().close();
   });
 
-  it("links from the list of all to each", async () => {
+  it("the list links to each SidecarSet", async () => {
     const content = contentOf({ ...TROUBLED, name: "one" }, { ...TROUBLED, name: "two", updated: 3 });
     const { page } = await openFile(browser, renderPage(content));
     await page.getByRole("link", { name: "two" }).click();
@@ -196,7 +196,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
     }
   });
 
-  it("and a script that got into it all the same would not run", async () => {
+  it("a script that got into the page would not run", async () => {
     const html = renderPage(contentOf(TROUBLED)).replace(
       "</main>",
       '<script>document.title = "pwned"</script><button onclick="document.title = `pwned`">x</button><img src="https://evil.example/x.png"><p style="color:red">x</p></main>',
@@ -208,7 +208,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
     await page.context().close();
   });
 
-  it("and our own script could not make markup from a text if it tried", async () => {
+  it("the page's own script cannot make markup from a text", async () => {
     const { page } = await openFile(browser, renderPage(contentOf(TROUBLED)));
     const tried = await page.evaluate(
       '(() => { try { document.body.innerHTML = "<b>x</b>"; return "made"; } catch (error) { return error.name; } })()',

@@ -84,7 +84,7 @@ describe("the list at a glance", () => {
 });
 
 describe("readable", () => {
-  it.each(["light", "dark"] as const)("in %s: text at 4.5:1, shapes at 3:1", async (colorScheme) => {
+  it.each(["light", "dark"] as const)("contrasts in %s are 4.5:1 for text and 3:1 for shapes", async (colorScheme) => {
     const found: Contrast[] = [];
     for (const html of [whole(), fleet(30), explanation()]) {
       const { page } = await openFile(browser, html, { colorScheme });
@@ -101,7 +101,7 @@ describe("readable", () => {
     expect(found.filter(({ what, ratio }) => ratio < (what === "text" ? 4.5 : 3))).toEqual([]);
   });
 
-  it("in light and in dark, each on its own ground", async () => {
+  it("the page has another background in light and in dark", async () => {
     const grounds = [];
     for (const colorScheme of ["light", "dark"] as const) {
       const { page } = await openFile(browser, whole(), { colorScheme });
@@ -111,28 +111,31 @@ describe("readable", () => {
     expect(grounds).toEqual(["rgb(244, 245, 243)", "rgb(16, 21, 22)"]);
   });
 
-  it.each([320, 360, 768, 1280])("%i pixels wide, without scrolling sideways, whatever the names", async (width) => {
-    const long = { ...TROUBLED, name: `${"log-agent".repeat(28)}x`, hostile: "-unbroken".repeat(20) };
-    for (const html of [
-      whole(),
-      fleet(30),
-      explanation(),
-      renderPage(contentOf(long)),
-      renderPage({ ...contentOf(long, TROUBLED), details: [] }),
-    ]) {
-      const { page } = await openFile(browser, html, { viewport: { width, height: 800 } });
-      await page.evaluate(OPEN_ALL);
-      const reach = await page.evaluate(
-        'Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll("main *")].filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().right))',
-      );
-      expect(reach).toBeLessThanOrEqual(width);
-      await page.context().close();
-    }
-  });
+  it.each([320, 360, 768, 1280])(
+    "the page fits into %i pixels without scrolling sideways, with any names",
+    async (width) => {
+      const long = { ...TROUBLED, name: `${"log-agent".repeat(28)}x`, hostile: "-unbroken".repeat(20) };
+      for (const html of [
+        whole(),
+        fleet(30),
+        explanation(),
+        renderPage(contentOf(long)),
+        renderPage({ ...contentOf(long, TROUBLED), details: [] }),
+      ]) {
+        const { page } = await openFile(browser, html, { viewport: { width, height: 800 } });
+        await page.evaluate(OPEN_ALL);
+        const reach = await page.evaluate(
+          'Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll("main *")].filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().right))',
+        );
+        expect(reach).toBeLessThanOrEqual(width);
+        await page.context().close();
+      }
+    },
+  );
 });
 
 describe("usable with a keyboard", () => {
-  it("begins with a link to the report, and goes through everything that can be opened, visibly", async () => {
+  it("the keyboard begins at a link to the report, and reaches everything that can be opened, visibly", async () => {
     const { page } = await openFile(browser, whole());
     const stops = await page
       .locator("a:visible, summary:visible, button:visible, input:visible, select:visible")
@@ -172,7 +175,7 @@ describe("usable with a keyboard", () => {
 });
 
 describe("usable with a screen reader", () => {
-  it("has landmarks, one heading above the others, and names for all regions", async () => {
+  it("the page has landmarks, one heading above the others, and names for all regions", async () => {
     const { page } = await openFile(browser, whole());
     for (const role of ["banner", "main", "contentinfo"] as const) expect(await page.getByRole(role).count()).toBe(1);
     expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
@@ -184,7 +187,7 @@ describe("usable with a screen reader", () => {
     await page.context().close();
   });
 
-  it("has tables with captions and heads, and drawings that are said or left out", async () => {
+  it("the page has tables with captions and heads, and drawings with a text or hidden from readers", async () => {
     const { page } = await openFile(browser, whole());
     await page.evaluate(OPEN_ALL);
     const tables = await page.getByRole("table").count();
@@ -203,7 +206,7 @@ describe("fast", () => {
   const BIG = { ...TROUBLED, pods: 10_000, updated: 6_100, batch: 100, failing: 20, nodes: 250 };
   const LIMIT_MS = 2_000;
 
-  it("shows 10,000 pods within two seconds, each of them in it", async () => {
+  it("the page shows 10,000 pods within two seconds, each of them in it", async () => {
     const html = renderPage(contentOf(BIG));
     const times: number[] = [];
     for (let attempt = 0; attempt < 5 && (times.length === 0 || Math.min(...times) > LIMIT_MS); attempt++) {
@@ -220,7 +223,7 @@ describe("fast", () => {
 });
 
 describe("on serve", () => {
-  it("goes from the list to a SidecarSet and back, asking for nothing else", async () => {
+  it("a browser goes from the list to a SidecarSet and back, and loads nothing else", async () => {
     const cluster = await startServedCluster();
     const secret = randomBytes(32).toString("base64url");
     const file = join(cluster.folder, "ui-secrets");

@@ -97,7 +97,7 @@ test("callCondition returns no condition for 400 SidecarSets and a condition for
   expect(callCondition(many.slice(0, 50))).toContain('"app-49"');
 });
 
-test("what explain reads from a condition is what the API server evaluates, or explain says that it does not know", () => {
+test("explain reads a condition as the API server evaluates it, or says that it does not know", () => {
   const scenes = fc.record({
     registered: fc.array(sidecarSet, { maxLength: 3 }),
     added: fc.array(sidecarSet, { maxLength: 2 }),

@@ -137,7 +137,7 @@ test("a pod that becomes too large while a pass follows it is let go, and one th
   expect(names()).toContain("web-0");
 });
 
-test("what a pass knows of texts is forgotten beyond 16 Mi characters, however few texts there are", () => {
+test("a pass forgets known texts beyond 16 Mi characters, also if they are few", () => {
   const parts = new SharedParts();
   const first = parts.share({ text: "first" });
   expect(parts.share({ text: "first" })).toBe(first);

@@ -46,7 +46,7 @@ function sourceOf(problemOf: (secret: string) => string | undefined = () => unde
   return { read, clock, lines };
 }
 
-test("secrets in AWS are read once in five minutes, however many requests need them", async () => {
+test("secrets in AWS are read once in five minutes for any number of requests", async () => {
   const { read, clock } = sourceOf();
   await Promise.all([read(), read(), read()]);
   clock.nowMs += 5 * MINUTE_MS - 1;
@@ -70,7 +70,7 @@ test("a store that fails is asked once in five minutes, and the last secrets sta
   expect(await read()).toEqual(["the-second-secret"]);
 });
 
-test("a store that has never answered is asked once in a second, however many requests need its secrets", async () => {
+test("a store that has never answered is called once in a second for any number of requests", async () => {
   const { read, clock } = sourceOf();
   stored = undefined;
   const failures = await Promise.allSettled([read(), read(), read()]);

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const PATCHES = globSync("test/simulation/**/bugs/*.patch", { cwd: ROOT });
 
 describe("planted bugs", () => {
-  it("are found", () => expect(PATCHES.length).toBeGreaterThan(90));
+  it("the planted bugs are found", () => expect(PATCHES.length).toBeGreaterThan(90));
 
   it.each(PATCHES)("%s applies and compiles", async (patch) => {
     const bug = await plantBug(join(ROOT, patch));

@@ -72,7 +72,7 @@ function scene(isStrict = false) {
 }
 
 describe("the judge of budgets", () => {
-  it("counts pods that were ready when they were upgraded, until they work again", () => {
+  it("the judge counts pods that were ready when they were upgraded, until they work again", () => {
     const { log, release, upgrade, becomes } = scene();
     release(2, 2);
     upgrade("a", 2);
@@ -85,7 +85,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
   });
 
-  it("counts no pod that was down before it was upgraded", () => {
+  it("the judge counts no pod that was down before it was upgraded", () => {
     const { log, release, upgrade, becomes } = scene();
     release(2, 1);
     becomes("a", 1, "down");
@@ -108,7 +108,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual([]);
   });
 
-  it("does not forget it with the strict budget", () => {
+  it("the judge counts such a pod with the strict budget", () => {
     const { log, release, upgrade } = scene(true);
     release(2, 1);
     upgrade("a", 2);
@@ -117,7 +117,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 
-  it("counts pods of one release alone, and after a rollback those of the older one again", () => {
+  it("the judge counts pods of one release alone, and after a rollback the older release's pods again", () => {
     const { log, release, upgrade } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -129,7 +129,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 
-  it("allows what the largest budget allowed under which one of them was taken down", () => {
+  it("the judge allows the largest budget under which one of the pods was taken down", () => {
     const { log, release, upgrade } = scene();
     release(2, 2);
     upgrade("a", 2);
@@ -140,7 +140,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
   });
 
-  it("counts no pod that the selector leaves out by now", () => {
+  it("the judge counts no pod that the selector leaves out by now", () => {
     const { log, release, upgrade, relabel } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -152,7 +152,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 
-  it("counts a pod with other labels that is selected all the same", () => {
+  it("the judge counts a pod with other labels that is still selected", () => {
     const { log, release, upgrade, relabel } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -161,7 +161,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 
-  it("counts a pod again that a wider selector brings back while it is down", () => {
+  it("the judge counts a pod again that a wider selector selects while it is down", () => {
     const { log, release, upgrade, relabel } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -174,7 +174,7 @@ describe("the judge of budgets", () => {
 });
 
 describe("the judge of partitions", () => {
-  it("counts pods that the partition keeps", () => {
+  it("the judge counts pods that the partition keeps", () => {
     const { log, release, upgrade, later } = scene();
     later();
     release(2, 4, undefined, 3);
@@ -224,12 +224,12 @@ describe("the judge of fences", () => {
     return { before, isLateFence };
   }
 
-  it("lets one come late for an eviction that another pass has freed, not for one that its own has", () => {
+  it("the judge allows a late fence for an eviction that another pass has freed, and not for one that the same pass has freed", () => {
     const { before, isLateFence } = freed("pass-1", { isInjected: false });
     expect([before, isLateFence("pass-2"), isLateFence("pass-1")]).toEqual([false, true, false]);
   });
 
-  it("lets none come late for a patch", () => {
+  it("the judge allows no late fence for a patch", () => {
     expect(freed("pass-1", { isInjected: true }).isLateFence("pass-2")).toBe(false);
   });
 });

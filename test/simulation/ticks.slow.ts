@@ -73,7 +73,7 @@ describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () =
     expect(world.witness.upgrades).toBe(1_000);
   });
 
-  it("cost one list of each page when there is nothing to do, and write nothing but the Lease", async () => {
+  it("idle ticks cost one list of each page, and write nothing but the Lease", async () => {
     await tick(world);
     const { calls, sidecarSets } = await tick(world);
     expect(sidecarSets).toMatchObject([{ name: SET, stop: "settled" }]);
@@ -85,7 +85,7 @@ describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () =
 });
 
 describe("a tick that has not the time for all", () => {
-  it("ends before its deadline, with its status written and nothing open, and the next goes on where it stopped", async () => {
+  it("a tick ends before its deadline, with its status written and nothing open, and the next one goes on there", async () => {
     const world = untroubled(120, 1);
     world.users.releases.releaseNext(SET);
     const seen: number[] = [];
@@ -105,7 +105,7 @@ describe("a tick that has not the time for all", () => {
     expect(world.violations).toEqual([]);
   });
 
-  it("begins no PATCH that the deadline would cut off, and leaves the Lease to the next", async () => {
+  it("a tick begins no PATCH that the deadline would cut off, and leaves the Lease to the next one", async () => {
     // A batch takes more than half of the tick.
     const world: World = untroubled(600, "100%", {
       gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),

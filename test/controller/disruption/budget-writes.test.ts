@@ -53,7 +53,7 @@ function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
   return { snapshot, bodies, count };
 }
 
-it("when no pod is to be written, countDisruptions only removes pods that are ready again from a budget", async () => {
+it("without a pod to write, countDisruptions only removes pods that are ready again from a budget", async () => {
   const { bodies, count } = stage("PodDisruptionBudget", storedBudget(1));
   expect(await count()).toEqual({ uncounted: [], isOutdated: false });
   const metadata = { uid: "web", resourceVersion: "1" };

@@ -380,7 +380,7 @@ it("a forbidden ledger write ends the pass without a restart of the round", asyn
   expect(tally.restarts).toBe(0);
 });
 
-it("a pass waits for a pod that is being deleted, however long it has been ready", async () => {
+it("a pass waits for a pod that is being deleted, also if it has been ready for long", async () => {
   const bare = bareCluster(steppedClock());
   cluster = bare.cluster;
   const spec = { ...template("leaving").spec, nodeName: "node-1", terminationGracePeriodSeconds: 30 };

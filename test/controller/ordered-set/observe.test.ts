@@ -55,7 +55,7 @@ it("observeSet with a planned set uses its labels and spec as the stored one's n
   expect((await look("changed")).set).toEqual(there);
 });
 
-it("the claims of a set are those of its claim templates, and no others", async () => {
+it("the claims of a set belong to its claim templates, and no other claim does", async () => {
   await createSet(cluster, "disk", {
     replicas: 0,
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
@@ -139,7 +139,7 @@ it.each([
   expect(namesIn((await observe(isWide))?.pods)).toEqual(expected);
 });
 
-it("a claim in another namespace does not belong to the set, whatever its name is", async () => {
+it("a claim in another namespace does not belong to the set under any name", async () => {
   const { put, namesIn, observe } = stageOf({
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
   });

@@ -83,7 +83,7 @@ function patchOfPlan(): object {
   return JSON.parse(patch) as object;
 }
 
-it("our StatefulSet definition replaces OpenKruise's after the migration's patch and serves the sets stored as v1alpha1", async () => {
+it("the product's StatefulSet definition replaces OpenKruise's after the migration's patch and serves sets stored as v1alpha1", async () => {
   const { spec } = statefulSetCrd() as Definition;
   const apply = () => cluster.patch(DEFINITIONS, KEY, { type: "merge", body: { spec } });
   await expect(apply()).rejects.toMatchObject({ code: 422 });

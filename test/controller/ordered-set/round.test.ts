@@ -384,7 +384,7 @@ it.each([
   },
 );
 
-it("a round's snapshot is outdated when a pod that it is to update in place has changed", async () => {
+it("a round's snapshot is outdated when a pod has changed that it would update in place", async () => {
   const { cluster, deploy, release, look, round, imagesNow } = stage();
   await deploy();
   await release("app:2");

@@ -360,7 +360,7 @@ describe("many budgets and pods:", () => {
     expect(decision.summary.selected).toBe(1);
   });
 
-  test("a selector of more than 16,384 characters holds the pods of its namespace, whoever they are", () => {
+  test("a selector of more than 16,384 characters holds all pods of its namespace", () => {
     const matchLabels = { app: "x".repeat(16_384) };
     const budgets = [{ ...budgetOf({ allowed: 9, selector: { matchLabels } }), namespace: "greedy" }];
     const { names, decision } = decided({ pods: [inGreedy(podOf({ name: "g" })), ...named("x")], budgets });

@@ -14,7 +14,7 @@ const told = (sets: readonly SidecarSet[]) =>
   nearestSets(POD, SHOP, sets).map(({ sidecarSet, steps }) => [sidecarSet, ...steps.map(({ message }) => message)]);
 
 describe("nearestSets for a pod that no SidecarSet selects:", () => {
-  it("nearestSets returns at most three SidecarSets, those with the fewest unmet requirements first", () => {
+  it("nearestSets returns at most three SidecarSets, and the ones with the fewest unmet requirements come first", () => {
     const sets = [
       byLabels("both", { app: "x", tier: "y" }),
       byLabels("one", { app: "x", tier: "front" }),

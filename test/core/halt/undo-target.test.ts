@@ -80,7 +80,7 @@ test.each<[string, readonly (readonly [from: string, to: string])[]]>([
   expect(planUndo(undoneBefore(...pairs), facts)).toMatchObject({ revision: 1 });
 });
 
-test("a release that was undone once and is here again is left as it is, and so is one that was put back", () => {
+test("a release that was undone once and came back is not undone again, and neither is one that a rollback wrote", () => {
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   expect(planUndo(undoneBefore([NEW_HASH, "hash-2"], ["hash-1", "hash-2"]), facts)).toMatch(/^it was undone before/);
   expect(planUndo(undoneBefore(["hash-1", NEW_HASH], ["hash-1", "hash-2"]), facts)).toMatch(
@@ -115,7 +115,7 @@ test("a release that was never ready is never gone back to, even if a pod of one
   expect(planUndo(UNDOING, { halt: "pods fail", revisions, pods, now: NOW })).toMatchObject({ revision: 1 });
 });
 
-test("where no revision is left that may have worked, the sentence names each and what became of it", () => {
+test("if no revision is left that may have worked, the sentence names each with its fate", () => {
   const revisions = [
     readyRevision(revisionOf("reg/sc:worked", 1), "2026-01-01T00:00:00Z"),
     createdAt(revisionOf("reg/sc:broken", 2), "2026-01-02T00:00:00Z"),
@@ -132,11 +132,11 @@ test.each([
   [true, "sidecarset undo ss, or set another image"],
   [false, "set another image: no revision is kept that undo would go back to"],
   [undefined, "set another image; sidecarset history ss shows the revisions"],
-])("undoHint says only what was looked at (a revision to go back to: %s)", (hasWayBack, hint) => {
+])("undoHint speaks only of revisions that were read (a revision to go back to: %s)", (hasWayBack, hint) => {
   expect(undoHint("ss", hasWayBack)).toBe(hint);
 });
 
-test("the newest five undos are remembered, so that a release which comes back is left as it is", () => {
+test("the newest five undos are remembered, so that a release that comes back is not undone again", () => {
   const earlier = [1, 2, 3, 4, 5].map((index) => [`bad-${index}`, "hash-1"] as const);
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   const undo = planUndo(undoneBefore(...earlier), facts);

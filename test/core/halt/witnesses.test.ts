@@ -159,7 +159,7 @@ test.each([
   expect(decided(paused(status), [takenDown(failing("p", "sc")), FINE]).summary.hold).toBe(hold);
 });
 
-test("a finished rollout is never undone, whatever fails later", () => {
+test("a finished rollout is never undone, also if pods fail later", () => {
   const pods = [takenDown(failing("p", "sc")), FINE];
   const { latestRevision = "" } = decided(UNDOING, pods).status;
   const progressing = (reason: string) =>

@@ -257,7 +257,7 @@ function launch(priorities: readonly number[], choose: (candidates: number) => n
   return order;
 }
 
-test("containers become ready in the order of their priorities, in whatever order the node starts them", () => {
+test("containers become ready in the order of their priorities, in any order in which the node starts them", () => {
   const cases = fc.record({
     priorities: fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 1, maxLength: 6 }),
     seed: fc.nat(),

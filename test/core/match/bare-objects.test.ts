@@ -8,7 +8,7 @@ const WEB: LabelSelector = { matchLabels: { app: "web" } };
 const NAMELESS: SidecarSet = { spec: { selector: WEB } };
 
 describe("SidecarSets without metadata", () => {
-  test("a SidecarSet without a name comes before those with a name", () => {
+  test("a SidecarSet without a name comes before SidecarSets with a name", () => {
     const named: SidecarSet = { metadata: { name: "a" }, spec: { selector: WEB } };
     expect(candidates(indexSidecarSets([named, NAMELESS]), "n", { app: "web" })).toEqual([NAMELESS, named]);
     expect(candidates(indexSidecarSets([NAMELESS, named]), "n", { app: "web" })).toEqual([NAMELESS, named]);

@@ -115,12 +115,12 @@ describe("widening a condition", () => {
   const isTrue = (condition: string | undefined, app: string) =>
     evaluate(condition ?? "", { object: pod({ labels: { app } }), request: { namespace: "shop" } });
 
-  test("a widened condition is true for the pods of the new SidecarSet and of those before", () => {
+  test("a widened condition is true for the pods of the new SidecarSet and of the earlier ones", () => {
     const condition = widenedBySidecarSet(callCondition([api]), web);
     expect(["api", "web", "other"].map((app) => isTrue(condition, app))).toEqual([true, true, false]);
   });
 
-  test("a condition widened by another one is true when either is true, whatever the label values contain", () => {
+  test("a condition widened by another one is true when either is true, with any label values", () => {
     const condition = widenedBy(callCondition([bars]), callCondition([web]));
     expect(['a") || (b', "c", "web", "b"].map((app) => isTrue(condition, app))).toEqual([true, true, true, false]);
   });

@@ -45,7 +45,7 @@ const sidecarSets = fc.uniqueArray(
 );
 
 describe("the index of SidecarSets", () => {
-  test("the index finds every SidecarSet that matches or has an error, by name and with those of the namespace first", () => {
+  test("the index finds every SidecarSet that matches or has an error, sorted by name, with the namespace's own first", () => {
     const labels = fc.dictionary(key, value);
     fc.assert(
       fc.property(sidecarSets, labels, labels, (all, podLabels, namespaceLabels) => {

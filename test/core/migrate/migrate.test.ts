@@ -122,7 +122,7 @@ describe("planToKruise:", () => {
     }),
   };
 
-  it("the plan first stops our passes and removes our webhooks last", () => {
+  it("the plan stops the product's passes first and removes its webhooks last", () => {
     const plan = planToKruise({ ...FACTS, managers: [], conversion: { url: URL } });
     const order = [
       "delete clusterrolebinding",

@@ -71,7 +71,7 @@ afterAll(() => {
 });
 
 describe("explainSetPod:", () => {
-  it("a pod of a set that is too large for passes is explained by what the passes report", () => {
+  it("a pod of a set that is too large for passes is explained by the passes' report", () => {
     const [step, ...others] = explained("db-1", { set: setOf({ replicas: 20_001 }) });
     expect(step).toMatchObject({ reason: "PassFails", message: expect.stringContaining("20001 is more than 20000") });
     expect(others).toEqual([]);

@@ -104,7 +104,7 @@ describe("isConsistent with images by digest:", () => {
     `mirror.example/cache/sc:v7@${DIGEST}`,
     DIGEST,
     `docker://${DIGEST}`,
-  ])("equal digests are equal images, whatever the repository: %s", (imageID) => {
+  ])("equal digests are equal images in any repository: %s", (imageID) => {
     for (const name of ["sc", "sc:v1", "team/sc", "registry.example/sc"])
       expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(true);
   });

@@ -78,7 +78,7 @@ describe("an old pod with a native sidecar:", () => {
   it.each([
     ["too old", "older", "node older has kubelet v1.30.11, which restarts native sidecars only from v1.31 on"],
     ["unknown", "gone", "nothing is known of the kubelet of node gone"],
-  ])("a pod stays as it is if its node is %s, and the summary says why", (_what, nodeName, message) => {
+  ])("a pod is not updated if its node is %s, and the summary says why", (_what, nodeName, message) => {
     const { patch, summary } = decideOn(podWith({ nodeName }), KUBELETS);
     expect(patch).toBeUndefined();
     expect(summary.notUpgradable).toBe(1);

@@ -457,7 +457,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
     expect(decided(wide(), [same("a")], refusedOnes({ a: quoted })).evicted).toEqual([]);
   });
 
-  test("what is done instead is said of no pod that a policy refused", () => {
+  test("a pod that a policy refused is not explained by a replacement", () => {
     const reserved = refusedOnes({ a: FROZEN, b: POLICY });
     const named = reserved.refused.named.map((one) => (one.name === "b" ? { ...one, times: 3 } : one));
     for (const replace of ["NotUpgradable", ""]) {
@@ -520,7 +520,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
       },
     );
 
-    test("updates no pod where nobody asks for replacements, and says why", () => {
+    test("a rollout updates no pod without the annotation for replacements, and says why", () => {
       const { steps, isComplete, after } = planned("", ["a", "b", "c"]);
       expect(steps).toEqual([]);
       expect(isComplete).toBe(false);

@@ -134,7 +134,7 @@ describe("chooseRevision", () => {
     expect(images.filter((image) => image === "agent:new")).toHaveLength(875);
   });
 
-  test("a chosen revision brings its own hash and revision name", () => {
+  test("a chosen revision has its own hash and revision name", () => {
     const choice = chooseRevision(sidecarSet({ revisionName: "log-1" }), {
       podLabels: {},
       revisions: REVISIONS,

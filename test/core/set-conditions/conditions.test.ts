@@ -70,7 +70,7 @@ describe("the condition Progressing:", () => {
       { hold: "metrics", rules: { metrics, waves: { ...heldBy("checking"), checkedFrom: NOW } } },
       "; the check errors is at 1",
     ],
-  ])("its message says beside the counts what is said of %s", (_, held, text) => {
+  ])("the message of the condition has the counts, and the text about %s", (_, held, text) => {
     const given = standing({ updated: 5, updatedReady: 5, ...held });
     const message = conditionsOf(sidecarSet(), given, NOW).find(({ type }) => type === "Progressing")?.message ?? "";
     const counts = conditionsOf(sidecarSet(), standing({ updated: 5, updatedReady: 5, hold: "inFlight" }), NOW);

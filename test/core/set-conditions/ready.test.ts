@@ -160,7 +160,7 @@ test.each<[string, UpdateStrategy]>([
   ["the partition keeps 1 pod at the old version", { partition: 1 }],
   ["updateStrategy.selector leaves out 1 pod", { selector: { matchLabels: { none: "has-this" } } }],
   ["maxUnavailable is 0, so no pod that is ready is updated", { maxUnavailable: 0 }],
-])("the condition Blocked says what somebody asked for: %s", (why, strategy) => {
+])("the condition Blocked names the user's wish: %s", (why, strategy) => {
   const { blocked } = look([done("a"), old("b")], strategy);
   expect(blocked).toBe(`nothing is in the way but what was asked for: ${why}`);
 });
@@ -181,7 +181,7 @@ describe("pods that only recreating updates:", () => {
     ["the rollout is paused", { paused: true }],
     ["the strategy is NotUpdate", { type: "NotUpdate" }],
     ["the rollout goes on", {}],
-  ])("pods that cannot be upgraded in place are counted and told of if %s", (_, strategy) => {
+  ])("pods that cannot be upgraded in place are counted and reported if %s", (_, strategy) => {
     const { summary, ofPods } = look([reshaped, old("b")], strategy);
     expect([summary.notUpgradable, ofPods.notUpgradable]).toEqual([1, "True ImmutableFields"]);
   });

@@ -105,7 +105,7 @@ test("a pod is drained, updated when its time is over, and put back when the new
 });
 
 test.each(['{"toString":1}', "1e999", '[[{"valueOf":null,"toString":null}]]', "null", "7", "[]"])(
-  "a hold whose words are %s stops no rollout, and its pod is drained anew",
+  "a hold whose words are %s stops no rollout, and its pod is drained again",
   (words) => {
     const text = `{"ss":{"since":${words},"release":${words}}}`;
     const forged = podOf({ name: "a", labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: text } });
@@ -209,12 +209,12 @@ test("a drained pod whose node is lost keeps its place, because it was drained w
   expect(decided(setOf({ maxUnavailable: 2 }), pods, 10).told).toEqual(["putBack c serving", "upgrade b reg/sc:v2"]);
 });
 
-test("a drained pod whose container has not restarted yet stays out of endpoints, whatever becomes of the rollout", () => {
+test("a drained pod whose container has not restarted yet stays out of endpoints in every state of the rollout", () => {
   const updated = after(setOf(), [held()], 10);
   expect(decided(setOf({ paused: true }), updated, 11).told).toEqual([]);
 });
 
-test("a pod that another SidecarSet keeps drained stays drained, and one whose label somebody set back is drained anew", () => {
+test("a pod that another SidecarSet keeps drained stays drained, and a pod whose label somebody set back is drained again", () => {
   const by = { mesh: { since: NOW, release: "m" } };
   const [, write] = [
     decided(setOf({ paused: true }), [held("a", { by })]),
@@ -235,7 +235,7 @@ test("a pod that another SidecarSet has drained stays held for both", () => {
   }
 });
 
-test("a drain that began in the future begins anew, so no clock that is ahead keeps a pod out of endpoints", () => {
+test("a drain that began in the future begins again, so no clock that is ahead keeps a pod out of endpoints", () => {
   const since = addSeconds(NOW, 3_600) ?? "";
   const [write] = decided(setOf(), [held("a", { since })], 5).writes;
   expect(write?.annotations[DRAINED_BY_ANNOTATION]).toContain(addSeconds(NOW, 5));
@@ -380,7 +380,7 @@ test("a pod that another SidecarSet drains uses budget once, so its own turn nee
   expect(decided(setOf({ maxUnavailable: 0 }), [elsewhere("a")]).told).toEqual([]);
 });
 
-test("two SidecarSets that drain different pods at the same moment both go on, because a drain that began has its place", () => {
+test("two SidecarSets that drain different pods at the same moment both go on, because a begun drain keeps its place", () => {
   expect(decided(setOf(), [held("a"), elsewhere("b")], 5).told).toEqual([]);
   expect(decided(setOf(), [held("a"), elsewhere("b")], 10).told).toEqual(["upgrade a reg/sc:v2"]);
 });

@@ -156,7 +156,7 @@ describe("planUpgrade for cold upgrades", () => {
       { a: { ...EMPTY, updateTimestamp: "2025-01-01T00:00:00Z" } },
     ],
     ["a list instead of an object", ["a"], {}],
-  ])("planUpgrade keeps what Go can read of a hash annotation with %s", (_, hashes, expected) => {
+  ])("planUpgrade keeps the parts of a hash annotation with %s that Go can read", (_, hashes, expected) => {
     const written = plan(podOf({ annotations: { [HASH_ANNOTATION]: JSON.stringify(hashes) } })).annotations;
     const { ss, ...others } = jsonOf(written, HASH_ANNOTATION);
     expect(others).toEqual(expected);

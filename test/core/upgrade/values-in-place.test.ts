@@ -104,7 +104,7 @@ describe("injection", () => {
     expect(pod.metadata?.annotations).toMatchObject({ [LEVEL]: "info", [RECORD]: expect.stringContaining("digest") });
   });
 
-  it("nothing is injected in another way without the annotation, or with another word in it", () => {
+  it("injection is unchanged without the annotation, or with another word in it", () => {
     for (const annotations of [{}, { [IN_PLACE_ANNOTATION]: "values" }]) {
       const pod = running(stored({ annotations }));
       expect(agentOf(pod)?.env?.[0]).toEqual({ name: "LEVEL", value: "info" });
@@ -112,7 +112,7 @@ describe("injection", () => {
     }
   });
 
-  it("a pod cannot bring a value of its own", () => {
+  it("a pod's author cannot set a sidecar's value", () => {
     const sidecarSet = stored();
     const requested = newPod({ name: "a", annotations: { [LEVEL]: "mine" } });
     const pod = injectSidecarSets(requested, [sidecarSet], { now: NOW, namespace: "x", sortContainersByName: false });
@@ -145,7 +145,7 @@ describe("injection", () => {
     expect([roomy, full].map((pod) => isUpgradable(pod, changed))).toEqual([true, false]);
   });
 
-  it("of several SidecarSets each takes the room that those before it left, so no pod is refused for its size", () => {
+  it("SidecarSets share the room in annotations in order, so no pod is refused for its size", () => {
     const named = (name: string): SidecarSet => {
       const one = stored({ env: [{ name: "LEVEL", value: "x".repeat(30_000) }], fields: { name: `agent-${name}` } });
       return { ...one, metadata: { ...one.metadata, name } };
@@ -181,7 +181,7 @@ describe("injection", () => {
     ],
     ["a value from a Secret", [{ name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }]],
   ];
-  it.each(literal)("%s stays as it is written", (_what, env) => {
+  it.each(literal)("%s stays as written", (_what, env) => {
     expect(agentOf(running(stored({ env })))?.env?.slice(0, env.length)).toEqual(env);
   });
 
@@ -253,7 +253,7 @@ describe("hashes and revisions", () => {
     });
   });
 
-  it("a change of values is told as one in place, and one of a port is not", () => {
+  it("a change of values is reported as in place, and a change of a port is not", () => {
     const changes = specChanges(stored(), stored({ env: warn, fields: PORTS }), {
       NativeSidecarInPlaceUpdate: false,
       canResize: false,
@@ -269,7 +269,7 @@ describe("hashes and revisions", () => {
     expect(named?.effect).toBe("recreate");
   });
 
-  it("the opt-in is told as what keeps pods that run from every change, beside an image too", () => {
+  it("the opt-in is reported as the reason why running pods get no change, also together with an image", () => {
     const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
     const literals = stored({ annotations: {} });
     for (const [before, after] of [
@@ -283,7 +283,7 @@ describe("hashes and revisions", () => {
     expect(specChanges(stored({ annotations: {}, env: [] }), stored({ env: [] }), settings)).toEqual([]);
   });
 
-  it("an opt-out in the middle of a rollout writes to no pod, and names variables as what keeps each of them", () => {
+  it("an opt-out in the middle of a rollout writes to no pod, and names variables as the reason for each pod", () => {
     const literal = stored({ annotations: {}, env: warn, image: "agent:2" });
     const [old, written] = [running(stored()), upgraded(running(stored()), stored({ env: warn }))];
     const revisions = [revisionOf(stored(), 1), revisionOf(stored({ env: warn }), 2)];
@@ -359,7 +359,7 @@ describe("one write", () => {
     expect(plan).toMatchObject({ kind: "planned", images: [] });
   });
 
-  it("a container whose values changed once does not restart again for what changes in another", () => {
+  it("a container whose values changed once does not restart again for a change in another container", () => {
     const withB = (sidecarSet: SidecarSet, image: string): SidecarSet => ({
       ...sidecarSet,
       spec: { ...sidecarSet.spec, containers: [...(sidecarSet.spec.containers ?? []), { name: "b", image }] },
@@ -379,7 +379,7 @@ describe("one write", () => {
     expect(isConsistent, "the first container still runs what was before").toBe(false);
   });
 
-  it("a new image is written as it is", () => {
+  it("a new image is written unchanged", () => {
     const pod = upgraded(running(stored()), stored({ image: "agent:2", env: warn }));
     expect(agentOf(pod)?.image).toBe("agent:2");
   });
@@ -403,7 +403,7 @@ describe("one write", () => {
     expect(agentOf(pod)?.image).toBe(expected);
   });
 
-  it("where no other spelling exists the pod is left alone, and it is said why", () => {
+  it("if no other spelling exists the pod is not updated, and the text says why", () => {
     const image = "reg.example/agent:1";
     const pod = running(stored({ image }), { imageID: "" });
     const plan = planUpgrade(pod, stored({ image, env: warn }), { now: NOW, latestRevision: "r" });
@@ -427,7 +427,7 @@ describe("one write", () => {
     expect(new Set(images).size).toBe(4);
   });
 
-  it("a second write before the kubelet acted on the first is spelled in a third way, and waits for the same container", () => {
+  it("a second write before the kubelet acted on the first has a third spelling, and waits for the same container", () => {
     const first = upgraded(running(stored()), stored({ env: warn }));
     const second = upgraded(first, stored({ env: [{ name: "LEVEL", value: "error" }] }), "2026-11-30T10:00:09Z");
     const images = ["agent:1", agentOf(first)?.image, agentOf(second)?.image];
@@ -457,7 +457,7 @@ describe("one write", () => {
     expect(planUpgrade(pulls, second, options)).toMatchObject({ kind: "planned", images: [{ to: image }] });
   });
 
-  it("a release that is taken back before the kubelet acted restarts the container all the same", () => {
+  it("a release that is taken back before the kubelet acted still restarts the container", () => {
     const before = stored();
     const next = upgraded(running(before), stored({ image: "agent:2" }));
     const back = upgraded(next, before);
@@ -472,12 +472,12 @@ describe("completion", () => {
   const seen = (status: Partial<ContainerStatus>, now?: string) =>
     podStateOf(projectPod(withStatus(written, status), after), after, undefined, now);
 
-  it("a pod is not done while the container from before runs, whatever its image is called", () => {
+  it("a pod is not done while the old container runs, under any name of its image", () => {
     expect(seen({})).toMatchObject({ isUpdated: true, isConsistent: false });
     expect(seen({ imageID: "other", image: "agent:1" })).toMatchObject({ isUpdated: true, isConsistent: false });
   });
 
-  it("a pod is done when another container runs that started after the write, with the same imageID too", () => {
+  it("a pod is done when a container that started after the write runs, also with the same imageID", () => {
     const state = { running: { startedAt: NOW } };
     expect(seen({ containerID: "containerd://agent-2", state }, NOW).isConsistent).toBe(true);
   });
@@ -541,13 +541,13 @@ describe("trust", () => {
     expect(podStateOf(back, after, undefined).isUpdated).toBe(true);
   });
 
-  it("values that somebody wrote on a pod of an older release are seen by its record", () => {
+  it("values that another client wrote on a pod of an older release are found by its record", () => {
     const next = stored({ env: [{ name: "LEVEL", value: "error" }] });
     expect(hasForeignValues(written, next)).toBe(false);
     expect(hasForeignValues(forged, next)).toBe(true);
   });
 
-  it("nobody is said to have changed values of a pod because a release adds or removes a variable", () => {
+  it("a release that adds or removes a variable is not reported as another client's change of values", () => {
     const added = stored({ env: [...warn, { name: "MORE", value: "1" }] });
     for (const next of [added, stored({ env: [] })]) expect(hasOtherValues(written, next)).toBe(false);
     expect(hasOtherValues(forged, after)).toBe(true);

@@ -123,7 +123,7 @@ describe("a complete wave with checks:", () => {
     expect(passedOf(at(set, ["staging"], came(set, "fail", SOAKED)))).toEqual([]);
   });
 
-  test("a wave that was not complete meanwhile needs a new pass of its checks", () => {
+  test("a wave that was incomplete for a while needs its checks again", () => {
     const again = setWith({ status: soaking(rowOf("dev", { completeSince: SOAKED }), rowOf("staging")) });
     expect(passedOf(at(again, ["dev+", "staging"], came(again, "pass", SOAKED)))).toEqual([]);
   });

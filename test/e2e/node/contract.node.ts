@@ -12,7 +12,7 @@ const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
 
 describeContract("a real node", contractTarget, SUBJECTS);
 
-it("differs from its stand-ins in what is named here alone", () => {
+it("a real node differs from its stand-ins only in the named points", () => {
   const cases = Object.values(SUBJECTS).flat();
   const left = cases.filter(({ needs }) => needs === "showsEveryState").map(({ sentence }) => sentence);
   expect(left).toEqual(NAMED_DIFFERENCES);

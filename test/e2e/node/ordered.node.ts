@@ -117,7 +117,7 @@ it("an image that is taken back before it could be pulled: the update ends, in p
   expect((await scene.pods()).filter(isReady)).toHaveLength(COUNT);
 });
 
-it("pods that a deleted set has left are those of the next one of its name", async () => {
+it("pods that a deleted set has left belong to the next set of its name", async () => {
   await createVolumes();
   const { scene } = await open(SPEC);
   const before = await uids(scene);

@@ -17,7 +17,7 @@ async function begun(scene: Scene, pods = 4): Promise<void> {
   await scene.untilSettled();
 }
 
-it("that is down stops it at maxUnavailable with the kubelet's reason, and it goes on when the registry is back", async () => {
+it("a registry that is down stops a rollout at maxUnavailable with the kubelet's reason, and the rollout goes on when it is back", async () => {
   const scene = await openScene(BY_TWO);
   await begun(scene);
   const since = await scene.now();
@@ -32,7 +32,7 @@ it("that is down stops it at maxUnavailable with the kubelet's reason, and it go
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
 });
 
-it("that is slow keeps no more than maxUnavailable pods down", async () => {
+it("a slow registry keeps no more than maxUnavailable pods down", async () => {
   const scene = await openScene(BY_TWO);
   await begun(scene);
   const since = await scene.now();
@@ -61,7 +61,7 @@ function absentSeconds({ status }: Pod): number {
   return (Date.parse(to ?? "") - Date.parse(from ?? "")) / 1_000;
 }
 
-it("that is slow keeps a sidecar away for seconds without pre-pull, and for a small part of that with it", async () => {
+it("a slow registry keeps a sidecar away for seconds without pre-pull, and for a small part of that with it", async () => {
   const scene = await openScene();
   await begun(scene, 1);
   await disturbRegistry({ delay: 3_000 });
@@ -86,7 +86,7 @@ it("that is slow keeps a sidecar away for seconds without pre-pull, and for a sm
   expect(ahead).toBeLessThan(without / 3);
 });
 
-it("that loses the tag in the middle stops it where the image is always pulled, and another tag goes on", async () => {
+it("a registry that loses the tag stops a rollout whose image is always pulled, and another tag goes on", async () => {
   const containers = [{ ...SIDECAR, imagePullPolicy: "Always" }];
   const updateStrategy = { type: "RollingUpdate", maxUnavailable: 1, partition: 3 } as const;
   const scene = await openScene({ containers, updateStrategy });
@@ -102,7 +102,7 @@ it("that loses the tag in the middle stops it where the image is always pulled, 
   await scene.untilUpdated(4);
 });
 
-it("whose tag points to another image meanwhile: Always pulls it, and pods that have the tag's name keep what they run", async () => {
+it("a tag that points to another image is pulled with Always, and pods with the tag's name keep their image", async () => {
   const containers = [{ ...SIDECAR, image: "agent:moving", imagePullPolicy: "Always" }];
   const scene = await openScene({ containers, ...BY_TWO });
   await begun(scene, 1);
@@ -131,7 +131,7 @@ it("that is down: an image that is taken back before the kubelet has seen it", a
   await scene.untilToldThat(/4 of 4 pods updated, 4 of them ready/);
 });
 
-it("that has one image under two tags: the sidecar restarts, but its status has the old tag, so no pod is known to be done", async () => {
+it("one image under two tags restarts the sidecar, but its status has the old tag, so no pod is known to be done", async () => {
   const scene = await openScene({ containers: [{ ...SIDECAR, image: "same-image:v1" }], ...BY_TWO });
   await begun(scene, 3);
   const since = await scene.now();

@@ -57,7 +57,7 @@ test.each<[boolean, string]>([
   expect(problems).toEqual([{ annotation, isStopping, text: expect.stringContaining(annotation) }]);
 });
 
-test("problems that stop the rollout come before problems that do not, whatever the order of the annotations", () => {
+test("problems that stop the rollout come before other problems, in any order of the annotations", () => {
   const all = [...STOPPING, ...IGNORED];
   const { problems } = steeringOf(setWith(Object.fromEntries(all.toReversed().map((one) => [one, "?"]))));
   expect(problems.map(({ annotation }) => annotation)).toEqual(all);
