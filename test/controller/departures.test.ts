@@ -45,8 +45,9 @@ it.each([
   expect(awaited([RESERVED], [], going)).toEqual([until]);
 });
 
-it("a departure whose pod is not reserved and whose time is up is dropped", () => {
-  expect(awaited([], [])).toEqual([]);
+it("a departure whose pod is not reserved is remembered for an hour after its time", () => {
+  const at = (until: string) => awaited([], [], undefined, { ...LINE, until });
+  expect([at("2025-12-31T23:20:01Z"), at("2025-12-31T23:20:00Z")]).toEqual([["2025-12-31T23:20:01Z"], []]);
 });
 
 it("a departure keeps an end time that is later than the computed one", () => {
@@ -69,7 +70,7 @@ it("withDepartures keeps one departure per evicted pod, the newest, and none for
   const again = { ...LINE, until: "2026-01-01T00:30:30Z" };
   const withoutRoom = { ...LINE, name: "web-3", uid: "pod-3" };
   const actions = [again, added, withoutRoom].map(evictionOf);
-  const next = withDepartures(plan, { actions } as unknown as Decision, [LINE, other]);
+  const next = withDepartures(plan, { actions } as unknown as Decision, { open: [LINE, other], overdue: [] });
   expect(next).toEqual({ ...plan, ledger: { ...ledger, departed: [other, again, added] } });
 });
 

@@ -140,16 +140,23 @@ it.each<[number, string]>([
 );
 
 it("a refused restart does not end the supervision of another running restart", async () => {
-  const { server, web, readSet, cluster, begin, ledger, tally } = stage((call) =>
+  const { server, web, readSet, cluster, begin, beginAt, ledger, tally } = stage((call) =>
     call === "PATCH deployments" ? refusal(403, "no") : undefined,
   );
+  beginAt(Date.UTC(2026, 0, 10));
   const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
   const { metadata, ...deployment } = web();
   const status = { ...deployment.status, updatedReplicas: 0 };
   server.put("test", DEPLOYMENTS, {
     ...deployment,
     metadata: { ...metadata, name: other.name, uid: other.uid },
-    ...{ status },
+    ...{
+      status,
+      spec: {
+        ...deployment.spec,
+        template: { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: "2026-01-10T00:00:00Z" } } },
+      },
+    },
   });
   const set = readSet();
   const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable,Restart=2" };

@@ -49,8 +49,8 @@ it("readAsked reads a StatefulSet without a ReplicaSet, and one with another uid
 });
 
 it("withRestarts does not change a ledger without restarts", async () => {
-  const { snapshot } = await stage();
+  const { context, snapshot } = await stage();
   const ledger = { uid: "uid-set", generation: 2, reservations: [] };
   const plan = { ledger, granted: new Set<string>(), fenced: [] };
-  expect(withRestarts(snapshot, plan, { actions: [] } as unknown as Decision, new Set())).toBe(plan);
+  expect(withRestarts({ context, snapshot, kept: new Set() }, plan, { actions: [] } as unknown as Decision)).toBe(plan);
 });

@@ -120,7 +120,7 @@ describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
       since: NOW,
       until: LATER,
     };
-    const facts = { sidecarSet: setWith({}), reserved: new Set<string>() };
+    const facts = { sidecarSet: setWith({}), reserved: new Set<string>(), now: NOW };
     const missing = (pods: readonly Pod[]) => awaitedOf([departure], { ...facts, pods }).missing;
     const alone = missing(RESHAPED);
     expect([...alone]).toEqual([["default/web", 1]]);
@@ -131,7 +131,7 @@ describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
     const sidecarSet = setWith({}, { [REPLACE_ANNOTATION]: "NotUpgradable" });
     const [first] = RESHAPED;
     const bare = without(owned("ReplicaSet", { name: "bare", creationTimestamp: LATER }));
-    const awaited = { open: [], since: new Map(), missing: new Map(), gone: [] };
+    const awaited = { open: [], since: new Map(), missing: new Map(), gone: [], overdue: [] };
     const states = [{ pod: first, isUpdated: true }] as never;
     const stopOf = (pods: readonly Pod[]) =>
       replacementOf({ sidecarSet, pods, states, revisions: [], awaited, forbidden: new Set() })?.stop;

@@ -17,6 +17,7 @@ import { conditionProblems, podConditionProblems, podsWithout } from "./set-cond
 
 interface EndFacts {
   readonly ledger: Ledger;
+  readonly nowMs: number;
   readonly isIn: IsInNamespace;
   /** pods that restarts of workloads leave behind; absent: no restarts */
   readonly leftBy?:
@@ -28,7 +29,7 @@ interface EndFacts {
 export function finalViolations(
   server: ApiServer,
   name: string,
-  { ledger, isIn, leftBy = () => NONE_LEFT }: EndFacts,
+  { ledger, nowMs, isIn, leftBy = () => NONE_LEFT }: EndFacts,
 ): readonly string[] {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   if (!set) return [`there is no SidecarSet ${name}`];
@@ -43,13 +44,14 @@ export function finalViolations(
   const waiting = pods.filter(isLate).length;
   const kept = partitionNow(set, pods.length);
   const down = alive.filter((pod) => !(isWorking(pod) || isTenantPod(pod))).map(({ metadata }) => metadata?.name);
+  const awaited = (ledger.departed ?? []).filter(({ until }) => Date.parse(until) > nowMs);
   const problems = [
     ...(waiting > kept && budgetOf(set, pods.length) > 0 ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
     ...(ledger.restarted?.length ? [`${ledger.restarted.length} workloads are being restarted still`] : []),
     ...left.problems,
-    ...(ledger.departed?.length ? [`${ledger.departed.length} evicted pods are awaited still`] : []),
+    ...(awaited.length > 0 ? [`${awaited.length} evicted pods are awaited still`] : []),
     ...leftBehind(set, alive).map(({ metadata }) => `${metadata?.name} has no sidecars, and is not evicted`),
     ...statusProblems(set, pods, hash),
     ...hotProblems(set, pods),

@@ -136,7 +136,9 @@ export class RestartWitness {
 
   #isOver(uid: string): boolean {
     const workload = this.#options.workloads.find(uid);
-    return workload === undefined || this.#options.workloads.isThrough(workload);
+    if (workload === undefined || this.#options.workloads.isThrough(workload)) return true;
+    // Its owner lets it stand still, so others may go on, also once it moves again.
+    return ownProblem(workload) !== undefined;
   }
 
   #seeSet({ object }: Write, isPass: boolean): void {

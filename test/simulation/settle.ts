@@ -94,14 +94,23 @@ function soakingPasses({ scenario }: World): number {
 }
 
 /** The parts of the users' wanted state that are still missing; empty: all is there. */
-export function unsettled({ server, witness, waves, scenario, restarts, workloads, pulls }: World): readonly string[] {
+export function unsettled({
+  scheduler,
+  server,
+  witness,
+  waves,
+  scenario,
+  restarts,
+  workloads,
+  pulls,
+}: World): readonly string[] {
   const { now } = witness.namespaces;
   const scene = { pods: server.all<Pod>(PODS), workloads, isIn: now };
   const factsOf = (name: string) => {
     const one = restarts.find(({ set }) => set === name);
     const leftBy = (sidecarSet: SidecarSet, matched: readonly Pod[]) =>
       one ? leftByRestarts({ ...scene, sidecarSet, matched, witness: one }) : NONE_LEFT;
-    return { ledger: witness.ledgerOf(name), isIn: now, leftBy };
+    return { ledger: witness.ledgerOf(name), nowMs: scheduler.nowMs, isIn: now, leftBy };
   };
   return [
     ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, factsOf(name))),

@@ -4,7 +4,7 @@ import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
 import { anyOwnerKey, ownerKey } from "../../core/pod/replaced.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { awaitedOf, unexpired } from "../../core/rollout/rules/replacement/missing-pods.ts";
+import { type Awaited, awaitedOf, remembered } from "../../core/rollout/rules/replacement/missing-pods.ts";
 import { awaitedUntil, evictionsOf } from "../../core/rollout/rules/replacement/plan-replacement.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { secondText } from "../../time-text.ts";
@@ -24,15 +24,16 @@ interface Seen {
 }
 
 /** Departed pods without a successor. `kept`: valid reservations. */
-export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): readonly Departure[] {
+export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): Awaited {
   const { sidecarSet, observed } = seen;
   const departed = awaitedNow(context, seen, kept);
-  return awaitedOf(departed, { sidecarSet, pods: observed.view.records, reserved: uidsOf(kept) }).open;
+  const facts = { reserved: uidsOf(kept), now: serverTimestamp(context) };
+  return awaitedOf(departed, { sidecarSet, pods: observed.view.records, ...facts });
 }
 
 /**
- * Departures that still wait for a successor. An eviction may land as long as its pod is reserved, so the time starts
- * when the reservation is freed.
+ * Departures that still wait for a successor, and the ones that waited in vain lately. An eviction may land as long as its
+ * pod is reserved, so the time starts when the reservation is freed.
  */
 export function awaitedNow(
   context: ServerClock,
@@ -47,11 +48,16 @@ export function awaitedNow(
     const until = awaitedUntil(observed.view.get(one.uid), now);
     return until > one.until ? { ...one, until } : one;
   });
-  return unexpired(renewed, reserved, now);
+  return remembered(renewed, reserved, now);
 }
 
-/** Awaits evicted pods from the moment of their reservation. `departed`: departures that are already awaited. */
-export function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
+/** Awaits evicted pods from the moment of their reservation. */
+export function withDepartures(
+  plan: LedgerPlan,
+  { actions }: Decision,
+  { open, overdue }: Pick<Awaited, "open" | "overdue">,
+): LedgerPlan {
+  const departed = [...open, ...overdue];
   const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
   if (granted.length + departed.length === 0) return plan;
   const added = granted.map(({ departure }) => departure);

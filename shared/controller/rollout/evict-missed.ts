@@ -98,7 +98,7 @@ function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, ho
   // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
   const held = { reserved: new Set(stored.ledger.reservations.map(({ uid }) => uid)), holds };
-  const awaited = departedOf(context, snapshot, stored.ledger.reservations).length;
+  const awaited = departedOf(context, snapshot, stored.ledger.reservations).open.length;
   const left = missed.filter(
     ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),
   );

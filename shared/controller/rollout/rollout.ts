@@ -20,6 +20,7 @@ import { type Clock, type Limits, timestamp } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
 import { attempt, type Outcome, resourceOf } from "./act.ts";
+import { serverTimestamp } from "./departures.ts";
 import { fencePod } from "./fence-pod.ts";
 import { readLedger, swapLedger } from "./ledger-store.ts";
 import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
@@ -246,12 +247,13 @@ function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limi
 }
 
 /** True when only pods are left that are down for long. It also waits for a hold that may change without events. */
-function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boolean {
+function areDownForLong({ clock, cluster }: Context, { snapshot, result }: Progress): boolean {
   const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
   const { summary } = decision;
   const isBusy = reserved > 0 || written > 0 || isOutdated || isMoreToWrite || isWaveNext || summary.selected > 0;
   // An evicted pod is in no list: its successor is news.
-  const isAwaiting = (snapshot.stored.ledger.departed ?? []).length > 0;
+  const departed = snapshot.stored.ledger.departed ?? [];
+  const isAwaiting = departed.some(({ until }) => until > serverTimestamp({ clock, cluster }));
   if (isBusy || isAwaiting || EFFECTS[summary.hold].follow === "retry") return false;
   const now = timestamp(clock);
   if (HOLDS.some((hold) => EFFECTS[hold].changesUnseen?.(summary)) || endsSoon(summary, now)) return false;

@@ -97,7 +97,7 @@ export async function round(
   } = await deciding(() => decideRound(context, snapshot, kept, mode));
   const held = new Set(kept.map(({ uid }) => uid));
   const awaiting = withDepartures(reserved, decision, departedOf(context, snapshot, kept));
-  const restarting = withPulls(withRestarts(snapshot, awaiting, decision, held), snapshot, decision);
+  const restarting = withPulls(withRestarts({ context, snapshot, kept: held }, awaiting, decision), snapshot, decision);
   const { view } = snapshot.observed;
   const isThere = (uid: string) => typeof view.versionOf(uid) === "string";
   const plan = withRefusals(restarting, refusedNow(context, snapshot, subject), isThere);

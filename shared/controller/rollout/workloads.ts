@@ -9,7 +9,7 @@ import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { act, attempt, type Outcome, resourceOf } from "./act.ts";
-import { noteKept } from "./departures.ts";
+import { noteKept, type ServerClock, serverTimestamp } from "./departures.ts";
 import { readWorkload, restartingOf } from "./known-workloads.ts";
 import type { Context, Learner, Snapshot } from "./observe.ts";
 import { fencePatch } from "./pod-patch.ts";
@@ -45,17 +45,17 @@ async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWo
 
 /** Watches a restart from the moment of its reservation. `kept`: uids of valid reservations. */
 export function withRestarts(
-  snapshot: Snapshot,
+  { context, snapshot, kept }: { context: ServerClock; snapshot: Snapshot; kept: ReadonlySet<string> },
   plan: LedgerPlan,
   { actions }: Decision,
-  kept: ReadonlySet<string>,
 ): LedgerPlan {
   const restarting = restartingOf(snapshot);
   if (restarting === undefined) return plan;
   const granted = actions.flatMap((action) =>
     action.kind === "RestartWorkload" && plan.granted.has(action.workload.uid) ? [action.workload] : [],
   );
-  const restarted: readonly Restarted[] = [...openRestarts(restarting, kept), ...granted];
+  const facts = { reserved: kept, pods: snapshot.observed.view.records, now: serverTimestamp(context) };
+  const restarted: readonly Restarted[] = [...openRestarts(restarting, facts), ...granted];
   return restarted.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, restarted } };
 }
 

@@ -268,6 +268,23 @@ describe("an evicted pod without a successor:", () => {
     expect(unexpired([late, open], new Set(["uid-a"]), "2025-06-01T00:00:00Z")).toEqual([late, open]);
   });
 
+  // The newest pod goes first.
+  test.each<[string, Partial<Departure>, readonly Pod[], string]>([
+    ["for an hour", { until: "2025-05-31T23:00:01Z" }, three, "z"],
+    ["for an hour only", { until: "2025-05-31T23:00:00Z" }, three, "a"],
+    ["unless a successor has come since", { until: "2025-05-31T23:59:59Z" }, [...three, updated("x2")], "a"],
+    ["and their own last", { namespace: "yard", until: "2025-05-31T23:59:59Z" }, three, "a"],
+  ])(
+    "after evicted pods of a namespace had no successors in time, the pods of other namespaces come first %s",
+    (_, facts, pods, expected) => {
+      const { metadata, ...rest } = pod({ name: "z", created: "2025-05-29T00:00:00Z" });
+      const other = { ...rest, metadata: { ...metadata, namespace: "yard" } };
+      const reserved = awaiting(gone("x", { of: 4, ...facts }));
+      expect(decided(setOf(), [...pods, other], reserved).evicted).toEqual([expected]);
+      expect(decided(setOf(), pods, reserved).evicted).toEqual(["a"]);
+    },
+  );
+
   test("only a pod of the same name succeeds an evicted StatefulSet pod", () => {
     const owner = ownerOf("StatefulSet");
     const [first] = decided(setOf(), [pod({ name: "web-0", owner }), pod({ name: "web-1", owner })]).evictions;

@@ -83,19 +83,22 @@ test("a plan of restarts is cut short at maxSteps", () => {
   expect([plan.steps.length, plan.isCutShort]).toEqual([1, true]);
 });
 
-test("a plan continues a running restart and restarts the next workload after it", () => {
+test.each<[string, Workload["spec"], unknown]>([
+  ["continues a running restart and restarts the next workload after it", {}, [[20, ["StatefulSet shop/b"], 1, 1]]],
+  ["does not continue the restart of a paused workload", { paused: true }, [[0, ["StatefulSet shop/b"], 1, 1]]],
+])("a plan %s", (_, more, expected) => {
   const uid = "uid-a";
+  const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": CONTEXT.now } } };
   const workload: Workload = {
     metadata: { name: "a", namespace: "shop", uid, resourceVersion: "9", generation: 2 },
-    spec: { replicas: 2 },
+    spec: { replicas: 2, template, ...more },
     status: { observedGeneration: 2, updatedReplicas: 0, replicas: 2, availableReplicas: 2 },
   };
   const restarted = [{ workload: "StatefulSet", namespace: "shop", name: "a", uid }] as const;
   const workloads = new Map([["StatefulSet shop/a", workload]]);
   const pods = [...podsOf("a", 2), ...podsOf("b", 1)];
   const { told, isComplete } = planned(setOf("NotUpgradable,Restart"), pods, { missed: [], workloads, restarted });
-  expect(told).toEqual([[20, ["StatefulSet shop/b"], 1, 1]]);
-  expect(isComplete).toBe(true);
+  expect([told, isComplete]).toEqual([expected, more?.paused === undefined]);
 });
 
 test("a plan stops at a workload whose new pods never start", () => {

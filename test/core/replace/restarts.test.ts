@@ -43,11 +43,15 @@ function setOf(spec: SidecarSetSpec = {}, replace = "NotUpgradable, Restart"): S
 }
 
 const status = { observedGeneration: 1, updatedReplicas: 2, replicas: 2, availableReplicas: 2 };
+/** A template of a workload that was restarted so long before now. */
+const restartedBefore = (seconds: number) => ({
+  metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": addSeconds(CONTEXT.now, -seconds) ?? "" } },
+});
 const workload = (name: string, more: Partial<Workload> = {}): Workload => ({
   metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "9", generation: 1 },
-  spec: { replicas: 2 },
   status,
   ...more,
+  spec: { replicas: 2, template: restartedBefore(60), ...more.spec },
 });
 const known = (workloads: readonly (Workload | null)[], restarted: readonly Restarted[] = []): Restarting => ({
   missed: [],
@@ -183,6 +187,56 @@ describe("decide about restarts of workloads:", () => {
     ["none if the annotation asks only for evictions", setOf({}, "NotUpgradable"), both, all, []],
   ])("a pass restarts workloads: %s", (...[_what, set, pods, restarting, expected]) => {
     expect(decided(set, pods, restarting).restarted).toEqual(expected);
+  });
+
+  const underWay = (spec: Workload["spec"], metadata: Workload["metadata"] = workload("b").metadata) =>
+    known([workload("a"), workload("b", { status: {}, spec, metadata } as Partial<Workload>)], [entry("b")]);
+  const forThis = { "sidecarset.kruise.io/restarted-for": `ss=${NEW_HASH}` };
+  const going = { ...workload("b").metadata, deletionTimestamp: "2025-05-31T11:59:00Z" } as Workload["metadata"];
+
+  test.each<[string, Restarting, string]>([
+    ["is paused", underWay({ paused: true }), "it is paused"],
+    [
+      "gets the strategy OnDelete",
+      underWay({ updateStrategy: { type: "OnDelete" } }),
+      "its update strategy is OnDelete",
+    ],
+    [
+      "gets a partition",
+      underWay({ updateStrategy: { rollingUpdate: { partition: 2 } } }),
+      "its update strategy has a partition",
+    ],
+    ["is being deleted", underWay({}, going), "it is being deleted"],
+    [
+      "has made no new pod for an hour",
+      underWay({ template: restartedBefore(3_600) }, {
+        ...workload("b").metadata,
+        annotations: forThis,
+      } as Workload["metadata"]),
+      "it was restarted for this version already, and not all of its pods are new yet",
+    ],
+    [
+      "claims a restart in the future",
+      underWay({ template: restartedBefore(-86_400) }),
+      "it is being rolled out already",
+    ],
+    ["lost the time of its restart", underWay({ template: {} }), "it is being rolled out already"],
+  ])("a workload that %s while it is restarted holds up no others, and the summary names it", (_, restarting, why) => {
+    const { restarted, summary } = decided(setOf(), both, restarting);
+    expect([restarted, summary.rules.restarts?.underWay]).toEqual([["a"], ["StatefulSet shop/a"]]);
+    const alone = decided(setOf(), [...both.slice(2)], restarting);
+    expect([alone.restarted, alone.summary.rules.restarts?.held, alone.summary.hold]).toEqual([
+      [],
+      [`StatefulSet shop/b: ${why}`],
+      "restart",
+    ]);
+  });
+
+  test("a restart that began an hour ago holds up others as long as the workload makes new pods", () => {
+    const slow = underWay({ template: restartedBefore(7_200) });
+    const made = (seconds: number) => updated("b-2", { creationTimestamp: addSeconds(CONTEXT.now, -seconds) ?? "" });
+    const restartedBeside = (one: Pod) => decided(setOf(), [...both, one], slow).restarted;
+    expect([restartedBeside(made(3_500)), restartedBeside(made(3_700))]).toEqual([[], ["a"]]);
   });
 
   test("restarts wait until in-place upgrades are done, which may go on during a running restart", () => {

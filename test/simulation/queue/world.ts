@@ -208,10 +208,10 @@ export class QueueWorld {
   }
 
   #left(): readonly string[] {
-    const { scenario, server, witness } = this.#world;
+    const { scenario, scheduler, server, witness } = this.#world;
     const { now } = witness.namespaces;
     return scenario.sets.flatMap(({ name }) =>
-      finalViolations(server, name, { ledger: witness.ledgerOf(name), isIn: now }),
+      finalViolations(server, name, { ledger: witness.ledgerOf(name), nowMs: scheduler.nowMs, isIn: now }),
     );
   }
 

@@ -14,7 +14,7 @@ import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
 import { recordsIn } from "../../rollout/rules/checks/check-records.ts";
 import { selectionOf } from "../../rollout/rules/missed/selection.ts";
-import { unexpired } from "../../rollout/rules/replacement/missing-pods.ts";
+import { remembered } from "../../rollout/rules/replacement/missing-pods.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { reservedOf } from "../../rollout/select/reserved.ts";
@@ -198,7 +198,7 @@ function rolloutOf(
   const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
   const subject = subjectOf(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
-  const departed = unexpired(ledger.departed ?? [], new Set(kept.map(({ uid }) => uid)), facts.now);
+  const departed = remembered(ledger.departed ?? [], new Set(kept.map(({ uid }) => uid)), facts.now);
   const reserved = reservedOf(kept, subject, { departed });
   const namespaceLabels = new Map(
     (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),

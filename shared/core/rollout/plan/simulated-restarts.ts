@@ -1,12 +1,12 @@
 /** The new pods of restarted workloads in a plan: always as many at once as the workload's strategy may take down. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import { RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
 import type { Action } from "../../actions.ts";
 import { uidOf } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import type { RestartWorkload } from "../rules/restarts/restarts.ts";
-import { mostDown, type Workload } from "../rules/restarts/workload-object.ts";
+import { mostDown, type Workload, whyStopped } from "../rules/restarts/workload-object.ts";
 import type { Observed } from "../select/observed-states.ts";
 
 /** key of a workload that is being restarted → uids of its remaining old pods */
@@ -41,11 +41,12 @@ export function begun<O extends Observed>(
   const workloads = new Map(restarting.workloads);
   const left = new Map(rolling);
   const pods = podsByWorkload(observation);
-  for (const { workload, restartedFor } of restarts) {
+  for (const { workload, at, restartedFor } of restarts) {
     const key = keyOfWorkload(workload);
-    const { metadata, ...object } = workloads.get(key) ?? {};
+    const { metadata, spec, ...object } = workloads.get(key) ?? {};
     const annotations = { ...metadata?.annotations, [RESTARTED_FOR_ANNOTATION]: restartedFor };
-    workloads.set(key, { ...object, metadata: { ...metadata, annotations }, status: {} });
+    const template = { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: at } } };
+    workloads.set(key, { ...object, metadata: { ...metadata, annotations }, spec: { ...spec, template }, status: {} });
     left.set(key, pods.get(key)?.map(uidOf) ?? []);
   }
   const restarted = [...restarting.restarted, ...restarts.map(({ workload }) => workload)];
@@ -54,11 +55,12 @@ export function begun<O extends Observed>(
 
 /** The pods that an already running restart still has to recreate. */
 export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
-  const restarted = observation.restarting?.restarted ?? [];
-  if (restarted.length === 0) return new Map();
+  const { restarted = [], workloads } = observation.restarting ?? {};
+  const moving = restarted.filter((one) => !whyStopped(workloads?.get(keyOfWorkload(one)) ?? {}));
+  if (moving.length === 0) return new Map();
   const pods = podsByWorkload(observation);
   return new Map(
-    restarted.map((one) => {
+    moving.map((one) => {
       const old = (pods.get(keyOfWorkload(one)) ?? []).filter((pod) => !isUpdated(pod));
       return [keyOfWorkload(one), old.map(uidOf)];
     }),

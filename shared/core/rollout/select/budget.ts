@@ -80,6 +80,8 @@ interface ReplacementUse {
   readonly missing?: Missing;
   /** the departures themselves; absent: none */
   readonly gone?: readonly Departure[];
+  /** namespaces whose evicted pods have lately had no successors in time; absent: none */
+  readonly overdue?: ReadonlySet<string>;
   /** which pods are evicted because they cannot be upgraded in place; absent: none */
   readonly plan?: Replacement;
   /** keys of controllers and namespaces whose evictions were refused a moment ago; absent: none */

@@ -161,7 +161,11 @@ export const RULES: readonly Rule[] = [
   { name: "missed", look: (seen) => (evictsMissed(seen.sidecarSet) ? countEvicted(seen) : undefined) },
   { name: "replacement", look: replacementUse },
   { name: "prePull", look: ({ pulls, now }) => pulls && { ...pulls, now } },
-  { name: "restarts", look: ({ restarting, reserved }) => restarting && openRestarts(restarting, reserved.uids) },
+  {
+    name: "restarts",
+    look: ({ restarting, reserved: { uids: reserved }, pods, now }) =>
+      restarting && openRestarts(restarting, { reserved, pods, now }),
+  },
   { name: "waves", look: wavesUse },
 ];
 
@@ -197,16 +201,17 @@ export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: read
 }
 
 /** Undefined when no pod is replaced, and none is awaited. */
-function replacementUse({ states, refused, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
+function replacementUse({ states, refused, now, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
   const { sidecarSet, pods, revisions, reserved } = seen;
   const { uids, departed, keptOwners } = reserved;
-  const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
+  const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids, now });
   const forbidden = forbiddenPods(refused);
   const plan = replacementOf({ sidecarSet, pods, states, revisions, awaited, forbidden });
-  const { missing, gone } = awaited;
+  const { missing, gone, overdue } = awaited;
   return {
     ...(missing.size > 0 ? { missing } : {}),
     ...(gone.length > 0 ? { gone } : {}),
+    ...(overdue.length > 0 ? { overdue: new Set(overdue.map(({ namespace }) => namespace)) } : {}),
     ...(plan ? { plan } : {}),
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
   };

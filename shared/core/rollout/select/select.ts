@@ -86,7 +86,8 @@ export function selectPods(
   const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.rules.replacement?.plan);
   const total = totalOf(pods, budgetUse);
   const inOrder = orderWaiting(sidecarSet, unordered, { all, ...budgetUse.rules });
-  const ordered = budgetUse.rules.restarts ? byWorkload(inOrder) : inOrder;
+  const inTurn = overdueLast(inOrder, budgetUse.rules.replacement?.overdue);
+  const ordered = budgetUse.rules.restarts ? byWorkload(inTurn) : inTurn;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
   const byRestart = budgetUse.rules.restarts?.length ? restartedFirst(inWaves, budgetUse.rules.restarts) : inWaves;
   const waiting = countedFirst(byRestart, budgetUse.counted);
@@ -101,9 +102,9 @@ export function selectPods(
   const turn = budgetUse.rules.ordinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
     : undefined;
-  const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
+  const ofTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
   const owners = withOwners({ pods: all, budgetUse }, guard.canTake);
-  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable, elsewhere }, budgetUse, owners.canTake);
+  const { taken, blocked } = takeWithin(ofTurn, { used, maxUnavailable, elsewhere }, budgetUse, owners.canTake);
   return {
     selected: taken,
     ...others,
@@ -114,7 +115,7 @@ export function selectPods(
     used,
     blocked,
     ...(turn ? { turn } : {}),
-    outOfTurn: line.length - inTurn.length,
+    outOfTurn: line.length - ofTurn.length,
     ...owners.outcome(),
     ofLaterWaves: allowed.length - line.length,
     ...guard.outcome(),
@@ -162,6 +163,12 @@ function orderWaiting(
 function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
   const keyOf = ({ pod }: PodState) => restartedWorkloadOf(pod)?.key ?? pod.metadata?.uid;
   return pickedAll([...Map.groupBy(waiting, keyOf).values()].flat());
+}
+
+/** Namespaces whose evicted pods have lately had no successors: each of their pods may hold the budget for ten minutes. */
+function overdueLast(waiting: Picked<PodState>, overdue: ReadonlySet<string> | undefined): Picked<PodState> {
+  if (overdue === undefined) return waiting;
+  return byRank(waiting, ({ pod }) => (overdue.has(pod.metadata?.namespace ?? "") ? 1 : 0));
 }
 
 /** Puts pods of restarted workloads first: the restart updates them anyway, so a partition keeps others. */

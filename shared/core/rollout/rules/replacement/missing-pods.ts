@@ -9,6 +9,8 @@ import { isRunningAndReady } from "../../../pod/is-ready.ts";
 import { controllerKey, ownerKey } from "../../../pod/replaced.ts";
 import { isIgnored } from "../../../pod/was-ready.ts";
 
+/** So long after its time a departure without a successor puts the pods of its namespace behind all others. */
+const REMEMBERED_SECONDS = 3_600;
 /** Limit of clock differences between API servers: a pod created this shortly before may be newer. */
 const CLOCKS_SECONDS = 5;
 
@@ -26,6 +28,8 @@ export interface Awaited {
   readonly missing: Missing;
   /** open departures whose pods no longer exist */
   readonly gone: readonly Departure[];
+  /** One of each namespace whose pods have been awaited in vain lately. To be kept in the ledger. */
+  readonly overdue: readonly Departure[];
 }
 
 /** The inputs for judging departures. */
@@ -35,6 +39,8 @@ export interface DepartureFacts {
   readonly pods: Sequence<Pod>;
   /** uids of reserved pods */
   readonly reserved: ReadonlySet<string>;
+  /** RFC3339, by the API server's clock */
+  readonly now: string;
 }
 
 /**
@@ -49,14 +55,29 @@ export function unexpired(
   return departed.filter(({ uid, until }) => until > now || kept.has(uid));
 }
 
-const NOTHING_AWAITED: Awaited = { open: [], since: new Map(), missing: new Map(), gone: [] };
+/** Returns these departures and the ones that were awaited in vain within the last hour. */
+export function remembered(departed: readonly Departure[], kept: ReadonlySet<string>, now: string) {
+  return unexpired(departed, kept, addSeconds(now, -REMEMBERED_SECONDS) ?? now);
+}
+
+const NOTHING_AWAITED = { open: [], since: new Map(), missing: new Map(), gone: [] };
+
+/** Tells departures that are awaited from the ones that were awaited in vain. */
+export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
+  const { reserved, now } = facts;
+  const open = unexpired(departed, reserved, now);
+  const isOpen = new Set(open);
+  const vain = remembered(departed, reserved, now).filter((one) => !isOpen.has(one));
+  const overdue = new Map(openOf(vain, facts).gone.map((one) => [one.namespace, one]));
+  return { ...openOf(open, facts), overdue: [...overdue.values()] };
+}
 
 /**
  * A pod that still exists is missing only once it terminates. Its successor counts when it is matched, and so uses
  * budget itself while it is down. An older pod of the controller counts as it did before: an unready pod that recovers
  * is not a successor.
  */
-export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
+function openOf(departed: readonly Departure[], facts: DepartureFacts): Omit<Awaited, "overdue"> {
   if (departed.length === 0) return NOTHING_AWAITED;
   const since = sinceOf(departed);
   const { present, counts, places } = presentPods(facts, (owner) => since.get(owner) ?? "");
@@ -164,7 +185,7 @@ export type Place = Pick<Departure, "of" | "since">;
 /** Reads the departure of a pod that goes. The second argument: departures that are already awaited. */
 export function placeReader(
   facts: Pick<DepartureFacts, "sidecarSet" | "pods">,
-  { missing, since }: Awaited,
+  { missing, since }: Pick<Awaited, "missing" | "since">,
 ): (pod: Pod, now: string) => Place {
   let counts: ReadonlyMap<string, number> | undefined;
   return (pod, now) => {

@@ -3,8 +3,8 @@ import type { IntOrString, KubernetesObject, Pod } from "../../../../api/kuberne
 import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { scaleIntOrPercent } from "../../../../go/int-or-percent.ts";
-import { addSeconds } from "../../../../go/seconds-between.ts";
-import { each, type Sequence } from "../../../../go/sequence.ts";
+import { addSeconds, secondsBetween } from "../../../../go/seconds-between.ts";
+import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
 import type { Restarted, RestartedKind } from "../../../actions.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../../pod/workload.ts";
@@ -50,16 +50,39 @@ interface OwedFacts {
   readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
 }
 
-/** Restarts of the ledger that may still take pods down. An unreadable workload counts as one. */
-export function openRestarts(
-  { restarted, workloads }: Restarting,
-  reserved: ReadonlySet<string>,
-): readonly Restarted[] {
+/** Without a new pod for so long, a restart holds up no others any more. */
+const HOLDING_SECONDS = 3_600;
+/** Clocks differ by less; a later time is no time of a restart. */
+const AHEAD_SECONDS = 300;
+
+interface OpenFacts {
+  /** uids of what a late write may still change */
+  readonly reserved: ReadonlySet<string>;
+  /** all pods that the SidecarSet selects */
+  readonly pods: Sequence<Pod>;
+  /** RFC3339, by the API server's clock */
+  readonly now: string;
+}
+
+/**
+ * The restarts of the ledger that hold up the others: their pods may still be taken down. A workload that cannot be read
+ * is one of them. Its owner may let a restart stand still, so such a workload loses its place.
+ */
+export function openRestarts({ restarted, workloads }: Restarting, facts: OpenFacts): readonly Restarted[] {
   return restarted.filter((one) => {
     const workload = workloads.get(keyOfWorkload(one));
-    if (workload === undefined || reserved.has(one.uid)) return true;
-    return workload?.metadata?.uid === one.uid && !isThrough(one.workload, workload);
+    if (workload === undefined || facts.reserved.has(one.uid)) return true;
+    if (workload?.metadata?.uid !== one.uid || isThrough(one.workload, workload)) return false;
+    return whyStopped(workload) === undefined && isMoving(keyOfWorkload(one), workload, facts);
   });
+}
+
+function isMoving(key: string, { spec }: Workload, { pods, now }: OpenFacts): boolean {
+  const age = secondsBetween(spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "", now);
+  if (age !== undefined && age >= -AHEAD_SECONDS && age < HOLDING_SECONDS) return true;
+  const earliest = addSeconds(now, -HOLDING_SECONDS) ?? "";
+  const isNew = ({ metadata }: Pod) => (metadata?.creationTimestamp ?? "") >= earliest;
+  return countOf(pods, (pod) => isNew(pod) && restartedWorkloadOf(pod)?.key === key) > 0;
 }
 
 /**
@@ -104,14 +127,22 @@ export function whyNotRestarted(
   sidecarSet: string,
   hash: string,
 ): string | undefined {
+  const why = whyStopped(workload);
+  if (why !== undefined) return why;
+  const isOver = isRolledOut(kind, workload);
+  if (restartsOf(workload).get(sidecarSet) === hash)
+    return `it was restarted for this version already${isOver ? "" : ", and not all of its pods are new yet"}`;
+  return isOver ? undefined : "it is being rolled out already";
+}
+
+/** Why its controller makes no new pods for a restart; undefined: it does. */
+export function whyStopped(workload: Workload): string | undefined {
   const { metadata, spec } = workload;
   const { type, rollingUpdate } = strategyOf(workload);
   if (metadata?.deletionTimestamp) return "it is being deleted";
-  if (restartsOf(workload).get(sidecarSet) === hash) return "it was restarted for this version already";
   if (spec?.paused) return "it is paused";
   if (type === "OnDelete") return "its update strategy is OnDelete";
-  if ((rollingUpdate?.partition ?? 0) > 0) return "its update strategy has a partition";
-  return isRolledOut(kind, workload) ? undefined : "it is being rolled out already";
+  return (rollingUpdate?.partition ?? 0) > 0 ? "its update strategy has a partition" : undefined;
 }
 
 /** True when complete by the rules of `kubectl rollout status`. */
