@@ -1,5 +1,6 @@
-/** How a round treats disruption budgets that changed after it listed the pods. */
+/** How a round treats disruption budgets that changed after it listed the pods, and how often budgets are read. */
 import { expect, it } from "vitest";
+import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { type Context, observe } from "../../../shared/controller/rollout/observe.ts";
 import { round } from "../../../shared/controller/rollout/round.ts";
 import { DISRUPTION_BUDGETS } from "../../../shared/kube/port.ts";
@@ -68,4 +69,24 @@ it("a pod whose budget write conflicted is upgraded in the next round at once", 
   expect(versions()).toBe("1 1");
   expect(await round(context, snapshot, "act")).toMatchObject({ written: 1, isMoreToWrite: false });
   expect(versions()).toBe("2 1");
+});
+
+it.each([
+  [0, 20],
+  [100, 10],
+  [1_000, 1],
+])("in ten seconds, budgets that take %i ms to read are read %i times", async (tookMs, times) => {
+  const { context, clock, calls } = await stage();
+  const cluster = {
+    ...context.cluster,
+    list: async (...[resource, options]: Parameters<typeof context.cluster.list>) => {
+      if (resource === DISRUPTION_BUDGETS) await clock.sleep(tookMs);
+      return context.cluster.list(resource, options);
+    },
+  } as typeof context.cluster;
+  while (clock.now() < 10_000) {
+    await readDisruptionBudgets({ ...context, cluster });
+    await clock.sleep(100);
+  }
+  expect(calls.filter(([, call]) => call === "LIST poddisruptionbudgets")).toHaveLength(times);
 });
