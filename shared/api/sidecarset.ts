@@ -121,7 +121,7 @@ export interface SidecarSetStatus {
 
 /** News of a rollout on its way out of the cluster. */
 export interface Notification {
-  /** the same at every attempt */
+  /** the same at every attempt; TOLD_ID: a receiver was told of this obstacle at `at` */
   readonly id: string;
   /** RFC3339: when it was written down */
   readonly at: string;

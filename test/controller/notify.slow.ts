@@ -105,7 +105,8 @@ async function prepare(name: string): Promise<void> {
 }
 
 const eventsOf = (name: string) => got.filter(({ sidecarSet }) => sidecarSet.name === name).map(({ event }) => event);
-const waitingIn = async (name: string) => (await readSet(cluster, name)).status?.notifications ?? [];
+const waitingIn = async (name: string) =>
+  (await readSet(cluster, name)).status?.notifications?.filter(({ id }) => id !== "told") ?? [];
 
 /** Every notification that was ever written down. */
 function recorded(name: string): readonly Notification[] {

@@ -18,7 +18,7 @@ afterAll(() => test?.close());
 const newsOf = (id: string): Notification => ({
   id,
   at: new Date().toISOString(),
-  event: "Blocked",
+  event: id === "first" ? "Blocked" : "WavePassed",
   message: "3 pods fail",
 });
 

@@ -7,7 +7,9 @@ import { notifier } from "../../shared/approval/notifier.ts";
 import {
   CLAIM_MS,
   claimed,
+  type News,
   notificationBody,
+  waitingFor,
   withNews,
   withoutTaken,
 } from "../../shared/core/rollout/notifications.ts";
@@ -79,6 +81,84 @@ test("an obstacle that comes and goes waits once, so that it has no other notifi
     "Degraded PodsFailing",
     "Blocked Gate",
   ]);
+});
+
+describe("an obstacle that comes and goes:", () => {
+  const START = Date.parse("2026-11-30T05:00:00Z");
+  const set = (status: SidecarSetStatus, resourceVersion = 1): SidecarSet => ({
+    metadata: { name: "log-agent", uid: "u", resourceVersion: `${resourceVersion}` },
+    spec: {},
+    status,
+  });
+  const condition = (type: string, isThere: boolean, reason = "PodsFailing") =>
+    ({ type, status: isThere ? "True" : "False", reason, message: "m", lastTransitionTime: "" }) as const;
+  const degraded = (isThere: boolean) => ({ conditions: [condition("Degraded", isThere)] });
+
+  /** Passes over one SidecarSet, whose receiver takes each notification at once. */
+  function passes() {
+    let status: SidecarSetStatus = {};
+    const sent: string[] = [];
+    return {
+      sent,
+      at: (seconds: number, conditions: Partial<SidecarSetStatus>, ...news: readonly News[]) => {
+        const now = new Date(START + seconds * 1_000).toISOString();
+        status = { ...status, ...withNews(set(status, seconds), { ...status, ...conditions }, news, now) };
+        const all = claimed(set(status), now) ?? [];
+        status = { ...status, notifications: all.length > 0 ? all : (status.notifications ?? []) };
+        for (const { id, event, cause } of all.filter(({ claimedAt }) => claimedAt !== undefined)) {
+          sent.push(`${seconds} ${event} ${cause ?? ""}`.trim());
+          status = { ...status, notifications: withoutTaken(set(status), id, now) ?? [] };
+        }
+      },
+    };
+  }
+  const fails: News = { type: "Warning", reason: "Degraded", cause: "PodsFailing", message: "m" };
+  const halts: News = { type: "Warning", reason: "Blocked", cause: "Halted", message: "m" };
+
+  test("it is sent every ten minutes at most, and a halt is sent at once beside it", () => {
+    const { at, sent } = passes();
+    for (let seconds = 0; seconds < 3_600; seconds += 10) {
+      const isThere = seconds % 20 === 0;
+      const news = [...(isThere ? [fails] : []), ...(seconds === 1_010 ? [halts] : [])];
+      at(seconds, degraded(isThere), ...news);
+    }
+    const own = sent.filter((one) => one.includes("Degraded"));
+    expect(own).toEqual([0, 600, 1_200, 1_800, 2_400, 3_000].map((seconds) => `${seconds} Degraded PodsFailing`));
+    expect(sent.filter((one) => one.includes("Halted"))).toEqual(["1010 Blocked Halted"]);
+  });
+
+  test("it is sent again after ten minutes only if it is still there", () => {
+    const back = passes();
+    back.at(0, degraded(true), fails);
+    back.at(60, degraded(false));
+    back.at(120, degraded(true), fails);
+    back.at(599, degraded(true));
+    back.at(600, degraded(true));
+    expect(back.sent).toEqual(["0 Degraded PodsFailing", "600 Degraded PodsFailing"]);
+    const over = passes();
+    over.at(0, degraded(true), fails);
+    over.at(120, degraded(true), fails);
+    over.at(600, degraded(false));
+    over.at(1_300, degraded(true), fails);
+    expect(over.sent).toEqual(["0 Degraded PodsFailing", "1300 Degraded PodsFailing"]);
+  });
+
+  test("it is sent at once after a new release began, and where another cause blocks the rollout", () => {
+    const { at, sent } = passes();
+    const blocked = (cause: string): News => ({ ...halts, cause });
+    at(0, {}, halts);
+    at(10, {}, blocked("Gate"));
+    at(20, {}, { type: "Normal", reason: "RolloutStarted", message: "m" });
+    at(30, {}, halts);
+    expect(sent).toEqual(["0 Blocked Halted", "10 Blocked Gate", "20 RolloutStarted", "30 Blocked Halted"]);
+  });
+
+  test("it is no notification that waits for a receiver, as check counts them, until its time has come", () => {
+    const one = { id: "1", at: "2026-11-30T05:00:00Z", event: "Degraded", cause: "PodsFailing", message: "m" };
+    const told = { ...one, id: "told" };
+    expect(waitingFor({ notifications: [told, { ...one, id: "2" }] })).toEqual([]);
+    expect(waitingFor({ notifications: [told, BLOCKED] })).toEqual([BLOCKED]);
+  });
 });
 
 describe("receivers:", () => {
@@ -206,7 +286,7 @@ test("every notification is taken, waits, or is counted as given up by one that 
     expect(counted()).toBe(written);
     waiting = (claimed(stored(), now) ?? []).map(({ claimedAt: _, ...one }) => one);
     expect(counted()).toBe(written);
-    const left = withoutTaken(stored(), pick(0.3, waiting[0]?.id, undefined) ?? "") ?? waiting;
+    const left = withoutTaken(stored(), pick(0.3, waiting[0]?.id, undefined) ?? "", now) ?? waiting;
     taken += waiting.slice(0, waiting.length - left.length).reduce((sum, one) => sum + told(one), 0);
     waiting = left;
   }

@@ -1,6 +1,6 @@
 /** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
 import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
-import { CLAIM_MS, claimed, withoutTaken } from "../../core/rollout/notifications.ts";
+import { CLAIM_MS, claimed, hasUntaken, withoutTaken } from "../../core/rollout/notifications.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { attempt, type Outcome } from "./act.ts";
@@ -31,7 +31,7 @@ export function beginNotify(context: Context, before: SidecarSet | undefined, { 
   // OpenKruise's CRD keeps no conditions, so there is no news at all.
   const hasNews = status?.conditions === undefined || newsOf(before?.status, status).length > 0;
   if (before && status?.notifications === undefined && hasNews) context.tally.notificationProblem ??= PRUNED;
-  if (!status?.notifications?.length || queued.has(context)) return;
+  if (!hasUntaken(status) || queued.has(context)) return;
   queued.add(context);
   const { beside = (work) => work() } = context;
   const send = async () => {
@@ -58,13 +58,14 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   if (leftMs() < LEAST_MS) return;
   const claim = await rewrite(context, name, (read) => claimed(read, serverTimestamp(context)));
   noteGivenUp(context, claim);
-  for (const one of claim?.waiting ?? []) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
+  const due = (claim?.waiting ?? []).filter(({ claimedAt }) => claimedAt !== undefined);
+  for (const one of due) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
 }
 
 /** Notes the dropped ones. The next sent notification mentions them too. */
 function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
-  const before = claim?.sidecarSet.status?.notifications?.length ?? 0;
-  const count = before - (claim?.waiting.length ?? before);
+  const sum = (all: readonly Notification[] = []) => all.reduce((count, { givenUp = 0 }) => count + givenUp, 0);
+  const count = sum(claim?.waiting) - sum(claim?.sidecarSet.status?.notifications);
   if (count > 0)
     tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up after a day in which no receiver took any`;
 }
@@ -85,7 +86,7 @@ async function sendOne(
     return false;
   }
   if (problem === undefined) tally.notified = (tally.notified ?? 0) + 1;
-  await rewrite(context, name, (read) => withoutTaken(read, one.id));
+  await rewrite(context, name, (read) => withoutTaken(read, one.id, serverTimestamp(context)));
   return true;
 }
 

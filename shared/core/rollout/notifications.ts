@@ -29,9 +29,12 @@ export function withNews(
   news: readonly News[],
   at: string,
 ): SidecarSetStatus {
-  const waiting = before?.notifications ?? [];
+  // A new release is told of at once, whatever was told of the one before.
+  const told = news.some(({ reason }) => reason === "RolloutStarted") ? [] : toldIn(before);
+  const waiting = untakenIn(before);
   // Pods of one tenant that fail and recover all the time must not push out the other notifications.
-  const untold = news.filter((one) => !(REPEATED.has(one.reason) && waiting.some((told) => isAlike(told, one))));
+  const isRepeated = ({ reason: event, cause }: News) => waiting.some((one) => isAlike(one, { event, cause }));
+  const untold = news.filter((one) => !(REPEATED.has(one.reason) && isRepeated(one)));
   if (untold.length === 0) return status;
   const added = untold.map(({ reason: event, cause, message }, index) => ({
     id: `${metadata?.uid}.${metadata?.resourceVersion}.${index}`,
@@ -40,33 +43,76 @@ export function withNews(
     ...(cause === undefined ? {} : { cause }),
     message: shortText(visibleLine(message), MOST_MESSAGE),
   }));
-  return { ...status, notifications: bounded([...waiting, ...added], at) };
+  return { ...status, notifications: [...told, ...bounded([...waiting, ...added], at)] };
 }
 
 /** Obstacles that come and go: while one waits to be sent, it is not added again. */
 const REPEATED: ReadonlySet<string> = new Set(["Blocked", "Degraded", "MissedInjection"]);
+/** An obstacle that comes back is told of again after so long at the earliest, if it is still there. */
+const PAUSE_SECONDS = 600;
+/** Marks what a receiver was told of, in a field that every definition of SidecarSets keeps. */
+const TOLD_ID = "told";
 
-function isAlike({ event, cause }: Notification, news: News): boolean {
-  return event === news.reason && cause === news.cause;
+type Kind = Pick<Notification, "event"> & { readonly cause?: string | undefined };
+
+function isAlike(one: Kind, other: Kind): boolean {
+  return one.event === other.event && one.cause === other.cause;
+}
+
+function untakenIn(status: SidecarSetStatus | undefined): readonly Notification[] {
+  return (status?.notifications ?? []).filter(({ id }) => id !== TOLD_ID);
+}
+
+/** The obstacles that a receiver was told of. */
+function toldIn(status: SidecarSetStatus | undefined): readonly Notification[] {
+  return (status?.notifications ?? []).filter(({ id }) => id === TOLD_ID);
+}
+
+/** The notifications that nobody has taken yet, although nothing but a receiver keeps them. */
+export function waitingFor(status: SidecarSetStatus | undefined): readonly Notification[] {
+  return untakenIn(status).filter((one) => !toldIn(status).some((told) => isAlike(told, one)));
+}
+
+export function hasUntaken(status: SidecarSetStatus | undefined): boolean {
+  return untakenIn(status).length > 0;
 }
 
 /**
- * The waiting notifications, claimed by this pass, without the dropped ones. Undefined: none wait, or another pass
- * sends them now.
+ * The waiting notifications, without the dropped ones and the obstacles that ended before their turn. A pass claims the ones
+ * that it sends now. Undefined: it sends none, or another pass does.
  */
 export function claimed({ status }: SidecarSet, now: string): readonly Notification[] | undefined {
-  const waiting = status?.notifications ?? [];
-  if (waiting.length === 0) return undefined;
+  const waiting = untakenIn(status);
   // A time that cannot be read, or lies in the future, does not block sending.
-  if (waiting.some(({ claimedAt = "" }) => Math.abs(secondsBetween(claimedAt, now) ?? CLAIM_MS) * 1_000 < CLAIM_MS))
-    return undefined;
-  return bounded(waiting, now).map((one) => ({ ...one, claimedAt: now }));
+  const isWithin = (time: string, seconds: number) => Math.abs(secondsBetween(time, now) ?? seconds) < seconds;
+  if (waiting.some(({ claimedAt = "" }) => isWithin(claimedAt, CLAIM_MS / 1_000))) return undefined;
+  const told = toldIn(status);
+  const lately = told.filter(({ at }) => isWithin(at, PAUSE_SECONDS));
+  const isAmong = (list: readonly Notification[], one: Notification) => list.some((other) => isAlike(other, one));
+  const isOver = (one: Notification) =>
+    isAmong(told, one) && !isAmong(lately, one) && one.givenUp === undefined && !isThere(one, status);
+  const left = bounded(
+    waiting.filter((one) => !isOver(one)),
+    now,
+  ).map(({ claimedAt: _, ...one }) => (isAmong(lately, one) ? one : { ...one, claimedAt: now }));
+  const isIdle = left.length === waiting.length && left.every((one) => !("claimedAt" in one));
+  return isIdle ? undefined : [...lately, ...left];
 }
 
-/** The notifications that still wait after a receiver has taken one. */
-export function withoutTaken({ status }: SidecarSet, id: string): readonly Notification[] | undefined {
-  const waiting = status?.notifications ?? [];
-  return waiting.some((one) => one.id === id) ? waiting.filter((one) => one.id !== id) : undefined;
+/** The condition says so now. */
+function isThere({ event, cause }: Notification, status: SidecarSetStatus | undefined): boolean {
+  const condition = status?.conditions?.find(({ type }) => type === event);
+  return condition?.status === "True" && (event !== "Blocked" || condition.reason === cause);
+}
+
+/** The notifications that are left after a receiver has taken one at `now`, RFC3339. */
+export function withoutTaken({ status }: SidecarSet, id: string, now: string): readonly Notification[] | undefined {
+  const all = status?.notifications ?? [];
+  const taken = all.find((one) => one.id === id);
+  if (taken === undefined) return undefined;
+  const others = all.filter((one) => one !== taken && !(one.id === TOLD_ID && isAlike(one, taken)));
+  const { claimedAt: _, givenUp: __, ...one } = taken;
+  return REPEATED.has(taken.event) ? [{ ...one, id: TOLD_ID, at: now }, ...others] : others;
 }
 
 /** The next notification says how many earlier ones were given up. */

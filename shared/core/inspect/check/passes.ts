@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { ledgerName, parseLedger } from "../../ledger.ts";
+import { waitingFor } from "../../rollout/notifications.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
 import { lastWrite } from "./written.ts";
@@ -126,7 +127,7 @@ function checkLedger(configMap: ConfigMap, sets: readonly SidecarSet[] | undefin
 }
 
 function checkNotifications({ metadata, status }: SidecarSet, now: string): readonly Finding[] {
-  const { notifications = [] } = status ?? {};
+  const notifications = waitingFor(status);
   const [oldest] = notifications;
   const age = oldest === undefined ? 0 : (secondsBetween(oldest.at, now) ?? 0);
   const count = counted(notifications.length, "notification waits", "notifications wait");
