@@ -1,6 +1,6 @@
 /** Notifications in a world of trouble: passes overlap, die and freeze, and the receiver is slow or down. None is lost. */
 import { expect, it } from "vitest";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Notify } from "../../shared/approval/notifier.ts";
 import type { Write } from "./api-server.ts";
 import { type Chance, seededChance } from "./chance.ts";
@@ -12,8 +12,12 @@ const SEEDS = 60;
 /** A claim lasts a minute, and nothing is sent in the second half of it. */
 const LEAST_BETWEEN_MS = 30_000;
 
-const idsOf = (object: unknown) =>
-  ((object as SidecarSet | undefined)?.status?.notifications ?? []).map(({ id }) => id);
+const TOLD = "told";
+const allOf = (object: unknown) => (object as SidecarSet | undefined)?.status?.notifications ?? [];
+const waitingOf = (object: unknown) => allOf(object).filter(({ id }) => id !== TOLD);
+/** A receiver was told of the same obstacle before: one that is over when its turn comes is not sent. */
+const wasTold = (object: unknown, { event, cause }: Notification) =>
+  allOf(object).some((one) => one.id === TOLD && one.event === event && one.cause === cause);
 
 /** Takes some notifications, and answers late or never. Judges the delivery of written-down notifications. */
 class Receiver {
@@ -54,10 +58,11 @@ class Receiver {
 
   see({ resource, object, previous, isRemoved }: Write): void {
     if (resource !== "sidecarsets" || isRemoved) return;
-    const now = new Set(idsOf(object));
+    const now = new Set(waitingOf(object).map(({ id }) => id));
     for (const id of now) this.recorded.add(id);
-    for (const id of idsOf(previous))
-      if (!now.has(id) && !this.taken.has(id)) this.violations.push(`${id} is lost: nobody has taken it`);
+    for (const one of waitingOf(previous))
+      if (!(now.has(one.id) || this.taken.has(one.id) || wasTold(previous, one)))
+        this.violations.push(`${one.id} is lost: nobody has taken it`);
   }
 }
 

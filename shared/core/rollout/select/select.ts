@@ -85,9 +85,8 @@ export function selectPods(
   const all = areCompared(sidecarSet, budgetUse) || waves || budgetUse.counted ? [...pods] : pods;
   const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.rules.replacement?.plan);
   const total = totalOf(pods, budgetUse);
-  const inOrder = orderWaiting(sidecarSet, unordered, { all, ...budgetUse.rules });
-  const inTurn = overdueLast(inOrder, budgetUse.rules.replacement?.overdue);
-  const ordered = budgetUse.rules.restarts ? byWorkload(inTurn) : inTurn;
+  const inOrder = overdueLast(orderWaiting(sidecarSet, unordered, { all, ...budgetUse.rules }), budgetUse.rules);
+  const ordered = budgetUse.rules.restarts ? byWorkload(inOrder) : inOrder;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
   const byRestart = budgetUse.rules.restarts?.length ? restartedFirst(inWaves, budgetUse.rules.restarts) : inWaves;
   const waiting = countedFirst(byRestart, budgetUse.counted);
@@ -166,9 +165,9 @@ function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
 }
 
 /** Namespaces whose evicted pods have lately had no successors: each of their pods may hold the budget for ten minutes. */
-function overdueLast(waiting: Picked<PodState>, overdue: ReadonlySet<string> | undefined): Picked<PodState> {
-  if (overdue === undefined) return waiting;
-  return byRank(waiting, ({ pod }) => (overdue.has(pod.metadata?.namespace ?? "") ? 1 : 0));
+function overdueLast(waiting: Picked<PodState>, { replacement }: BudgetUse["rules"]): Picked<PodState> {
+  const overdue = replacement?.overdue;
+  return overdue ? byRank(waiting, ({ pod }) => (overdue.has(pod.metadata?.namespace ?? "") ? 1 : 0)) : waiting;
 }
 
 /** Puts pods of restarted workloads first: the restart updates them anyway, so a partition keeps others. */
