@@ -6,7 +6,7 @@ test("docs/replace.md has the figures of test/soak/soak.json, and its number of 
   const page = await readFile("docs/replace.md", "utf8");
   const { replace } = JSON.parse(await readFile("test/soak/soak.json", "utf8"));
   const [, pods, share, ready, seconds, restart, date] =
-    /([\d,]+) pods of a Deployment were replaced at `maxUnavailable: (\d+)%` with (\d+) ready at the worst moment, in (\d+) s .*? took (\d+) s \(`npm run soak -- replace`, ([\d-]+),/.exec(
+    /([\d,]+) pods were replaced at `maxUnavailable: (\d+)%` with (\d+) ready at the worst moment, in (\d+) s; .*? took (\d+) s \(([\d-]+),/.exec(
       page,
     ) ?? [];
   const count = Number(pods?.replace(",", ""));
