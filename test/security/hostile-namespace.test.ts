@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
-import { HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
+import { HALT_ON_ANNOTATION, OWNER_BUDGET_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -107,6 +107,32 @@ test("failing sidecars in two namespaces stop a rollout", () => {
   ];
   const down = takenDown(podOf({ hash: NEW_HASH, image: "reg/sc:v2", isReady: false, statuses }));
   expect(decided([placed(down, "shop", 0), placed(down, "web", 1), placed(podOf(), "web", 2)], "0").halt).toBeDefined();
+});
+
+test("pods that wait for a node raise a percentage of maxUnavailable, as in OpenKruise, but no number and no owner budget", () => {
+  const owned = {
+    ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "w", controller: true }],
+  };
+  const good = Array.from({ length: 20 }, (_, index) => {
+    const { metadata, ...rest } = placed(podOf(), "shop", index);
+    return { ...rest, metadata: { ...metadata, ...owned } };
+  });
+  const waiting = Array.from({ length: 180 }, (_, index) =>
+    placed(podOf({ isReady: false, phase: "Pending" }), "tenant", index),
+  );
+  const updated = (pods: readonly Pod[], maxUnavailable: number | string, perOwner?: string) => {
+    const set = sidecarSetOf({ ...SET.spec, updateStrategy: { maxUnavailable } });
+    const budget = perOwner === undefined ? {} : { [OWNER_BUDGET_ANNOTATION]: perOwner };
+    const annotations = { ...set.metadata?.annotations, ...budget };
+    const sidecarSet = { ...set, metadata: { ...set.metadata, annotations } };
+    const { actions } = decide(
+      { sidecarSet, pods, revisions: [REVISION], ...UNTOUCHED },
+      { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS },
+    );
+    return actions.filter((action) => action.kind === "PatchPod" && action.pod.namespace === "shop").length;
+  };
+  expect([updated(good, "10%"), updated([...waiting, ...good], "10%")]).toEqual([2, 20]);
+  expect([updated([...waiting, ...good], 2), updated([...waiting, ...good], "10%", "2")]).toEqual([2, 2]);
 });
 
 test("a pod that is never ready uses budget, as in OpenKruise, and an unready old pod is updated without budget", () => {
