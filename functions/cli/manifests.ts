@@ -33,7 +33,7 @@ export interface WebhooksOptions {
   readonly cluster?: string | undefined;
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
-  /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
+  /** Asks only about pods that a present SidecarSet, or a launch order, may be meant for. */
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
   /** Registers the webhook for pods that turn ready or fail, too. */
   readonly statusHints: boolean;
@@ -67,7 +67,7 @@ function withoutService(configuration: KubernetesObject): KubernetesObject {
   );
 }
 
-/** Everything that a cluster needs, in the order to apply it in. @throws as `printWebhooks` */
+/** Every object that a cluster needs, in the order of creation. @throws as `printWebhooks` */
 export async function printInstallation(options: WebhooksOptions): Promise<string> {
   if (options.staticPart === "file") return printWebhooks(options);
   const address = await addressOf(options);
@@ -143,7 +143,7 @@ export async function readPathSecret(file: string): Promise<string> {
   throw new CliError(`--path-secrets ${file}: the first line is no secret of 43 characters (docs/authentication.md)`);
 }
 
-/** All that are valid: the new one and the old one. @throws CliError */
+/** All valid secrets: the new one and the old one. @throws CliError */
 export async function readPathSecrets(file: string): Promise<readonly string[]> {
   const secrets = await linesOf(file);
   const bad = secrets.findIndex((secret) => !SECRET.test(secret));

@@ -208,7 +208,7 @@ export class Session {
     const settings: ClusterSettings =
       kubeconfig === undefined ? readCluster() : { kind: "kubeconfig", path: kubeconfig };
     if (context === undefined) return settings;
-    // A context is one of a kubeconfig, also inside of a pod.
+    // A context belongs to a kubeconfig, also inside of a pod.
     return settings.kind === "kubeconfig" ? { ...settings, context } : { kind: "kubeconfig", context };
   }
 
@@ -218,7 +218,7 @@ export class Session {
     this.screen.text(withoutSecrets(text));
   }
 
-  /** `value` as JSON or YAML where that was asked for, else what `show` writes; in Markdown as a block of code. */
+  /** Prints `value` as JSON or YAML if -o asks for it, or else the output of `show`; in Markdown as a block of code. */
   print(value: unknown, show: (screen: Screen) => void): void {
     if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));
     else if (this.output === "yaml") this.screen.text(withoutSecrets(writeYaml(value)));

@@ -1,6 +1,6 @@
 /**
- * Lambda, called by CodeDeploy before a new version of a webhook gets its first request: asks all new versions what API
- * servers will ask, and says no when one answers worse than the version that serves.
+ * Lambda, called by CodeDeploy before a new version of a webhook gets its first request: asks all new versions like an
+ * API server, and says no when one answers worse than the serving version.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
@@ -50,7 +50,7 @@ interface Proof {
 
 /** The alias that requests come by, infra/aws/canary/alias.ts. */
 const IN_SERVICE = "live";
-/** More than a webhook has. */
+/** Longer than a webhook's own limit. */
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;

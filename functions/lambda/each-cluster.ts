@@ -1,4 +1,4 @@
-/** The clusters of a table as what functions remember of each, and something done for all of them side by side. */
+/** Each function's memory of a table's clusters, and calls for all of them side by side. */
 import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { clusterEnvironment, type TokenUse } from "../../shared/settings/cluster-table.ts";

@@ -1,4 +1,4 @@
-/** Keeps a process that makes passes small: 150,000 pods are to fit into what Lambda gives it. */
+/** Keeps a process that makes passes small: 150,000 pods must fit into a Lambda function. */
 import { setFlagsFromString } from "node:v8";
 
 /**

@@ -78,7 +78,7 @@ function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: Aut
   };
 }
 
-// Finds the HTTP request in what Lambda was called with.
+// Finds the HTTP request in an event of Lambda.
 
 /** A default stage is no part of the path. */
 const DEFAULT_STAGE = "$default";

@@ -52,13 +52,16 @@ export function toLoadBalancerResult({ multiValueHeaders }: ALBEvent | RestEvent
 type Values = Readonly<Record<string, string | undefined>> | null | undefined;
 type MultiValues = Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
 
-/** A load balancer sends either of the two, as its target group is set. A name that comes twice can't prove anything. */
+/**
+ * A load balancer sends one of the two forms, by the setting of its target group. A name that comes twice can't prove
+ * anything.
+ */
 function joined(values: Values, multiValues: MultiValues): readonly (readonly [string, string])[] {
   const multi = Object.entries(multiValues ?? {}).map(([name, list]) => [name, list?.join(", ") ?? ""] as const);
   return [...multi, ...Object.entries(values ?? {}).map(([name, value]) => [name, value ?? ""] as const)];
 }
 
-/** Names in several cases are one name that comes several times. */
+/** Names that differ only in case count as one repeated name. */
 function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const all = new Map<string, string>();
   for (const [name, value] of entries) {

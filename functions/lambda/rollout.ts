@@ -96,7 +96,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
   logReport(log, report, name);
-  // An invocation that fails is what alarms look at; nobody repeats it.
+  // Alarms watch failed invocations, and nobody repeats them.
   if (failure) throw failure.error;
   if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
   return report;

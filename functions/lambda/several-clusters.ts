@@ -1,4 +1,4 @@
-/** A function that answers the API servers of several clusters, each as if it were alone. */
+/** A function for the API servers of several clusters, which share nothing. */
 import { clusterLog } from "../../shared/cluster-log.ts";
 import type { Log } from "../../shared/log.ts";
 import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";

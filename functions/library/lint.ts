@@ -125,7 +125,7 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   return [...errors, ...warnings];
 }
 
-/** OpenKruise asks for what an API server would fill in: docs/compatibility.md. */
+/** OpenKruise requires fields that an API server would fill in: docs/compatibility.md. */
 const LINES: readonly (readonly [RegExp, string])[] = [
   [/\.startupProbe\.successThreshold$/, "successThreshold: 1"],
   [/\.startupProbe\.(?:\w+\.)?scheme$/, "scheme: HTTP"],

@@ -11,7 +11,7 @@ import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 export interface PassInput {
   /** FEATURE_GATES of the passes; absent, as each that is left out: off */
   readonly featureGates?: Partial<RolloutSettings>;
-  /** node → version of its kubelet, for NativeSidecarInPlaceUpdate; absent: no node is known */
+  /** node → version of its kubelet, for NativeSidecarInPlaceUpdate; absent: all unknown */
   readonly kubelets?: ReadonlyMap<string, string>;
   /** the API server serves pods/resize, for InPlaceResize; absent: false */
   readonly isResizeServed?: boolean;

@@ -58,7 +58,7 @@ async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Pr
     await withTraces(log, async () => {
       const ticking = { connect: toCluster, log, wakeUp, signal: end.signal, onReport };
       const ended = tickMs === undefined ? once(end.signal, "abort") : tickAll({ ...ticking, tickMs });
-      // Settings that cannot be used are known at once.
+      // Settings that cannot be used fail here at once.
       await Promise.race([ended, Promise.resolve()]);
       send({ kind: "ready" });
       await ended;

@@ -1,4 +1,4 @@
-/** The last words of a process that ends by an error nobody caught: one line in the log, without any secret. */
+/** The last line of a process that ends by an uncaught error, without any secret. */
 import type { Log } from "../../shared/log.ts";
 
 /** Lines of a process that goes on are written this soon. */

@@ -89,9 +89,9 @@ interface Family {
 }
 
 export interface Metrics {
-  /** After each pass. `at`: epoch milliseconds. */
+  /** Counts a pass after its end. `at`: epoch milliseconds. */
   readonly addPass: (report: PassReport, at: number) => void;
-  /** After each request to a webhook. */
+  /** Counts a request to a webhook after its answer. */
   readonly addRequest: (webhook: string, code: number, seconds: number) => void;
   /** Undefined: no webhook is served. */
   readonly setView: (state: ViewState | undefined) => void;

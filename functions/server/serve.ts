@@ -44,7 +44,7 @@ export interface Server extends WebhookServer {
 }
 
 /**
- * Begins to serve and to tick. The environment's settings apply, but for the kubeconfig.
+ * Begins to serve and to tick. The environment's settings apply, except for the kubeconfig.
  * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what cannot be used
  */
 export async function startServer(options: ServeOptions): Promise<Server> {

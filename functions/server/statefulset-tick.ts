@@ -12,7 +12,7 @@ interface SetTickOptions {
   readonly dryRun: boolean;
   /** NAMESPACE/NAME; absent: all */
   readonly set?: string;
-  /** dry run of one: what to take for granted when it looks ahead */
+  /** dry run of one: the assumptions of its plan */
   readonly plan?: SetPlanWish;
   /** settings of one of several clusters; absent: the process' own */
   readonly env?: Environment | undefined;

@@ -13,7 +13,7 @@ export interface TickOptions {
   readonly dryRun: boolean;
   /** only this one */
   readonly sidecarSet?: string;
-  /** dry run of one: what to take for granted when it looks ahead */
+  /** dry run of one: the assumptions of its plan */
   readonly plan?: PlanWish;
   /** absent: FEATURE_GATES */
   readonly settings?: RolloutSettings;

@@ -3,7 +3,7 @@ import type { Frame } from "../../shared/core/inspect/report/document.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { ObjectKey } from "../../shared/kube/port.ts";
 
-/** All SidecarSets, one of them, or a pod of it. */
+/** The wanted page: all SidecarSets, one of them, or a pod of it. */
 export interface Wanted {
   readonly name?: string | undefined;
   readonly pod?: ObjectKey;

@@ -9,7 +9,7 @@ export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 export type Part = string | { readonly text: string; readonly color: Color };
 
 export interface Screen {
-  /** characters in a line; Infinity where nobody looks */
+  /** characters in a line; Infinity without a terminal */
   readonly width: number;
   /** the output is a terminal, so it may be redrawn */
   readonly isTerminal: boolean;

@@ -22,7 +22,7 @@ import { hasScheduleGroups, scheduleGroupId } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
 
 interface Alarm {
-  /** what happened, in one sentence without its full stop */
+  /** the event, in one sentence without its full stop */
   readonly says: string;
   /** the reader: somebody at once, or somebody by day */
   readonly tier: "page" | "ticket";
@@ -45,10 +45,10 @@ const LASTING = [2, 10] as const;
 const AT_ONCE = [1, 5] as const;
 /** A tick comes each minute, and one that fails is followed by the next. */
 const TICKS = [3, 5] as const;
-/** CloudWatch may learn of a message up to 15 minutes late in a queue that nobody has used. */
+/** CloudWatch may notice a message in an unused queue up to 15 minutes late. */
 const GROWTH = { isAboutGrowth: true, statistic: "Maximum", minutes: [1, 15] } as const;
 
-/** Metrics that alarms watch, which is what CloudWatch charges for. */
+/** The number of metrics that alarms watch, for which CloudWatch charges. */
 export function countAlarmMetrics(settings: AwsSettings): number {
   return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
 }
@@ -102,7 +102,10 @@ function propertiesOf(
   };
 }
 
-/** The costs of what carries the stack's name, once that tag is activated for costs. @throws ConfigError without a topic */
+/**
+ * A budget for resources with the stack's name, once that tag is activated for costs. @throws ConfigError without a
+ * topic
+ */
 function budget({ monthlyBudget, alarmTopic, ticketTopic = alarmTopic, ...settings }: AwsSettings) {
   if (monthlyBudget === undefined) return [];
   if (ticketTopic === undefined)
@@ -246,7 +249,7 @@ function undeliveredTicks(): Readonly<Record<string, Alarm>> {
   };
 }
 
-/** A message that nobody takes is gone after an hour, without a word. */
+/** An unread message is gone after an hour without a trace, so the alarm comes earlier. */
 const LATE_SECONDS = 900;
 
 function ofQueues(): Readonly<Record<string, Alarm>> {

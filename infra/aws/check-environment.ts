@@ -45,7 +45,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   CLUSTER_TOKEN: "cluster-token",
 };
 
-/** Or what CloudFormation makes of it. */
+/** A text, or CloudFormation's reference to one. */
 type Text = Arn | { readonly Ref: string };
 
 /** Values for parsers in place of CloudFormation's. */

@@ -15,7 +15,7 @@ const MOST_PATHS = 5;
 const BALANCER = { Ref: "WebhookBalancer" };
 const LISTENER = { Ref: "WebhookListener" };
 
-/** Nothing behind another door. */
+/** The load balancer's resources; none with another door. */
 export function loadBalancerResources(settings: AwsSettings): Readonly<Record<string, object>> {
   const { door, domain } = settings;
   if (door.kind !== "load-balancer" || domain === undefined) return {};

@@ -8,7 +8,10 @@ import { tickingFunctions } from "./deployed.ts";
 import { logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
-/** A webhook that answers 5xx has not failed for Lambda; each logs it. The runtime writes ERROR for what ends a function. */
+/**
+ * Lines of failures. A webhook that answers 5xx has not failed for Lambda, so it logs the failure. The runtime writes
+ * ERROR when a function ends by an error.
+ */
 const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
 /** Refusals at the path of a webhook. Strangers rarely call there, and the product's probes are not counted. */
 const REFUSALS = '{ $.refusedPath = "*" }';

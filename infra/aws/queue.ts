@@ -2,20 +2,22 @@
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
-/** More than a worker's time, which Lambda asks for; what fails is tried again after it, with the ticks behind it waiting. */
+/**
+ * Longer than a worker's time, as Lambda requires. A failed message is retried after it, and the ticks behind it wait.
+ */
 const VISIBILITY_SECONDS = 70;
 /** A tick that is older is not worth a pass. */
 const RETENTION_SECONDS = 3_600;
-/** Time to look at what could not be done. */
+/** The time in which people can look at failed messages. */
 const FAILED_RETENTION_SECONDS = 1_209_600;
 const MAX_RECEIVES = 5;
 
 export const QUEUE_URL = { Ref: "RolloutQueue" };
 export const QUEUE_ARN = { "Fn::GetAtt": ["RolloutQueue", "Arn"] };
-/** The queue of ticks that nobody ran to their end, see schedule.ts. */
+/** The queue of ticks that were not run to their end, see schedule.ts. */
 export const UNDELIVERED = { "Fn::GetAtt": ["UndeliveredTicks", "Arn"] };
 
-/** Nothing where one function serves all SidecarSets. */
+/** The queue's resources; none if one function serves all SidecarSets. */
 export function queue(settings: AwsSettings): Readonly<Record<string, object>> {
   const { rolloutWorkers } = settings;
   if (rolloutWorkers === undefined) return {};

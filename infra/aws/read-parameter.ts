@@ -20,7 +20,7 @@ export async function readIds(name: string, kind: "subnet" | "sg", read: ReadPar
   throw new ConfigError(`--param ${name}: ${odd} is no id: write ${kind}-…, with commas between them.`);
 }
 
-/** Only the last one would count. @throws ConfigError */
+/** Refuses repeated names, of which only the last would count. @throws ConfigError */
 export function refuseRepeated(names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice === undefined) return;

@@ -132,7 +132,7 @@ function everyMinute(name: string, Description: string, { cluster, groupId }: Ca
       Target: {
         Arn: arnOf(name),
         RoleArn: { "Fn::GetAtt": ["ScheduleRole", "Arn"] },
-        // A call that comes late, or twice, still says for which minute it is.
+        // A late or repeated call still names its minute.
         Input: `{${ofCluster}"scheduledTime":"<aws.scheduler.scheduled-time>"}`,
         RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: MAX_AGE_SECONDS },
         DeadLetterConfig: { Arn: UNDELIVERED },

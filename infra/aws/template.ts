@@ -55,7 +55,7 @@ type Resources = Readonly<Record<string, object>>;
 
 /** Source: CloudFormation quotas, resources in a template; IAM quotas, characters of a role's own policies. */
 const [MOST_RESOURCES, MOST_OF_POLICIES] = [500, 10_240];
-/** Functions, their addresses, permissions and logs, and a bucket: what osls makes without options. */
+/** Functions, their addresses, permissions and logs, and a bucket: the resources that osls makes without options. */
 const MADE_BY_OSLS = 28;
 /** Characters for a value that CloudFormation fills in: no ARN of this deployment is longer. */
 const FILLED_IN = "x".repeat(100);
@@ -101,7 +101,7 @@ interface Extension {
 
 type Extensions = Readonly<Record<string, Extension>>;
 
-/** Two of them may be about the same function. */
+/** Merges additions, because two may be about the same function. */
 function merged(all: readonly Extensions[]): Extensions {
   const ids = new Set(all.flatMap(Object.keys));
   const propertiesOf = (id: string) => Object.assign({}, ...all.map((each) => each[id]?.Properties)) as object;
@@ -153,7 +153,7 @@ const LOG_FORMAT = JSON.stringify({
 const API = { Ref: "WebhookApi" };
 const STAGE = { Ref: "WebhookApiStage" };
 
-/** Nothing behind another door. */
+/** The HTTP API's resources; none with another door. */
 function httpApiResources(settings: AwsSettings): Readonly<Record<string, object>> {
   const { door, domain } = settings;
   if (door.kind !== "http-api") return {};

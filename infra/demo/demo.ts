@@ -50,7 +50,7 @@ interface DemoSummary {
   readonly seconds: number;
 }
 
-/** After this time a rollout counts as stuck, such as one with an image that nobody can pull. */
+/** After this time a rollout counts as stuck, such as one with an image that cannot be pulled. */
 const ROLLOUT_TIMEOUT_MS = 30_000;
 const FUNCTIONS_USER_AGENT = "sidecarset-serverless";
 const SAMPLE = ["log-agent.yaml", "web.yaml"].map((name) => fileURLToPath(new URL(name, import.meta.url)));

@@ -13,7 +13,7 @@ const POLL_MS = 100;
 /** The pods are considered complete when nothing about them changed for this long. */
 const QUIET_MS = 1_000;
 const PODS_TIMEOUT_MS = 15_000;
-/** Longer than pods take to become ready, and ticks to follow each other. */
+/** Longer than pods need to become ready, and longer than the time between ticks. */
 const BANNER_AFTER_MS = 3_000;
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -65,7 +65,7 @@ export async function untilPodsStand(stage: Stage): Promise<Scene> {
   }
 }
 
-/** A pass has seen it with its pods ready: else nobody knows later what became of its first release. */
+/** True if a pass has seen it with ready pods: otherwise nobody knows later whether its first release worked. */
 function isSeenReady({ metadata, status }: SidecarSet): boolean {
   const { matchedPods, updatedReadyPods, observedGeneration } = status ?? {};
   return observedGeneration === metadata?.generation && matchedPods === updatedReadyPods;

@@ -18,7 +18,7 @@ import { imageBehaviour } from "../local/kubelet/kubelet-settings.ts";
 import { kubectlFront } from "./front.ts";
 
 export interface Stage {
-  /** our own way to the cluster, counted apart from the functions' */
+  /** the demo's own client, counted apart from the functions' */
   readonly client: Cluster;
   readonly local: LocalCluster;
   readonly kubeconfig: string;
@@ -149,7 +149,7 @@ function parse(image: string): Image {
   return { repository: colon === -1 ? image : image.slice(0, colon), form: tagForm(tag) };
 }
 
-/** "4.1.0" → "#.#.#"; what `nextImage` adds to a tag without a number changes nothing. */
+/** "4.1.0" → "#.#.#"; a suffix that `nextImage` adds to a tag without a number changes nothing. */
 function tagForm(tag: string): string {
   return tag.replace(/\d+/g, "#").replace(/(-next|^next)+$/, "");
 }

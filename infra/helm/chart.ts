@@ -1,4 +1,4 @@
-/** The Helm chart: the checked-in manifests with what differs between installations as values. */
+/** The Helm chart: the checked-in manifests, with values where installations differ. */
 import { readFile } from "node:fs/promises";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
@@ -273,7 +273,7 @@ annotations:
 `;
 }
 
-// The pods of infra/container/deployment.yaml as a template, with what differs between installations as values.
+// The pods of infra/container/deployment.yaml as a template, with values where installations differ.
 
 /**
  * pattern in infra/container/deployment.yaml → the chart's text. Every pattern must match, or the chart is not written.

@@ -153,7 +153,7 @@ async function startApi(options: LocalClusterOptions, authority: string) {
 
 // Everything that works on the store without requests: controllers, scheduler, kubelets.
 
-/** Begin before the first object is written. */
+/** Starts the controllers; to be called before the first object is written. */
 function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificate: string): Controller {
   const ownership = trackOwnership(api.store);
   const controllers: readonly Controller[] = [

@@ -6,7 +6,7 @@ export type Part = "here" | "control plane" | "page";
 export interface Table {
   readonly title: string;
   readonly part: Part;
-  /** file → the full names of its tests that are attacks; "fuzz": what `npm run fuzz` has counted */
+  /** file → the full names of its tests that are attacks; "fuzz": counts of `npm run fuzz` */
   readonly files: Readonly<Record<string, RegExp>> | "fuzz";
 }
 

@@ -1,4 +1,4 @@
-/** Promises of a FIFO queue, one by one: order, what is sent twice, killed functions, late ones, refused messages. */
+/** Promises of a FIFO queue, one by one: order, repeated messages, killed functions, late ones, refused messages. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
-/** More than a pass takes here, on a machine that is busy. */
+/** Longer than a pass takes here, on a busy machine. */
 const VISIBILITY_SECONDS = 10;
 /** The delay for late messages. */
 const SHORT_SECONDS = 2;

@@ -1,4 +1,6 @@
-/** Takes messages out of a queue as Lambda does for a function: one at a time for each worker; what fails stays there. */
+/**
+ * Takes messages out of a queue as Lambda does for a function: one at a time for each worker; failed ones stay there.
+ */
 import type { SQSEvent, SQSRecord } from "aws-lambda";
 import type { Sqs } from "./server.ts";
 

@@ -38,7 +38,7 @@ async function createQueue(sqs: Sqs, { QueueName, ...properties }: Readonly<Reco
   return { url, arn: await attribute(sqs, url, "QueueArn") };
 }
 
-/** Messages that nobody has taken. */
+/** The number of messages that no worker has taken. */
 export async function waiting(sqs: Sqs, url: string): Promise<number> {
   return Number(await attribute(sqs, url, "ApproximateNumberOfMessages"));
 }

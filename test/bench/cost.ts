@@ -91,7 +91,7 @@ export function idleClustersMonth(clusters: number, { alarmMetrics, ...measured 
   return clusters * (total - warm) + warm + alarmMetrics * ALARM_METRIC_MONTH;
 }
 
-/** Two tasks of a quarter of a processor and 0.5 GB, and the load balancer that API servers reach them by. */
+/** Two tasks of a quarter of a processor and 0.5 GB, and a load balancer for API servers. */
 export function fargateMonth(): number {
   const tasks = 2 * HOURS * (0.25 * FARGATE_PROCESSOR_HOUR + 0.5 * FARGATE_GB_HOUR);
   return tasks + HOURS * LOAD_BALANCER_HOUR;

@@ -77,7 +77,7 @@ const SHARE = {
   rounds: 3,
   processes: 9,
 };
-/** About 10 minutes, most of them for the pod store; with --pods that alone, in 6 minutes for 150,000. */
+/** About 10 minutes, most of them for the pod store. With --pods only the store runs: 6 minutes for 150,000. */
 const ROOMS = { megabytes: 512, rounds: 9, pods: 20_000 };
 const LARGE_ROUNDS = 3;
 const REPORT = "reports/bench.json";

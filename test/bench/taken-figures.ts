@@ -17,7 +17,7 @@ async function reportAt(path: string): Promise<Json | undefined> {
   }
 }
 
-/** Only of a run of all files: one of a few would look like all there is. */
+/** The figures of a run of all files; a run of a few would look complete. */
 async function wholeRun(path: string, all: readonly string[]): Promise<Json | undefined> {
   const report = await reportAt(path);
   if (report === undefined) return undefined;

@@ -39,7 +39,7 @@ async function execute(command: string): Promise<void> {
   expect([command, code, stderr]).toEqual([command, 0, ""]);
 }
 
-/** Carries out what advice uses of kubectl. */
+/** Carries out the kubectl commands of advice. */
 async function executeKubectl(words: string[]): Promise<void> {
   const namespace = words[0] === "-n" ? (words.splice(0, 2)[1] ?? "") : "";
   const [verb = "", kind = "", ...names] = words;

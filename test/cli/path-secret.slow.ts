@@ -16,7 +16,7 @@ import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 const SETS_PATH = "/mutate-apps-kruise-io-sidecarset";
 const SECRET = randomBytes(32).toString("base64url");
-/** Nothing listens there. */
+/** An address without a server. */
 const DOWN = { url: "https://127.0.0.1:9", pathSecret: SECRET };
 /** The stored secret and the derived secrets of two paths. */
 const SECRETS = new RegExp([SECRET, pathSecretOf(SECRET, "/mutate-pod"), pathSecretOf(SECRET, SETS_PATH)].join("|"));

@@ -1,4 +1,4 @@
-/** When a watch of a rollout ends because only a person can help, and how long the rest takes. */
+/** The end of a rollout's watch when only a person can help, and the time for the rest. */
 import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

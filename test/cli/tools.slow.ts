@@ -84,7 +84,7 @@ afterAll(async () => {
   await test?.close();
 });
 
-/** The tool that an agent takes for a question, and what in its text is the answer. */
+/** The tool that an agent takes for a question, and the answer in its text. */
 interface Question {
   readonly ask: string;
   readonly tool: string;

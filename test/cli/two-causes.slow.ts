@@ -1,4 +1,4 @@
-/** Two causes meet in one rollout, on the embedded cluster: every command says both, and none says less than the other. */
+/** Two causes in one rollout, on the embedded cluster: every command names both. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";

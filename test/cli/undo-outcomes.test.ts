@@ -1,4 +1,4 @@
-/** `undo` and `abort` go back to what worked, and `history` says what became of each revision. */
+/** `undo` and `abort` return to a revision that worked, and `history` shows the outcome of each revision. */
 import { beforeAll, expect, it } from "vitest";
 import { GIVEN_UP_ANNOTATION, HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";

@@ -38,7 +38,7 @@ const resourceOf = ({ kind }: KubernetesObject): Resource =>
 
 const URL = "https://127.0.0.1:1";
 
-/** Registers the webhooks at an address where nobody answers. */
+/** Registers the webhooks at an address without a server. */
 async function register(): Promise<void> {
   await unregister();
   for (const one of webhookConfigurations({ url: URL })) await cluster().create(resourceOf(one), one);

@@ -1,4 +1,4 @@
-/** Tests what `webhooks` prints, and which pods the API server then asks about. */
+/** Tests the output of `webhooks`, and the pods that the API server then asks about. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -257,7 +257,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       expect(both.status.storedVersions).toEqual(["v1", "v1beta1"]);
       await refused(store({ ...v1beta1, storage: true }), {
         code: 422,
-        // The second is what Kubernetes 1.31 says.
+        // Kubernetes 1.31 gives the second message.
         message: /status\.storedVersions\[0\]: Invalid value: "v1": (missing from|must appear in) spec\.versions/,
       });
       // Stored again in the other version: otherwise neither the object nor its definition could be deleted.

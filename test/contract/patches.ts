@@ -1,4 +1,4 @@
-/** Cases of the three patch types and of what guards a patch. */
+/** Cases of the three patch types and of preconditions in patches. */
 import { expect } from "vitest";
 import { CONFIG_MAPS, type JsonPatchOperation, PODS } from "../../shared/kube/port.ts";
 import {

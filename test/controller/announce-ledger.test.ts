@@ -1,4 +1,4 @@
-/** When a SidecarSet's status names the namespace of its ledger: before any pod is reserved. */
+/** The time when a SidecarSet's status first names the namespace of its ledger: before any pod is reserved. */
 import { expect, it } from "vitest";
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { decideOn, observe } from "../../shared/controller/rollout/observe.ts";

@@ -202,7 +202,7 @@ describe("askGate:", () => {
     await some.pass();
     const all = await asking({ pods: MAX_RESERVATIONS, kept: MAX_RESERVATIONS });
     await all.pass();
-    // Nothing of that is new.
+    // All these answers are known.
     expect([empty, some, all].map(({ asked }) => asked[0]?.[0])).toEqual([MAX_RESERVATIONS, 500, undefined]);
   });
 

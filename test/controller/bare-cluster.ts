@@ -21,7 +21,7 @@ const WRITER = "what is tested";
 export interface BareCluster {
   readonly cluster: Cluster;
   readonly server: ApiServer;
-  /** when it was asked for what, such as "LIST pods", "PATCH pods/status" or "CREATE pods refused" */
+  /** times and kinds of calls, such as "LIST pods", "PATCH pods/status" or "CREATE pods refused" */
   readonly calls: readonly (readonly [atMs: number, call: string])[];
   /** patches whose answer was asked for whole, such as "PATCH sidecarsets/status" */
   readonly answeredWhole: readonly string[];

@@ -1,4 +1,4 @@
-/** A SidecarSet and its pods in a cluster without kubelets: what becomes of a pod is said by the test. */
+/** A SidecarSet and its pods in a cluster without kubelets: the test sets the state of pods. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Clock, timestamp } from "../../shared/controller/loop/clock.ts";

@@ -41,7 +41,10 @@ async function createOwner(name: string): Promise<OwnerReference> {
   return { apiVersion: "v1", kind: "ConfigMap", name, uid: metadata?.uid ?? "", controller: true };
 }
 
-/** Two ready pods, of one owner where no other is named, that missed their sidecars, of which one may be down, after a round. */
+/**
+ * A round over two ready pods that missed their sidecars; one of them may be down. They have one owner unless others
+ * are named.
+ */
 async function look(name: string, owners: readonly OwnerReference[] = [owner, owner]): Promise<Snapshot> {
   const { metadata, ...set } = sidecarSet(name, 1, { maxUnavailable: 1 });
   const annotations = { ...metadata?.annotations, [EVICT_MISSED_ANNOTATION]: "true" };

@@ -13,7 +13,7 @@ import { type Refuse, refusal } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
-/** More than images has changed: pods only get there by an eviction. */
+/** More than images has changed, so pods need an eviction. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 const EVICTION = "CREATE pods/eviction";
 

@@ -71,7 +71,7 @@ function finishedRequest(namespace: string, name: string): KubernetesObject {
   return { metadata, spec, status: { phase: "Completed", completionTime: TIME } } as KubernetesObject;
 }
 
-/** All name the same pod: each but the first waits for the first, and its status has to say so. */
+/** A request for the same pod as all others: each but the first waits for the first, and its status has to say so. */
 function waitingRequest(namespace: string, name: string): KubernetesObject {
   const { status: _, metadata, ...rest } = finishedRequest(namespace, name) as ReturnType<typeof job>;
   return { ...rest, metadata } as KubernetesObject;

@@ -1,4 +1,4 @@
-/** A cluster that fails on purpose: what happens to processes, networks and answers, at a call of one's choice. */
+/** A cluster that fails on purpose: faults of processes, networks and answers, at chosen calls. */
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 

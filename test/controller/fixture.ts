@@ -1,4 +1,4 @@
-/** SidecarSets, injected pods and what became of them, on the embedded cluster. */
+/** SidecarSets, injected pods and their histories, on the embedded cluster. */
 
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
@@ -85,7 +85,7 @@ export function versionsOf(pods: readonly Pod[]): readonly string[] {
 export const isReady = ({ status }: Pod) =>
   status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
 
-/** Real time, many times faster: what waits a second waits milliseconds. */
+/** Real time, many times faster: a wait of a second takes milliseconds. */
 export function fastClock(factor: number): Clock {
   const [begin, beginEpochMs] = [performance.now(), Date.now()];
   const passedMs = () => (performance.now() - begin) * factor;
@@ -114,8 +114,8 @@ export interface HttpsCluster extends TestCluster {
 const FAST = { startDelayMs: 5, readyDelayMs: 5 };
 
 /**
- * An API server with the CRD, both namespaces and fast kubelets, without a network. No webhook: the fixtures are what
- * webhooks leave behind. Until it is closed, time is virtual for the whole file.
+ * An API server with the CRD, both namespaces and fast kubelets, without a network. It has no webhook: the fixtures are
+ * as webhooks leave them. Until it is closed, time is virtual for the whole file.
  */
 export async function startTestCluster(): Promise<TestCluster> {
   startVirtualTime();
@@ -181,7 +181,7 @@ export async function allReady(cluster: Cluster, set: string): Promise<void> {
   });
 }
 
-/** Repeats what throws, for ten minutes of the clock at most, which on a test cluster is virtual. */
+/** Repeats a failing attempt, for ten minutes of the clock at most, which on a test cluster is virtual. */
 export async function eventually<T>(attempt: () => T | Promise<T>): Promise<T> {
   const until = performance.now() + 600_000;
   for (;;) {

@@ -1,4 +1,4 @@
-/** When a pass looks again at pods whose containers start in an order, to the millisecond, and when it stops waiting. */
+/** A pass' looks at pods whose containers start in an order, to the millisecond, and the end of its wait. */
 import { expect, it } from "vitest";
 import type { ConfigMap, ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { launchPods, nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";
@@ -173,7 +173,7 @@ it.each<[string, Partial<Service>, number]>([
 ])("a pass stops waiting for pods when its time %s", async (_, more, expected) => {
   const { create, launch } = stage();
   await create("one");
-  // Other work is not what keeps it.
+  // Other work does not delay it.
   expect(await launch(new AbortController().signal, more)).toEqual([waitingFor("shop/one"), expected]);
 });
 

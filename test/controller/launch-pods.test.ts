@@ -31,7 +31,7 @@ const look = async (dryRun: boolean) =>
     })
   ).launches;
 
-/** Two containers, of which the second starts first; as the pod webhook leaves it. */
+/** A pod of two containers, of which the second starts first, as the pod webhook leaves it. */
 async function create(name: string, more: object = {}): Promise<void> {
   const containers = [0, 10].map((priority) => ({
     name: `c${priority}`,

@@ -59,7 +59,7 @@ const ONE_BY_ONE = {
   priorityStrategy: { weightPriority: [{ weight: 1, matchSelector: { matchLabels: GREEN } }] },
 };
 
-/** Three pods, one at a time, and a pass that is killed after its first reservation: its patch is still on the way. */
+/** Three pods, one at a time, and a pass that is killed after its first reservation: its patch may still arrive. */
 async function leaveReserved(name: string) {
   await deploy(cluster, name, 3, ONE_BY_ONE);
   await runPass(cluster, options(name));

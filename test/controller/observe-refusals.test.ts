@@ -1,4 +1,7 @@
-/** When a pass refuses to decide: the ledger is in another namespace, or the pods were listed before the ledger was written. */
+/**
+ * Refusals of a pass to decide: the ledger is in another namespace, or the pods were listed before the ledger was
+ * written.
+ */
 import { describe, expect, it } from "vitest";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";

@@ -43,7 +43,7 @@ const reservationsOf = async (name: string) => {
   return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
 };
 
-/** Three pods, one at a time; the history from here on. */
+/** Three pods, one at a time; returns the place in the history. */
 async function prepare(name: string, pods = 3): Promise<number> {
   await deploy(cluster, name, pods, { maxUnavailable: 1 });
   await release(cluster, name, 2, { maxUnavailable: 1 });

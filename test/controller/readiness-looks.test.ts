@@ -1,4 +1,4 @@
-/** When a pass looks for pods that wait for their readiness gate, to the millisecond, and how often it retries. */
+/** A pass' looks for pods that wait for their readiness gate, to the millisecond, and its retries. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openReadiness } from "../../shared/controller/pass.ts";

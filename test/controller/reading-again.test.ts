@@ -1,4 +1,4 @@
-/** When a pass reuses the pods that the pass before has read, and when it reads all of them again. */
+/** Pods that a pass reuses from the last pass, and cases where it reads all of them again. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Tests what happens when a pass is too short to read the pods of a SidecarSet. */
+/** Tests a pass that is too short to read the pods of a SidecarSet. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { logReport } from "../../functions/lambda/rollout.ts";

@@ -1,4 +1,4 @@
-/** When a pass looks at ContainerRecreateRequests again, to the millisecond, and when it stops. */
+/** A pass' looks at ContainerRecreateRequests, to the millisecond, and their end. */
 import { describe, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-/** `what`: "CREATE configmaps", "PATCH sidecarsets/status" */
+/** `what`: such as "CREATE configmaps", "PATCH sidecarsets/status" */
 function under(what: string, code: 403 | 409 | 422, hear: (call: string) => unknown = () => undefined): Cluster {
   const refuse = (call: string) => {
     hear(call);
@@ -189,7 +189,7 @@ it.each([403, 422] as const)(
     expect(report).toMatchObject({ stop: "refused", tally: { upgraded: 0 } });
     expect(report?.tally.problems.map(({ message }) => message)).toEqual([POLICY, POLICY]);
     const tries = calls.filter((call) => call === "PATCH pods").length / 2;
-    // After 1, 2 and 4 seconds; then the pass ends.
+    // Tries come after 1, 2 and 4 seconds; then the pass ends.
     expect(tries).toBe(4);
   },
 );

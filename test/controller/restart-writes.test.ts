@@ -22,7 +22,7 @@ import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 
 const WEB = { namespace: NAMESPACE, name: "web" };
 
-/** Deployment web, whose only pod can be brought to version 2 by a new one alone. */
+/** Deployment web, whose only pod needs a new pod for version 2. */
 function stage(refuse?: Refuse, owner: { readonly kind?: string; readonly uid?: string } = {}) {
   const on = bareRollout("set", refuse);
   const { server } = on;

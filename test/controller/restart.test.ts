@@ -67,7 +67,7 @@ interface Workload extends KubernetesObject {
   readonly spec: { readonly template: KubernetesObject; readonly [field: string]: unknown };
 }
 
-/** Makes pods of version 2 whose record then names a version that nothing in place brings about. */
+/** Makes pods of version 2 whose record then names a version that no update in place reaches. */
 async function begin(set: string, workloads: readonly string[], more: object = {}, resource: Resource = DEPLOYMENTS) {
   const { metadata = {}, spec } = injectedPod(set, "", 2);
   const { name: _, namespace: _own, ...template } = metadata;
@@ -232,7 +232,7 @@ it.each([403, 404, 409, 422] as const)(
         message: expect.stringMatching(/^is not restarted: policy hands-off denied/),
       },
     ]);
-    // After 2, 4, 8, 16 and 30 seconds at the soonest.
+    // Tries come after 2, 4, 8, 16 and 30 seconds at the soonest.
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(6);
     const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);

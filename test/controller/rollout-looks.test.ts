@@ -1,4 +1,4 @@
-/** When a pass looks at a SidecarSet again, to the millisecond, and when it stops following it. */
+/** A pass' looks at a SidecarSet, to the millisecond, and the end of its following. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";

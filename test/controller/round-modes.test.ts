@@ -19,7 +19,7 @@ import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Pods of version 1, and version 2 is asked for; all of what version 1 needs is recorded. */
+/** Pods of version 1 and a new version 2; everything about version 1 is recorded. */
 async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse; annotations?: Annotations } = {}) {
   const on = bareRollout("set", refuse);
   const look = async (context: Context = on.context): Promise<Snapshot> => {

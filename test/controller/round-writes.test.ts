@@ -22,7 +22,7 @@ function withMetadata(set: SidecarSet, { annotations, ...metadata }: SidecarSet[
   return { ...set, metadata: { ...set.metadata, ...metadata, annotations: merged } };
 }
 
-/** Two pods of version 1, and version 2 is asked for. */
+/** Two pods of version 1, and a new version 2. */
 function stage(refuse?: Refuse, maxUnavailable = 1) {
   const on = bareRollout("set", refuse);
   on.deploy(2, { maxUnavailable });
@@ -238,7 +238,7 @@ it.each<[string, (set: SidecarSet) => SidecarSet, number?]>([
     "another pass wrote its status",
     (set) => ({ ...set, status: { ...set.status, matchedPods: 9 } as SidecarSetStatus }),
   ],
-  // the ledger is reserved by then
+  // the ledger has its reservations before that
   ["it was released again after the status named the ledger", (set) => withMetadata(set, { generation: 3 }), 2],
 ])("a status conflict starts a new round when the SidecarSet has changed: %s", async (_, change, which = 1) => {
   const on = stage((call, nth) => {

@@ -1,4 +1,4 @@
-/** A pass undoes a SidecarSet only in the state that it has seen, and reports once what prevents that. */
+/** A pass undoes a SidecarSet only in the state that it has seen, and reports an obstacle once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,7 @@
-/** Tests what docs/upgrade.md promises about versions side by side: newer functions with the older definition, then the newer definition. */
+/**
+ * Tests the promises of docs/upgrade.md about versions side by side: newer functions with the older definition, then
+ * the newer definition.
+ */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";

@@ -59,7 +59,7 @@ const annotate = (name: string, waves: Waves | null) =>
     },
   );
 
-/** Two pods in each stage, and version 2 is asked for. */
+/** Two pods in each stage, and a new version 2. */
 async function begin(name: string, waves: Waves = {}): Promise<void> {
   await cluster.create(SIDECARSETS, sidecarSet(name, 1, { maxUnavailable: 1 }));
   for (const namespace of STAGES)

@@ -153,7 +153,7 @@ describe("fences:", () => {
   const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
 
-  /** Writes the fences of a pod, or of what `reserved` says, and of nothing else. */
+  /** Writes the fences of a pod or of `reserved`, and of nothing else. */
   async function fencing(refuse?: Refuse, reserved: Partial<Reservation> = {}) {
     const on = stage(refuse);
     const snapshot = await on.look();

@@ -118,7 +118,7 @@ function untilInForce({ set }: Case): Promise<unknown> {
   );
 }
 
-/** Nothing of it is left out, most likely. */
+/** True if most likely no part of it is left out. */
 function isWhole({ spec }: Set): boolean {
   return !/resourcesPolicy|MergePatchJson/.test(JSON.stringify(spec));
 }

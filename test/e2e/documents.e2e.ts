@@ -113,7 +113,7 @@ function commandsOf(block: string): readonly string[] {
   let open = "";
   for (const line of block.trimEnd().split("\n")) {
     open = open === "" ? line : `${open}\n${line}`;
-    // Of what is not whole yet the shell says so.
+    // The shell finds incomplete commands.
     if (line.endsWith("\\") || spawnSync("bash", ["-n", "-c", open]).status !== 0) continue;
     commands.push(open.replace(/\s+# .*$/, ""));
     open = "";
@@ -217,7 +217,7 @@ async function typeOne(page: string, command: string): Promise<string> {
   return printed;
 }
 
-/** Drops what only says whether an object existed before. */
+/** Drops words that only say whether an object existed before. */
 const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterEach(async () => {
   proxy?.disturb(undefined);
   aheadMs = 0;
-  // After a slow read the last state serves, until one in the background has succeeded.
+  // After a slow read the last state serves, until a read in the background has succeeded.
   await vi.waitFor(async () => expect(injected(await tryPod("calm")).isStale).toBe(false), PATIENT);
 });
 afterAll(async () => {

@@ -34,7 +34,7 @@ afterAll(async () => {
 interface Course {
   readonly name: string;
   readonly hits: ReadonlyMap<string, number>;
-  /** called before each time that the fleet is given a new image; what happens to calls from then on */
+  /** called before each new image of the fleet; returns the fault of calls from then on */
   readonly disturb: () => (exchange: Exchange) => boolean;
 }
 

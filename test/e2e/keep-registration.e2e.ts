@@ -24,7 +24,7 @@ const ROUNDS = size({ ci: 5, soak: 60 });
 const PODS_AT_ONCE = 5;
 
 let functions: Functions;
-/** While the registrations come into force a probe may be too early. */
+/** A probe may come before the registrations are in force. */
 let errorsBefore = 0;
 let cluster: Cluster;
 const access: readonly KubernetesObject[] =

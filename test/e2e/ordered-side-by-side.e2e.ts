@@ -55,7 +55,7 @@ afterAll(async () => {
   await functions?.close();
 });
 
-/** A volume of its own for each claim: nobody else provides any here. */
+/** Provides a volume for each claim, because nothing else does here. */
 async function provide({ metadata, ...claim }: ApiObject): Promise<void> {
   const { namespace, name, uid } = metadata;
   if ((claim["spec"] as { readonly volumeName?: string }).volumeName || metadata.deletionTimestamp) return;
@@ -70,7 +70,7 @@ async function provide({ metadata, ...claim }: ApiObject): Promise<void> {
   await cluster.create(VOLUMES, { metadata: { name: `pv-${uid}` }, ...{ spec } }).catch(() => undefined);
 }
 
-/** All pods there, ready and of this image, and the status says so. */
+/** Expects this number of pods, ready and of this image, and a status that says so. */
 function atRest(pods: number, image = "app:1", first = 0): (view: SideView) => void {
   const names = Array.from({ length: pods }, (_, index) => `db-${first + index} ${image} ready`);
   return ({ pods: there, status }) => {

@@ -27,7 +27,7 @@ function refusals(): readonly string[] {
     .map(({ verb, requestURI }) => `${verb} ${requestURI.replace(/\?.*/, "")}`);
 }
 
-/** Everything that our functions do with the API server, in a few seconds. */
+/** Makes every kind of call that the functions make, in a few seconds. */
 async function tour(scene: Scene): Promise<void> {
   await scene.open({
     customVersion: "1",

@@ -28,7 +28,7 @@ const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const SIDECARSETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 const OURS = "/namespaces/kruise-system";
 
-/** Collection → what neither account may do there. */
+/** Collection → verbs that neither account may use there. */
 const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/secrets`]: ["get", "list", "create", "patch", "delete"],
   [`${CORE}${OURS}/secrets`]: ["get", "list", "create"],

@@ -96,7 +96,7 @@ function viewsOf(model: ReconcileCluster, turn: Turn): Reconciled["pods"] {
   );
 }
 
-/** Annotations are compared by what their JSON says. */
+/** Annotations are compared by their parsed JSON. */
 function rawView(view: unknown): Reconciled["pods"][string] {
   const { annotations, ...rest } = view as Reconciled["pods"][string];
   const texts = Object.entries(annotations).map(([key, value]) => [
@@ -109,7 +109,7 @@ function rawView(view: unknown): Reconciled["pods"][string] {
 const historyOf = (views: readonly unknown[]) =>
   (views as Reconciled["controllerRevisions"]).map(({ name, revision, dataRaw }) => `${revision} ${name} ${dataRaw}`);
 
-/** Two passes may have taken away more of the old revisions than one; all that are left are the reference's. */
+/** Two passes may have deleted more of the old revisions than one; the kept ones must be the reference's. */
 function historyObjections({ revisions }: ReconcileCluster, { expected }: Turn): readonly string[] {
   const theirs = historyOf(expected.controllerRevisions);
   const ours = historyOf(revisionViews(revisions.values()));

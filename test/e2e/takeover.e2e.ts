@@ -28,7 +28,7 @@ afterAll(async () => {
   await functions?.close();
 });
 
-/** A real garbage collector takes away what belongs to an owner that does not exist. */
+/** A real garbage collector deletes objects of an owner that does not exist. */
 const NOT_ON_A_REAL_CLUSTER = "reconcile: revision-owned-by-someone-else-and-orphan";
 
 /** Random rollouts are alike: in CI a third of them. */
@@ -40,7 +40,7 @@ const SEQUENCES = ["reconcile", "hot-upgrade"]
   .filter(({ name }) => name !== NOT_ON_A_REAL_CLUSTER)
   .filter(isWanted);
 
-/** The reference has had `count` turns; the others are ours. */
+/** The reference has had `count` turns; the product takes the others. */
 async function takeOver(sequence: ReferenceSequence, count: number): Promise<readonly string[]> {
   const isOlder = count % 2 === 1;
   looked.takeovers += 1;
@@ -62,7 +62,7 @@ async function takeOver(sequence: ReferenceSequence, count: number): Promise<rea
   return differences;
 }
 
-/** After how many of their turns we come: one point of each sequence, and all of them in a soak run. */
+/** The numbers of turns before the takeover: one point of each sequence, and all of them in a soak run. */
 function pointsOf(sequence: ReferenceSequence, index: number): readonly number[] {
   const { length } = sequence.expected.reconciles;
   return IS_SOAK ? [...Array(length).keys()] : [index % length];

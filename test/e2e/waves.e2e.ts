@@ -35,7 +35,7 @@ function waves(scene: Scene, dev: object): JsonPatchOperation {
 
 const images = (pods: readonly Pod[]) => pods.map((pod) => imageOf(pod, "agent"));
 
-/** When a pass wrote to the pod; milliseconds, whole seconds. */
+/** The time of a pass' write to the pod; milliseconds, whole seconds. */
 function updatedAt({ metadata }: Pod, set: string): number {
   const { records } = parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]);
   return Date.parse(records[set]?.updateTimestamp ?? "");

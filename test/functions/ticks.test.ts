@@ -1,4 +1,4 @@
-/** When passes on a timer begin, and what becomes of pages when the thread that makes them ends. */
+/** Starts of passes on a timer, and the fate of pages when the thread that makes them ends. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { threadBehind } from "../../functions/server/behind.ts";
 import { tickUntilAborted } from "../../functions/server/ticks.ts";
@@ -13,7 +13,7 @@ describe("passes on a timer:", () => {
   beforeEach(startVirtualTime);
   afterEach(stopVirtualTime);
 
-  /** When passes begin that take so long, in seconds; `during`: done while the second one is under way. */
+  /** Starts of passes with these durations, in seconds; `during`: runs in the second one. */
   async function beginningsOf(tookSeconds: number, during = (_: () => void): void => undefined) {
     const [wakeUp, end, begun] = [createWakeUp(), new AbortController(), [] as number[]];
     const startMs = performance.now();

@@ -64,7 +64,7 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, inOrder(field)]));
 }
 
-/** A source of a volume that nobody knows is kept until the webhook refuses it by name. */
+/** Removes volumes with an unknown source, which the product keeps until the webhook refuses them by name. */
 function knownSources({ volumes, ...spec }: SidecarSetSpec): object {
   const known = volumes?.map((volume) => {
     const { unknownField: _, Name: __, ...rest } = volume as unknown as Record<string, unknown>;

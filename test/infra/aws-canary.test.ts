@@ -229,7 +229,7 @@ describe("rights for canaries:", () => {
     expect(JSON.stringify(statements).replace("check-versions:*", "")).not.toContain("*");
     const allowed = Object.values(given.Resources).filter(({ Type }) => Type === "AWS::Lambda::Permission");
     expect(JSON.stringify(allowed)).not.toContain(functionId(CHECKER));
-    // Neither a Function URL nor an event of a door.
+    // It has neither a Function URL nor an event of a door.
     const { [CHECKER]: checker = {} } = checkerFunction(await settings(CANARY));
     expect(Object.keys(checker).toSorted()).toEqual(["environment", "handler", "package", "role", "timeout"]);
   });

@@ -33,7 +33,7 @@ function secretsByFunction(given: AwsSettings) {
 test("serverless.yml has exactly the functions of the list DEPLOYED", async () => {
   const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: [object, string] };
   expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions[0]).toSorted());
-  // Only with a canary.
+  // The checker exists only with a canary.
   expect(functions[1]).toContain("serverless.cjs):checker");
 });
 

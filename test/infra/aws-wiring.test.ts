@@ -1,4 +1,7 @@
-/** Checks what parts of a template need of each other, with every mix of parameters: filters for alarms, permissions for calls. */
+/**
+ * Checks the needs between parts of a template, with every mix of parameters: filters for alarms, permissions for
+ * calls.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

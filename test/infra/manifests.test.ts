@@ -42,7 +42,7 @@ function notesOf(schema: Schema): string[] {
   ];
 }
 
-/** Every path of a schema with what crd.md says of one, such as `spec.containers[]: object, preserve unknown fields`. */
+/** Every path of a schema with its facts as in crd.md, such as `spec.containers[]: object, preserve unknown fields`. */
 function facts(schema: Schema, path = ""): string[] {
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const [first = "", ...rest] = facts(property, path === "" ? name : `${path}.${name}`);

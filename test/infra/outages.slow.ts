@@ -30,7 +30,7 @@ import { type Moved, movedBy, rungBy, together } from "./alarmed.ts";
 
 const TIMEOUT_MS = 20_000;
 const SSM = "arn:aws:ssm:eu-central-1:123456789012:parameter/x";
-/** Longer than any alarm looks back on. */
+/** Longer than the window of any alarm. */
 const LONG = 40;
 const NOW = Date.parse("2026-11-26T00:00:00Z");
 

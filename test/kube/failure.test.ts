@@ -1,4 +1,4 @@
-/** A failed request to an API server becomes one sentence that says where it failed and what to do. */
+/** A failed request to an API server becomes one sentence with the place and the remedy. */
 import { describe, expect, it } from "vitest";
 import { KubeError } from "../../shared/kube/error.ts";
 import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";

@@ -119,7 +119,7 @@ async function reachedBy(run: () => unknown): Promise<readonly (readonly [string
   return reached;
 }
 
-/** The mutants that a test kills; undefined: it is slow, or does not pass twice, so nothing is known of it. */
+/** The mutants that a test kills; undefined: it is slow, or does not pass twice, so they are unknown. */
 async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<readonly string[] | undefined> {
   const started = performance.now();
   const reached = await reachedBy(run);
@@ -151,7 +151,7 @@ async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given
   return () => runHooks(undo);
 }
 
-/** A test with what its suites do before and after each, and before and after all: objects of the run before are gone. */
+/** A test with its suites' hooks, before and after each and all: objects of the last run are gone. */
 function whole(test: RunnerTestCase): () => Promise<void> {
   const hooks = suitesOf(test).map((suite) => TestRunner.getSuiteHooks(suite));
   const ofAll = <K extends keyof (typeof hooks)[number]>(name: K) => hooks.map((those) => those[name]);

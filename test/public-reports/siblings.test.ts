@@ -308,7 +308,7 @@ it.each(ROWS.map((one) => [one[0], one[1], one] as const))(
 const DIGEST = `sha256:${"1".repeat(64)}`;
 const OTHER = `sha256:${"2".repeat(64)}`;
 
-/** All three were right at the first try. */
+/** All three inputs were right at the first try. */
 it.each([
   [
     "a registry with a port, and a tag beside the digest",

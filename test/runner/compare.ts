@@ -40,7 +40,7 @@ function show(value: unknown): string {
   return text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE)}… (${text.length} characters)`;
 }
 
-/** Two long texts that begin alike are shown from shortly before the point where they part. */
+/** Cuts two long texts with the same beginning to a part around their first difference. */
 function fromFirstDifference({ expected, actual }: Difference): readonly [unknown, unknown] {
   if (typeof expected !== "string" || typeof actual !== "string" || expected.length <= LONGEST_VALUE) {
     return [expected, actual];

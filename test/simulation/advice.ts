@@ -25,7 +25,7 @@ import type { World } from "./world.ts";
 /** Advice is carried out only where nothing but its pods can hold the rollouts of a world. */
 const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespaces", "order", "busy", "hands"]);
 const STREAM = 53;
-/** More passes than a rollout needs: one learns of the change, one of its end. */
+/** More passes than a rollout needs: one for the change, one for its end. */
 const MORE_PASSES = 4;
 /** A round of restarts names three workloads. */
 const MOST_ROUNDS = 10;
@@ -57,7 +57,7 @@ export async function judgeAdvice(world: World): Promise<void> {
   const set = scenario.sets[0]?.name ?? "";
   const stored = users.releases.stored(set);
   if (!(isMeant(world) && stored)) return;
-  // The pods that are updated in place once nothing of the strategy is in the way.
+  // The pods that are updated in place once the strategy allows all of them.
   const { now } = world.witness.namespaces;
   const pods = server.all<Pod>(PODS).filter((pod) => selects(stored, pod, now) && !isReshaped(pod, stored)).length;
   if (pods === 0 || budgetOf(stored, pods) === 0) return;
@@ -197,7 +197,7 @@ async function judgePromise(world: World, what: string, most: number, follows?: 
   for (const problem of left) world.violated(`${most} passes after ${what}: ${problem}`);
 }
 
-/** Neither the partition nor a pause keeps a pod any more. */
+/** Old pods that neither the partition nor a pause keeps any more. */
 function oldPods({ server, scenario, witness }: World, follows?: Follows): readonly string[] {
   const [plan] = scenario.sets;
   const set = server.peek<SidecarSet>(SIDECARSETS, { name: plan?.name ?? "" });
@@ -230,7 +230,7 @@ async function advice(world: World, name: string): Promise<string> {
   return [...steps, ...findings, ...ofPods].map(({ hint }) => hint ?? "").join("\n");
 }
 
-/** A session whose cluster is the store; what webhooks do about a change, users of a world do. */
+/** A session whose cluster is the store; the world's users do the webhooks' part of a change. */
 function sessionOf(world: World): Session {
   const { users, server, reader } = world;
   const patch = (async (_resource, { name }, change) => {

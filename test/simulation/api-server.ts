@@ -202,7 +202,7 @@ export class ApiServer {
     await answered(() => deleteObject(this.#api, call, { preconditions }));
   }
 
-  /** A deletion on conditions, unless a PodDisruptionBudget is in the way. */
+  /** A deletion with preconditions, unless a PodDisruptionBudget forbids it. */
   evict(writer: string, { metadata, deleteOptions = {} }: Eviction): Promise<unknown> {
     const { namespace = "", name = "" } = metadata ?? {};
     return answered(() => {

@@ -30,7 +30,7 @@ export interface ApproverPlan {
 }
 
 export interface ApproverOptions {
-  /** absent: nobody names one */
+  /** absent: no approver is named */
   readonly plan: ApproverPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;

@@ -1,4 +1,7 @@
-/** Pods that finish or are evicted by their kubelet, and pods with gates: nobody schedules them, or says that they are ready, before somebody opens the gate. */
+/**
+ * Pods that finish or are evicted by their kubelet, and pods with gates: they are not scheduled, or not ready, before
+ * somebody opens the gate.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -127,7 +130,7 @@ export class Bystanders {
   }
 }
 
-/** A readiness gate that nobody has opened yet. */
+/** True for a pod with a closed readiness gate. */
 export function isUnproven({ spec, status }: Pod): boolean {
   const isTrue = (name: string) => status?.conditions?.some(({ type, status }) => type === name && status === "True");
   return (spec.readinessGates ?? []).some(({ conditionType }) => !isTrue(conditionType));

@@ -28,7 +28,7 @@ export interface Budget extends KubernetesObject {
   };
 }
 
-/** After this long it takes it that a pod that was to go down has not. */
+/** After this time it assumes that a pod did not go down. */
 export const FORGOTTEN_MS = 120_000;
 const SLOW_MS = [20, 500, 3_000] as const;
 const WRITER = "disruption";

@@ -29,7 +29,7 @@ export class EventWitness {
   /** uid of a pod → "mesh-proxy to registry.example/mesh:2" of each image that a pass gave it */
   readonly #given = new Map<string, Set<string>>();
 
-  /** Only a pass writes like this. */
+  /** Takes in a write that only a pass makes. */
   seePod({ object, previous }: Write): void {
     const [next, before] = [object, previous].map((one) => one as unknown as Pod | undefined);
     const given = this.#given.get(next?.metadata?.uid ?? "") ?? new Set<string>();

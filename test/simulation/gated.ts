@@ -12,7 +12,7 @@ import { placeOf } from "./replacements.ts";
 import { windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** More passes than a rollout without gates needs: passes tidy the ledger first. */
+/** Passes beyond a rollout without gates: they tidy the ledger first. */
 const MORE_PASSES = 4;
 
 /**
@@ -50,7 +50,7 @@ async function problemsOf(world: World, name: string, window: number): Promise<r
   ];
 }
 
-/** Nothing waits behind its gate: neither its node nor its containers say why it is not ready. */
+/** True if only the gate keeps the pod from being ready, and not its node or its containers. */
 function isGated(pod: Pod): boolean {
   return pod.spec.schedulingGates !== undefined || isUnproven(pod);
 }

@@ -25,7 +25,7 @@ export type HindrancePlan =
 
 export interface Hindrance {
   readonly fault: KindFault;
-  /** only what would be carried out otherwise is refused */
+  /** only calls that would succeed otherwise are refused */
   readonly isAdmission: boolean;
   /** milliseconds until the answer is sent; absent: none */
   readonly waitMs?: number | undefined;

@@ -57,7 +57,7 @@ function ownerOf({ metadata }: Pod): string | undefined {
   return metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
-/** When its spec was written last. */
+/** The time of the last write of its spec. */
 function writtenMsOf({ metadata }: SidecarSet): number {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time: string }[] };
   const times = managedFields.map(({ time }) => time);

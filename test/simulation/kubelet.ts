@@ -55,7 +55,7 @@ export class Kubelet {
   readonly #busy = new Set<string>();
   /** uids of pods whose node is lost */
   readonly #lost = new Set<string>();
-  /** images that nobody can pull, whatever else is fixed */
+  /** images that cannot be pulled, after every repair too */
   readonly #unpullable = new Set<string>();
   #isHealed = false;
 
@@ -148,7 +148,10 @@ export class Kubelet {
     return { containerID, state: { running: { startedAt: timeOf(startMs) } } };
   }
 
-  /** The container ends and starts at once, with what its kubelet knows by now. That is stored a little later. False: nothing runs. */
+  /**
+   * The container ends and starts at once, with the spec that its kubelet knows. The status is stored a little later.
+   * False: nothing runs.
+   */
   crash(pod: Pod): boolean {
     const { scheduler, chance } = this.#options;
     const uid = pod.metadata?.uid ?? "";

@@ -84,7 +84,7 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
 }
 
-/** The worlds of these seeds are not run: which features meet is known before. */
+/** Counts features that meet in the worlds of these seeds, without running them. */
 function pairs(from: number, seeds: number): boolean {
   const met = countPairs(Array.from({ length: seeds }, (_, index) => scenarioOf(from + index)));
   for (const line of pairTable(met)) print(line);

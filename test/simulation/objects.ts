@@ -94,7 +94,7 @@ export interface Release {
 /** Pods with these names ask for no sidecars. */
 export const isSpared = (name: string) => name.startsWith("spared-");
 
-/** A SidecarSet says so to those who judge, and to nobody else. */
+/** A label that tells only the judges. */
 const FIXED_LABEL = "images-are-fixed";
 export const areImagesFixed = ({ metadata }: SidecarSet) => metadata?.labels?.[FIXED_LABEL] === "true";
 
@@ -138,7 +138,7 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 
 const INJECTIONS = { paused: { paused: true }, pinned: { revision: { customVersion: "v1" } } };
 
-/** Everything of the object that a user writes, or the webhook for the user. */
+/** The parts of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
   { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
   release: Release,

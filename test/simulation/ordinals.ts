@@ -12,7 +12,7 @@ import { selects, wants } from "./permission.ts";
 export interface OrdinalScene {
   readonly pods: readonly Pod[];
   readonly isIn: IsInNamespace;
-  /** uids of pods that passes took down, and that have not worked since; with the hash that they were brought to */
+  /** uids of pods that passes took down, and that have not worked since → the hash of that write */
   readonly taken: ReadonlyMap<string, { readonly hash: string }>;
   /** the newest, where the upgrade was reserved under it; else unknown */
   readonly sidecarSet: SidecarSet | undefined;
@@ -46,7 +46,7 @@ function isWaiting(pod: Pod, sidecarSet: SidecarSet, isIn: IsInNamespace): boole
   return isOld && isWorking(pod) && selects(sidecarSet, pod, isIn) && wants(sidecarSet, pod, isIn);
 }
 
-/** The order is one of StatefulSets alone. */
+/** True for pods of StatefulSets, which alone have an order. */
 function isOfSet({ metadata }: Pod): boolean {
   return metadata?.ownerReferences?.[0]?.kind === "StatefulSet";
 }

@@ -13,7 +13,7 @@ export class OwnerWitness {
     this.#limit = limit;
   }
 
-  /** All pods there are. */
+  /** Counts all existing pods. */
   count(pods: () => readonly Pod[]): void {
     if (this.#limit === undefined) return;
     for (const [owner, own] of Map.groupBy(pods(), ownerOf))

@@ -2,7 +2,7 @@
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
-/** After a refusal that does not say when to come again the same pod is not asked for during this time. */
+/** The time for which a refused pod is not called again, if the refusal gives no time. */
 const KEPT_MS = 2_000;
 /** The longest wait that the client accepts from an API server. */
 const MOST_WAIT_MS = 5_000;

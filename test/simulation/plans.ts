@@ -21,7 +21,7 @@ export interface PassPlan {
   readonly jump?: { readonly afterMs: number; readonly byMs: number };
 }
 
-/** While things go wrong; then they stop. */
+/** Milliseconds of trouble; then all faults stop. */
 export const TROUBLE_MS = 60_000;
 export const FROZEN_MS = 15 * 60_000;
 const HOUR_MS = 3_600_000;

@@ -95,7 +95,7 @@ function drainChange(previous: Pod, next: Pod): Change | undefined {
   return set === undefined ? { kind: "putBack" } : { kind: "drain", set, release: after[set]?.release ?? "" };
 }
 
-/** The label follows its holders, and is nobody else's. */
+/** The label follows its holders, and nothing else. */
 function trafficProblem(previous: Pod, next: Pod): boolean {
   const [before, after] = [trafficOf(previous), trafficOf(next)];
   if (before === after) return false;
@@ -105,7 +105,7 @@ function trafficProblem(previous: Pod, next: Pod): boolean {
 
 export const trafficOf = ({ metadata }: Pod) => metadata?.labels?.[TRAFFIC_LABEL];
 
-/** A pod without what an upgrade may change. */
+/** A pod without the fields that an upgrade may change. */
 function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): string {
   const { resourceVersion: _, annotations = {}, labels = {}, ...others } = metadata ?? {};
   const keptLabels = Object.entries(labels).filter(([key]) => key !== TRAFFIC_LABEL);

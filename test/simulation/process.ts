@@ -30,7 +30,7 @@ export class Process {
     return this.#isKilled;
   }
 
-  /** Nothing is delivered to it any more: every await that waits for the outside waits for ever. */
+  /** Ends the process: awaits for outside events never resolve any more. */
   kill(): void {
     this.#isKilled = true;
   }

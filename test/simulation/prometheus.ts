@@ -32,7 +32,7 @@ export interface PrometheusPlan {
 }
 
 export interface PrometheusOptions {
-  /** absent: nobody asks */
+  /** absent: no checks */
   readonly plan: PrometheusPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;
@@ -129,7 +129,7 @@ export class Prometheus {
     );
   }
 
-  /** All is well from now on. */
+  /** Ends all faults. */
   calm(): void {
     this.#isCalm = true;
   }

@@ -42,7 +42,7 @@ export function onNode(pod: Pod, nodes: number, count: number): Pod {
 }
 
 interface PullsOptions {
-  /** absent: nobody asks for pulls */
+  /** absent: no pulls */
   readonly plan: PullPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;
@@ -64,7 +64,7 @@ export class Pulls {
     this.#options = options;
   }
 
-  /** True for a write that is nobody else's business. */
+  /** True for a write that concerns no other judge. */
   see(write: Write): boolean {
     if (write.resource !== "pods" || this.#options.plan === undefined) return false;
     const pod = write.object as unknown as Pod;
@@ -155,7 +155,7 @@ export class Pulls {
     if (own.length > (plan?.atOnce ?? 0)) report(`is one of ${own.length}, and ${plan?.atOnce} are asked for`);
   }
 
-  /** A pod that works gets an image that its node has, or of which nobody can know whether it has it. */
+  /** A working pod gets an image that its node has, or may have. */
   #judgeUpdate({ userAgent, isRemoved }: Write, before: Pod | undefined, after: Pod): void {
     if (!(userAgent.startsWith("pass") && before) || isRemoved || !isPodReady(before)) return;
     const { sets, violated } = this.#options;

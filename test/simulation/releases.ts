@@ -75,7 +75,7 @@ export class Releases {
     if (plan && this.stored(set)) this.#write(plan);
   }
 
-  /** A new image, that nobody has had yet. `isAlike`: nothing else is new. */
+  /** Releases a new image. `isAlike`: nothing else is new. */
   releaseNext(set: string, isAlike = false): void {
     const shapes = this.#shapes.get(set) ?? [];
     const isReshaped = !isAlike && this.#options.chance.isLucky(this.#options.reshapeRate);

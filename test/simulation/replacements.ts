@@ -55,13 +55,13 @@ function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["
   );
 }
 
-/** More than its images differs. */
+/** True if more than its images differs. */
 export function isReshaped(pod: Pod, { metadata }: SidecarSet): boolean {
   const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
   return records[metadata?.name ?? ""]?.hash !== metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
 }
 
-/** Only another pod can follow: more than its images differs, or not even these may change. */
+/** True if only another pod will do: more than its images differs, or even these may not change. */
 export function needsAnother(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isReshaped(pod, sidecarSet) || areImagesFixed(sidecarSet);
 }
@@ -103,8 +103,8 @@ interface Newcomer {
 }
 
 /**
- * Pods that were ready when they were evicted, until others work in their places. The ledger counts a controller's pods
- * when it reserves an eviction: one that comes between that and the eviction comes for it.
+ * Pods that were ready when they were evicted, until other pods work in their places. The ledger counts a controller's
+ * pods when it reserves an eviction, so a pod that comes after that takes an evicted pod's place.
  */
 export class MissingWitness {
   /** namespace/name of the pod that was evicted, or of the one that has come for it */
@@ -185,7 +185,10 @@ export class MissingWitness {
     return [...this.#places].filter(isMissing).map(([place]) => place);
   }
 
-  /** A sentence when one of these is awaited no more, although nobody is in its place. Of a controller it may be another's. */
+  /**
+   * A sentence when an evicted pod is forgotten although no pod is in its place. Pods of one controller share their
+   * places.
+   */
   forgottenProblem(pods: readonly Pod[], departed: readonly Departure[]): string | undefined {
     if (this.#places.size === 0) return undefined;
     const byPlace = new Map(pods.map((pod) => [placeOf(pod), pod]));

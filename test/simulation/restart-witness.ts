@@ -68,7 +68,7 @@ export class RestartWitness {
   #wishedAt = 0;
   /** uid of a pod → when it came, in writes */
   readonly #came = new Map<string, number>();
-  /** restarts that have brought a pod with sidecars */
+  /** restarts that gave a pod its sidecars */
   readonly #gave = new Set<string>();
   /** "uid version" → passes that let it go */
   readonly #freed = new Map<string, Set<string>>();

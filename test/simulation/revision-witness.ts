@@ -60,7 +60,7 @@ export class RevisionWitness {
     ];
   }
 
-  /** Others of the same owner that had their numbers by then. */
+  /** Revisions of the same owner that had their numbers before then. */
   #siblings({ metadata }: ControllerRevision, by: number): readonly Known[] {
     const uid = metadata?.ownerReferences?.[0]?.uid;
     return [...this.#known.values()].filter(

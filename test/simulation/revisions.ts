@@ -47,7 +47,7 @@ function latestProblem({ spec, status }: SidecarSet, latest: ControllerRevision 
   return images(containers) === images(spec.containers) ? [] : [`the newest revision has ${images(containers)}`];
 }
 
-/** Beyond the limit only those stay that a pod was brought to, and the newest. */
+/** Beyond the limit only the newest revision stays, and revisions of pods. */
 function limitProblem({ metadata, spec }: SidecarSet, own: readonly ControllerRevision[], pods: readonly Pod[]) {
   const most = Math.max(1, spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
   const inUse = new Set(pods.map((pod) => revisionOf(pod, metadata?.name ?? "")));
@@ -55,7 +55,7 @@ function limitProblem({ metadata, spec }: SidecarSet, own: readonly ControllerRe
   return own.length > most && idle.length > 0 ? [`${own.length} revisions, ${most} allowed, ${idle.length} idle`] : [];
 }
 
-/** The name of the revision that the SidecarSet has brought the pod to. */
+/** The name of the pod's revision of the SidecarSet. */
 export function revisionOf({ metadata }: Pod, set: string): string | undefined {
   const text = metadata?.annotations?.[HASH_ANNOTATION] ?? "{}";
   return (JSON.parse(text) as Readonly<Record<string, { readonly controllerRevision?: string }>>)[set]

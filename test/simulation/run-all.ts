@@ -8,7 +8,7 @@ const WORKER = { file: new URL("./worker.ts", import.meta.url) };
 export interface Extent {
   readonly from: number;
   readonly count: number;
-  /** After so long no share is begun any more; absent: all are. */
+  /** Milliseconds after which no share is begun; absent: all are. */
   readonly withinMs?: number | undefined;
   /** the least number of runs, however long they take */
   readonly atLeast?: number | undefined;

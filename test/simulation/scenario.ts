@@ -53,7 +53,7 @@ export interface Scenario extends Plan {
   readonly isCollectedLate?: boolean;
   /** no two processes have the same time, and none has the right one */
   readonly areClocksSkewed?: boolean;
-  /** pods say when they were made, so that it is known which missed their sidecars; absent: all are as old as can be */
+  /** pods have creation times, so that missed sidecars can be recognized; absent: all are very old */
   readonly areAgesKnown?: boolean;
   /** share of evictions that a PodDisruptionBudget refuses while there is trouble; absent: none */
   readonly keptRate?: number;
@@ -67,7 +67,7 @@ export interface Scenario extends Plan {
   readonly approver?: ApproverPlan;
   /** the metrics server while there is trouble; absent: none */
   readonly prometheus?: PrometheusPlan;
-  /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
+  /** gate RespectDisruptionBudgets, and its budgets; absent: no budgets are read */
   readonly disruptions?: readonly BudgetPlan[];
   /** workloads with controllers, whose pods all pods are at first; absent: pods have owners by their names */
   readonly restarts?: {
@@ -78,7 +78,7 @@ export interface Scenario extends Plan {
     /** while the webhook is down, so that their pods come without sidecars; absent: never */
     readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[];
   };
-  /** while there is trouble; absent: nobody is in the way */
+  /** obstacles while there is trouble; absent: none */
   readonly hindrances?: readonly HindrancePlan[];
   /** policies that keep refusing after all other faults are over, until this was judged; absent: none */
   readonly standing?: readonly HindrancePlan[];
@@ -178,9 +178,9 @@ function overtakenScene(seed: number, names: readonly string[]) {
 }
 
 /**
- * Nothing fails but what tenants bring: nobody has to wait for their pods, and no rollout stops, or is taken back,
- * because of them. In every twentieth world. What was never ready is told by comparing the times of a pass and of a
- * kubelet: a clock that is more than a minute fast is for other worlds.
+ * Worlds where only tenants cause trouble, every twentieth: no rollout waits for their pods, stops, or is taken back
+ * because of them. Pods that were never ready are recognized by the clocks of a pass and of a kubelet, so clocks that
+ * are more than a minute fast are for other worlds.
  */
 function tenantScene({ seed, sets, passes }: Scenario): Partial<Scenario> {
   const chance = seededChance(seed, 20);

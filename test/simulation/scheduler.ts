@@ -57,7 +57,7 @@ export class Scheduler implements Timeline {
     return this.#heap.some(({ run }) => run !== undefined);
   }
 
-  /** Everything that was begun has come to where it waits. */
+  /** Resolves when all begun work waits for something. */
   settle(): Promise<void> {
     return drained();
   }

@@ -1,4 +1,4 @@
-/** Two passes and one change of the SidecarSet on three pods, in every order that needs at most two pre-emptions. */
+/** Two passes and one change of the SidecarSet on three pods, in every order with at most two pre-emptions. */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import type { Sending } from "./network.ts";
 import type { Releases } from "./releases.ts";

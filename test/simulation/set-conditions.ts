@@ -115,7 +115,7 @@ function isReplaced(set: SidecarSet, pod: Pod): boolean {
   return isReplacing(set) && comesBack(pod, set);
 }
 
-/** While it is paused nobody looks. */
+/** False while it is paused, when no pass looks at them. */
 function areLookedAt({ spec }: SidecarSet): boolean {
   const { paused, type } = spec.updateStrategy ?? {};
   return !paused && type !== "NotUpdate";

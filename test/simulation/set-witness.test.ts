@@ -49,7 +49,7 @@ function scene(isStrict = false) {
     witness.seePod(pods.get(name), next, false);
     pods.set(name, next);
   };
-  /** A pass that has just begun brings the pod to a version, and it is down then. */
+  /** A new pass updates the pod to a version, and the pod is down then. */
   const upgrade = (name: string, version: number) => {
     const previous = pods.get(name) ?? podOf(name, 1, "running");
     const reservation = { namespace: "shop", name, uid: name, resourceVersion: "1", generation, revision: "" };

@@ -47,7 +47,7 @@ export interface SetWitnessOptions {
   readonly report: (write: Write, why: string) => void;
 }
 
-/** A pod before and after a pass's write, and what reserved it. */
+/** A pod before and after a pass's write, and its reservation. */
 export interface Patched {
   readonly previous: Pod;
   readonly next: Pod;
@@ -436,7 +436,7 @@ export class SetWitness {
     return [...this.#former, ...this.#specs].find(isIt)?.selectsSinceMs ?? 0;
   }
 
-  /** When the pass began that reserved it, in writes. */
+  /** The start of the reserving pass, in writes. */
   sinceOf(reservation: Reservation): number {
     return this.#since.get(stateOf(reservation)) ?? 0;
   }
@@ -451,7 +451,7 @@ export class SetWitness {
     return this.#changes.since(time);
   }
 
-  /** Pods that a pass which had looked by then counts as down. */
+  /** The pods that a pass which looked then counts as down. */
   downFor(sidecarSet: SidecarSet, time: number): readonly Pod[] {
     const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
     const taken = [...this.#takenOf({ sidecarSet })].filter(([, one]) => this.#options.isStrict || one.hash === hash);
@@ -593,7 +593,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0 }: SidecarSe
   return { matchedPods, updatedPods, readyPods };
 }
 
-/** A tenant forged what its pod says it has: a pass writes that again, which restarts nothing. */
+/** True for a pass' repair of records that a tenant forged, which restarts nothing. */
 function isRecordOnly(previous: Pod, next: Pod): boolean {
   return previous.metadata?.namespace === TENANT_NAMESPACE && isDeepStrictEqual(previous.spec, next.spec);
 }

@@ -9,7 +9,7 @@ import { budgetOf } from "./permission.ts";
 import { leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
 import type { World } from "./world.ts";
 
-/** Longer than any wave of these worlds soaks. */
+/** Longer than the soak of any wave in these worlds. */
 const MOST_SOAK_SECONDS = 90;
 
 /**

@@ -46,7 +46,10 @@ export async function judgeStanding(world: World, plans: readonly HindrancePlan[
   }
 }
 
-/** More passes than replacements need: each pod refuses its image first, and one that nobody succeeds is awaited for ten minutes. */
+/**
+ * Passes beyond replacements: each pod refuses its image first, and a pod without a successor is awaited for ten
+ * minutes.
+ */
 const MORE_PASSES_FIXED = 16;
 
 /**
@@ -97,7 +100,7 @@ function isAtWork({ spec }: SidecarSet): boolean {
 const WORDS =
   "Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced";
 
-/** Places that do not say why no pod is updated, and what would help. */
+/** Places that do not say why no pod is updated, and how to help. */
 async function untold({ reader }: World, set: SidecarSet): Promise<readonly string[]> {
   const read = await readNow(reader, set.metadata?.name ?? "");
   if (!read) return [];

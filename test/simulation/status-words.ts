@@ -18,7 +18,7 @@ import { isReshaped } from "./replacements.ts";
 
 /** The pods that the pass which writes a status must have seen. */
 export interface Recount {
-  /** selected pods that nobody has written to since the pass began */
+  /** selected pods without a write since the pass began */
   readonly steady: readonly Pod[];
   /** no selected pod came, went or changed since the pass began, so `steady` has all pods */
   readonly isWhole: boolean;

@@ -22,7 +22,7 @@ interface TenantOptions {
 
 export class Tenant {
   readonly #options: TenantOptions;
-  /** "name" → what its pods said before they were forged */
+  /** "name" → its pods' records before they were forged */
   readonly #honest = new Map<string, Readonly<Record<string, string>>>();
   #isStopped = false;
 

@@ -78,7 +78,7 @@ describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () =
     const { calls, sidecarSets } = await tick(world);
     expect(sidecarSets).toMatchObject([{ name: SET, stop: "settled" }]);
     expect(calls).toMatchObject({ "LIST sidecarsets": 1, "LIST controllerrevisions": 1, "GET sidecarsets": 1 });
-    // Two pages, and one list of pods that have not begun, which is empty.
+    // Two pages, and an empty list of pods that have not begun.
     expect(calls["LIST pods"]).toBe(3);
     expect(writesOf({ calls } as PassReport)).toEqual([["PATCH leases", 2]]);
   });

@@ -89,7 +89,7 @@ export class Users {
     return placed;
   }
 
-  /** Everything of the faults of users and pods; nothing when there is no pod for it. */
+  /** Makes the faults of users and pods; does nothing without a pod for it. */
   strike(fault: Fault): void {
     const act = this.#acts[fault];
     if (act?.() !== false) countFault(this.#options.counts, fault);

@@ -35,7 +35,7 @@ export class ValuesWitness {
     this.#options = options;
   }
 
-  /** All values of a container, and its image, are of one release. */
+  /** Checks that all values of a container, and its image, are of one release. */
   started(pod: Pod, containerID: string): void {
     const values = valuesIn(pod);
     const [version = ""] = values;

@@ -49,7 +49,7 @@ import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
 
-/** Differences of clocks that nobody has set. */
+/** Errors of clocks that nobody has set. */
 const SKEWS_MS = [-86_400_000, -3_600_000, -40_000, -5_000, 5_000, 40_000, 3_600_000, 86_400_000] as const;
 const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH pods",
@@ -390,7 +390,7 @@ export class World {
     return judge;
   }
 
-  /** Everything that the scenario has in store. */
+  /** Runs all events of the scenario. */
   async run(): Promise<WorldResult> {
     const { passes, strikes, sets, standing } = this.scenario;
     const { scheduler } = this;

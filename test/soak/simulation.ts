@@ -28,7 +28,7 @@ interface Chunk {
   readonly seconds: number;
 }
 
-/** All chunks together, whichever commits they were of. */
+/** All chunks together, from any commits. */
 interface Record extends Omit<Campaign, "findings"> {
   /** date of the last chunk, like `commit` */
   readonly date: string;

@@ -146,7 +146,7 @@ function sharedNames(definition: RegExp): number {
 const FUNCTION = /^(?:export )?(?:async )?function\*? (\w+)|^(?:export )?const (\w+) = (?:async )?(?:<[^=]*>)?\(/gm;
 const TYPE = /^(?:export )?(?:interface|type) (\w+)/gm;
 
-/** Top rooms, from the lowest, as dependency-cruiser's TOP has them; functions and what builds come last. */
+/** Top rooms, from the lowest, as dependency-cruiser's TOP has them; functions and builds come last. */
 const TOP = [
   ...["shared/api/", "shared/go/", "shared/core/", "shared/(?:log|cluster-log|time-text|doings)[.]ts$", "shared/aws/"],
   ...["shared/settings/", "shared/kube/", "shared/approval/", "shared/(?:controller|webhook)/", "shared/metrics/"],

@@ -1,4 +1,4 @@
-/** The embedded cluster without a network: our own client sends its requests to it as values. */
+/** The embedded cluster without a network: the product's client sends its requests to it as values. */
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { type LocalApi, type LocalClusterOptions, startLocalApi } from "../../infra/local/cluster.ts";

@@ -13,7 +13,7 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { pathDigestsOf, pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 
 const COUNT = 1_000;
-/** More at the same time would time out on a busy machine. */
+/** The most at the same time without timeouts on a busy machine. */
 const AT_ONCE = 50;
 const LIMIT = 40;
 const SECRET = randomBytes(32).toString("base64url");

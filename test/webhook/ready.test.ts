@@ -1,6 +1,6 @@
 /**
- * When webhooks say that they are ready: the cluster can be read, and a made-up pod is decided as it should be. And what
- * an app of all of them does at its paths.
+ * Readiness of webhooks: they can read the cluster, and a made-up pod is decided rightly. Also the answers of an app of
+ * all webhooks at its paths.
  */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";

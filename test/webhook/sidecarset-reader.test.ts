@@ -1,4 +1,4 @@
-/** Tests what sidecarSetReader knows after a time without announcements. */
+/** Tests the knowledge of sidecarSetReader after a time without announcements. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";

@@ -73,7 +73,7 @@ function withoutPathSecrets(report: CheckReport): CheckReport {
 /** Computes the cluster with a manifest applied, and asks its API server in a dry run; nothing is stored. */
 const TRIES_AT_ONCE = 8;
 
-/** `file`: what `install` printed; - for stdin. @throws KubeError when the cluster is not reached at all */
+/** `file`: the output of `install`; - for stdin. @throws KubeError when the cluster cannot be reached */
 async function readBeforeInstall(
   session: Session,
   file: string,

@@ -1,4 +1,4 @@
-/** `compile`: what injects a SidecarSet while no webhook answers, as YAML. */
+/** `compile`: a policy that injects a SidecarSet while no webhook answers, as YAML. */
 import type { ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

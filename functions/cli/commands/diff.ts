@@ -269,7 +269,7 @@ export async function printReviews<Given extends { readonly sidecarSet: SidecarS
 
 const CHANGES_SHOWN = 30;
 
-/** Pods by what happens to them, in the table and in their row. */
+/** Pods by their fate, in the table and in their row. */
 export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
   if ("isNew" in meaning) {
     const { pods, renewals, excluded } = meaning;

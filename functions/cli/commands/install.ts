@@ -1,4 +1,4 @@
-/** `install` and `uninstall`: everything that a cluster needs, and what to take away again, as YAML. */
+/** `install` and `uninstall`: every object that a cluster needs, and the objects to remove again, as YAML. */
 
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { argoCdConfigMap } from "../../../shared/install/argocd.ts";

@@ -90,8 +90,8 @@ function objectText(object: KubernetesObject): string {
 }
 
 /**
- * Prints the webhook's warnings of a SidecarSet; files do not show what only a cluster knows. @throws CliError if it
- * would be refused
+ * Prints the webhook's warnings of a SidecarSet; a check of files alone misses facts of the cluster.
+ * @throws CliError if it would be refused
  */
 async function refuseInvalid(
   session: Session,

@@ -59,7 +59,7 @@ async function readRows({ name, connect }: NamedCluster, selector: string | unde
   }
 }
 
-/** Clusters of which nothing is known come first, then those in trouble. */
+/** Unknown clusters come first, then clusters in trouble. */
 function rankOf({ problem, rows }: ClusterRows): number {
   if (problem !== undefined) return 0;
   return rows.some(isTrouble) ? 1 : 2;

@@ -1,4 +1,4 @@
-/** `webhooks`: what to register in a cluster, as YAML. */
+/** `webhooks`: the registration for a cluster, as YAML. */
 import { STATIC_PARTS } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import type { Command, Input } from "../command.ts";

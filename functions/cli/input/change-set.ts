@@ -1,4 +1,4 @@
-/** A change to a SidecarSet, or to another object, that lands only if nobody else changed it since it was read. */
+/** A change to a SidecarSet, or to another object, that is stored only if nobody else changed it since it was read. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { unansweredText, webhookDoubts } from "../../../shared/core/inspect/webhook-doubts.ts";
@@ -62,7 +62,7 @@ export async function changeSet(input: Input, session: Session, cluster: Cluster
   });
 }
 
-/** Nothing is written, because the object is like that already. */
+/** Prints that nothing is written, because the object already is as wanted. */
 export function showUnchanged(session: Session, subject: Readonly<Record<string, string>>, why: string): void {
   const name = subject["sidecarSet"] ?? subject["statefulSet"] ?? "";
   session.print({ ...subject, change: null, notes: [why] }, (screen) => screen.line(`${name}: ${why}`));

@@ -280,7 +280,10 @@ async function tryOut(cluster: Cluster, resource: Resource, object: KubernetesOb
   }
 }
 
-/** Asks the API server what our accounts may do: what infra/rbac grants them, and what nothing here needs. */
+/**
+ * Asks the API server for the rights of the product's accounts: the ones that infra/rbac grants, and ones that nothing
+ * here needs.
+ */
 const REVIEWS: Resource = {
   group: "authorization.k8s.io",
   version: "v1",

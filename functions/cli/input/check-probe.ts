@@ -1,4 +1,4 @@
-/** Knocks at the addresses that API servers call: what certificate is shown there, and whether strangers are answered. */
+/** Calls the addresses of API servers: the shown certificate, and whether strangers are answered. */
 import { X509Certificate } from "node:crypto";
 import { request } from "node:https";
 import { isIP } from "node:net";

@@ -148,7 +148,7 @@ export function nearestOf(pod: Pod, { sidecarSets, namespace, registrations }: S
   return { nearest, of: sidecarSets.length, ...(webhook.verdict === "stop" ? { webhook } : {}) };
 }
 
-/** `what`: such as `pod shop/web-0`. */
+/** `what`: text such as `pod shop/web-0`. */
 export function showNearest(what: string, { nearest, of, webhook }: Nearest, screen: Screen): void {
   const title = of === 0 ? "The cluster has no SidecarSets." : `No SidecarSet is meant for ${what}`;
   if (webhook) showSteps(title, [webhook], screen);

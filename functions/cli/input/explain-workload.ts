@@ -35,7 +35,7 @@ const KINDS: readonly (readonly [string, RegExp, string])[] = [
   ["job", /^jobs?(\.batch)?$/, "batch"],
 ];
 
-/** undefined: it is of no kind that is known here */
+/** undefined: the kind is unknown */
 export function workloadTarget(text: string): WorkloadTarget | undefined {
   const [kind = "", first = "", second, ...rest] = text.split("/");
   const known = KINDS.find(([, pattern]) => pattern.test(kind.toLowerCase()));

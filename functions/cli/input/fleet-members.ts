@@ -241,7 +241,7 @@ export function planMember({ member, stored, record }: MemberStanding, release: 
   );
 }
 
-/** The hash of the containers, by which given up releases are known. */
+/** The hash of the containers, which identifies given up releases. */
 export function podHash({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
@@ -258,7 +258,7 @@ const TOOLS: readonly (readonly [RegExp, string])[] = [
   [/^(?:kustomize|helm)-controller$|^flux|toolkit\.fluxcd\.io/, "Flux"],
 ];
 
-/** The tool that would put back what Git says; undefined: nothing shows one. */
+/** The tool that would restore Git's version; undefined: nothing shows one. */
 function gitOpsTool({ metadata }: SidecarSet): string | undefined {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly manager?: string }[] };
   const marks = [

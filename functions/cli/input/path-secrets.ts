@@ -1,4 +1,4 @@
-/** `path-secrets`: the secret of each webhook's path, for what registers them elsewhere. */
+/** `path-secrets`: the secret of each webhook's path, for tools that register them. */
 
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";

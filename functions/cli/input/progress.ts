@@ -27,7 +27,7 @@ export interface Progress {
   readonly etaSeconds?: number;
 }
 
-/** More than this is not worth a simulation at every look. */
+/** A longer plan is not worth a simulation at every look. */
 const MAX_STEPS = 500;
 const MAX_PODS = 2_000;
 

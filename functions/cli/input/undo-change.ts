@@ -94,7 +94,7 @@ export function outcomesOf({ sidecarSet, facts }: ReadSet): OutcomeFacts {
   return outcomeFacts(sidecarSet, facts.revisions, sceneOf({ ...facts, sidecarSet }, facts).states);
 }
 
-/** The annotation that remembers what the current release was given up for. */
+/** The annotation that records for which release the current one was given up. */
 function givenUp(read: ReadSet, target: ControllerRevision, how: "aborted" | "undone") {
   return giveUpCurrent({ sidecarSet: read.sidecarSet, revisions: recordedRevisions(read) }, target, {
     how,

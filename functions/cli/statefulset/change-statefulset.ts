@@ -1,4 +1,4 @@
-/** A change to an Advanced StatefulSet that lands only if nobody else changed it since it was read. */
+/** A change to an Advanced StatefulSet that is stored only if nobody else changed it since it was read. */
 
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";

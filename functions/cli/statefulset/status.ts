@@ -97,7 +97,7 @@ export function templateImages(revision: ControllerRevision): string {
 
 // The progress of an Advanced StatefulSet, its pods' revisions, and the time for the rest by the pace of updated pods.
 
-/** More than this is not worth a simulation at every look. */
+/** A longer plan is not worth a simulation at every look. */
 const MAX_STEPS = 200;
 const MAX_PODS = 200;
 

@@ -17,7 +17,7 @@ const applicationName = (settings: AwsSettings) => functionName("webhooks", sett
 
 type Resources = Readonly<Record<string, object>>;
 
-/** All but the versions, whose names are made of the code (versions.ts). */
+/** All resources except the versions, whose names are made of the code (versions.ts). */
 export function canaryResources(settings: AwsSettings): Resources {
   if (settings.canary === undefined) return {};
   return {

@@ -198,7 +198,7 @@ async function checkContext({ kubectl, options }: Tools, { endpoint }: EksCluste
   if (asked.code !== 0) throw new DeployError(`the API server cannot be asked: ${sentenceOf(asked)}`);
 }
 
-/** Two that roll out the same SidecarSets exceed maxUnavailable together: before the first pass, not after it. */
+/** Refuses before the first pass, because two that roll out the same SidecarSets exceed maxUnavailable together. */
 async function refuseOpenKruise(kubectl: Kubectl): Promise<void> {
   const named = ["--field-selector", "metadata.name=kruise-controller-manager"];
   const asked = await kubectl(["get", "deployments.apps", "--all-namespaces", ...named, "-o", "json"]);

@@ -139,7 +139,7 @@ export async function mutate(api: Api, request: AdmissionRequest): Promise<ApiOb
     object = await mutatedBy(api, webhook, { ...request, object });
     seen.set(webhook, object);
   }
-  // Built-in plugins look again at what webhooks changed, and so do webhooks that ask for it.
+  // Built-in plugins look again after webhooks' changes, and so do webhooks that ask for it.
   object = builtIn(api, { ...request, object });
   for (const webhook of webhooks) {
     const isWanted = webhook["reinvocationPolicy"] === "IfNeeded" && !isEqual(seen.get(webhook), object);

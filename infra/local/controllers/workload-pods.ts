@@ -20,7 +20,7 @@ export function isReady(pod: ApiObject): boolean {
   return conditions.some((condition) => condition["type"] === "Ready" && condition["status"] === "True");
 }
 
-/** Neither finished nor on its way out. */
+/** True for a pod that is neither finished nor being deleted. */
 export function isActive(pod: ApiObject): boolean {
   const phase = at(pod, "status", "phase");
   return pod.metadata.deletionTimestamp === undefined && phase !== "Succeeded" && phase !== "Failed";

@@ -88,7 +88,7 @@ function customObject(call: Call, object: ApiObject, schema: JsonObject): ApiObj
   return { ...(withDefaults(known, schema) as JsonObject), metadata: known.metadata };
 }
 
-/** Throws 400 when the body is not an object of the call's kind. The answer is ours to change. */
+/** Throws 400 when the body is not an object of the call's kind. The caller may change the result. */
 export function decodeObject(call: Call, body: unknown): ApiObject {
   if (!isObject(body)) throw badRequest("couldn't get version/kind; json parse error: the body is not an object");
   const kind = call.kind;

@@ -16,7 +16,7 @@ export interface ApiRequest {
   readonly mediaType: string;
   readonly userAgent: string;
   readonly body: Buffer;
-  /** absent: nobody who is known */
+  /** absent: an unknown user */
   readonly user?: User | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Reads the protobuf bodies that kubectl create sends for a few built-in kinds; to nobody is protobuf answered. */
+/** Reads the protobuf bodies that kubectl create sends for a few built-in kinds; answers are never protobuf. */
 import { asList, asObject, asText, at, type JsonObject } from "../storage/json.ts";
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
@@ -84,7 +84,7 @@ export function fromProtobuf(body: Buffer, messages: Messages = MESSAGES): JsonO
   return { apiVersion: at(envelope, "typeMeta", "apiVersion"), kind, ...message(raw, kind, messages) };
 }
 
-/** The protobuf fields of what kubectl create sends: field number → name and type, from the generated.proto of k8s.io/api. */
+/** The protobuf fields of kubectl create: field number → name and type, from the generated.proto of k8s.io/api. */
 
 /** A message by its name here; "text[]" repeats, "text{}" is a map from text. */
 type FieldType = string;

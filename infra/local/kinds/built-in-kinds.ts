@@ -32,7 +32,7 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings", ["cluster"]],
   [`${ADMISSION} MutatingWebhookConfiguration mutatingwebhookconfigurations`, ["cluster", "generation"]],
   [`${ADMISSION} ValidatingWebhookConfiguration validatingwebhookconfigurations`, ["cluster", "generation"]],
-  // Kept, and asked by nobody.
+  // Stored, and without effect.
   [`${ADMISSION} ValidatingAdmissionPolicy validatingadmissionpolicies`, ["cluster", "status", "generation"]],
   [`${ADMISSION} ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings`, ["cluster", "generation"]],
   [`${DEFINITIONS} CustomResourceDefinition customresourcedefinitions crd,crds`, ["cluster", "status", "generation"]],

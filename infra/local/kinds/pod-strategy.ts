@@ -1,4 +1,4 @@
-/** Pods: defaults, status of a new pod, and what of a running pod may change. */
+/** Pods: defaults, status of a new pod, and the fields that may change in a running pod. */
 import {
   asList,
   asObject,

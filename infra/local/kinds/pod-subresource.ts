@@ -169,7 +169,7 @@ export function checkRoom(api: Api, call: Call, { spec }: ApiObject): void {
   throw forbidden(call.kind, call.name, `node didn't have enough allocatable resources: ${lacking.join("; ")}`);
 }
 
-/** Returns what all containers request that run at the same time. */
+/** The sum of requests of all containers that run at the same time. */
 function requestOf(spec: JsonObject, resource: string) {
   const sidecars = objectsIn(spec["initContainers"]).filter(({ restartPolicy }) => restartPolicy === "Always");
   return [...objectsIn(spec["containers"]), ...sidecars]

@@ -177,7 +177,7 @@ const CRD_STRATEGY = {
     }),
 };
 
-/** Webhook configurations: defaults, and what every webhook must say. */
+/** Webhook configurations: defaults, and required fields. */
 const VERSIONS = ["v1", "v1beta1"];
 
 function defaultWebhook(webhook: JsonObject, isMutating: boolean): void {

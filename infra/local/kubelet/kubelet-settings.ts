@@ -40,8 +40,8 @@ export function imageId(image: string): string {
 }
 
 /**
- * The name that containerd writes into a status. Not shared with the product: the stand-in must not have the mistakes
- * of what it tests.
+ * The name that containerd writes into a status. Not shared with the product: the stand-in must not have the product's
+ * mistakes.
  */
 export function fullName(image: string): string {
   const [first = "", ...rest] = image.split("/");

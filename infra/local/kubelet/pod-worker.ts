@@ -4,7 +4,7 @@ import { type ApiObject, timestamp } from "../storage/object.ts";
 import { ContainerRun, type Role } from "./container-run.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 
-// A pod's status from what its containers do.
+// A pod's status, computed from its containers.
 
 interface PodRuns {
   readonly init: readonly ContainerRun[];
@@ -90,7 +90,7 @@ const OURS: ReadonlySet<string> = new Set([
   "PodResizeInProgress",
 ]);
 
-/** Nothing leads out of it. */
+/** True for a final phase, which never changes again. */
 function hasEnded(status: JsonObject): boolean {
   return status["phase"] === "Succeeded" || status["phase"] === "Failed";
 }
@@ -241,7 +241,7 @@ export class PodWorker {
     for (const run of this.#runs.values()) run.end();
   }
 
-  /** Writes of one pod follow each other; what changes meanwhile goes into the next. */
+  /** Writes of one pod follow each other; later changes go into the next write. */
   #report(): void {
     if (this.#isDirty || this.#isHanging) return;
     this.#isDirty = true;

@@ -1,4 +1,4 @@
-/** All objects in memory, one resourceVersion for all, and the changes of late: for watches and consistent pages. */
+/** All objects in memory, one resourceVersion for all, and recent changes, for watches and consistent pages. */
 import { type ApiObject, keyOf, storageKey } from "./object.ts";
 
 export interface Change {

@@ -58,7 +58,7 @@ function revisionOf(index: number): KubernetesObject {
 const labelled = (index: number) => ({ metadata: { name: `ns-${index}`, labels: { mesh: "on" } } });
 const OTHERS = many(200, (index) => setOf(`other-${index}`));
 
-/** Dimension → sizes, and what there is at a size. */
+/** Dimension → sizes, and the cluster at a size. */
 const DIMENSIONS: Readonly<
   Record<string, { readonly sizes: readonly number[]; readonly at: (size: number) => Objects }>
 > = {
@@ -86,7 +86,7 @@ const DIMENSIONS: Readonly<
   },
 };
 
-/** `rounds` passes over each, the sizes of one dimension in turn, after one that brought it to rest. */
+/** `rounds` passes over each, the sizes of one dimension in turn, after a pass that settled it. */
 export async function measureGrowth(rounds: number): Promise<readonly Growth[]> {
   const all: Growth[] = [];
   for (const [of, { sizes, at }] of Object.entries(DIMENSIONS)) {

@@ -2,7 +2,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 
-/** Begins to count; the function gives the bytes so far. Of TLS it is what travels inside. */
+/** Begins to count; the returned function gives the bytes so far. With TLS it counts the bytes inside. */
 export function countBytes(): () => number {
   const sockets: Socket[] = [];
   subscribe("net.client.socket", (message) => {

@@ -10,7 +10,7 @@ export interface PriorityLevelOptions {
 
 interface LevelRow {
   readonly response: TightLevel["response"];
-  /** 0: ours; else PATCHes that a bare loop has in flight */
+  /** 0: the product's passes; else the PATCHes that a bare loop has in flight */
   readonly atOnce: number;
   /** seconds until the last PATCH of a pod, median over the rounds */
   readonly patchSeconds: number;

@@ -8,7 +8,9 @@ export interface RolloutOptions {
   /** rounds at each size, with the product and the bare loop in turn */
   readonly rounds: number;
   readonly where: Where;
-  /** Called after each size with what there is so far: the largest take as long as all others, and may be cut short. */
+  /**
+   * Called after each size with the figures so far: the largest sizes take as long as all others, and may be cut short.
+   */
   readonly onSize?: (figures: RolloutFigures) => Promise<void>;
 }
 

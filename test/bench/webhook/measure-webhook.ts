@@ -24,7 +24,7 @@ export interface WebhookOptions {
 
 /** Medians over the rounds. */
 export interface WebhookRow {
-  /** no-op, minimal, ours; ours that lists, ours that keeps a list for a second; an empty GET */
+  /** no-op, minimal, ours; ours with lists, ours with a list that is kept for a second; an empty GET */
   readonly subject: string;
   /** number of SidecarSets, of which one matches; for the product only */
   readonly sidecarSets?: number;

@@ -15,8 +15,8 @@ export type Reads = "announced" | "listed" | "kept";
 
 export interface ServerPlan {
   /**
-   * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: every pod the patch that ours gave
-   * the first one; ours
+   * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: gives every pod the product's
+   * patch of the first one; ours: the product
    */
   readonly kind: "no-op" | "minimal" | "copy" | "ours";
   /**
@@ -41,7 +41,7 @@ interface Review {
   readonly request: { readonly uid: string; readonly object: { readonly metadata: { readonly annotations?: object } } };
 }
 
-/** About what ours is for a SidecarSet of one container: the container, a volume, annotations. */
+/** A patch like the product's for a SidecarSet of one container: the container, a volume, annotations. */
 function fixedPatch({ request }: Review): Patch {
   const container = {
     name: "agent",

@@ -96,7 +96,7 @@ async function versions(name: string): Promise<readonly string[]> {
   return versionsOf(await readPods(cluster, name)).toSorted();
 }
 
-/** Everything is updated, and the budget was kept all along. */
+/** Expects that every pod is updated, and that the budget was kept all along. */
 async function expectKept(name: string, since: number, pods = 3): Promise<void> {
   expect(await versions(name), name).toEqual(new Array(pods).fill("2"));
   expectNothingBroken(name, since, { restarts: pods, fewestUp: pods - 1 });

@@ -1,4 +1,7 @@
-/** Pods are counted on their disruption budgets before they are written: what happens to a pod that a budget does not count. */
+/**
+ * Pods are counted on their disruption budgets before they are written to: the fate of a pod that a budget does not
+ * count.
+ */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";

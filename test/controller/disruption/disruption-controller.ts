@@ -6,7 +6,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, DISRUPTION_BUDGETS, PODS } from "../../../shared/kube/port.ts";
 import { isReady } from "../fixture.ts";
 
-/** After this long it takes it that a pod that was to go down has not. */
+/** After this time it assumes that a pod did not go down. */
 const FORGOTTEN_MS = 120_000;
 const POLL_MS = 400;
 

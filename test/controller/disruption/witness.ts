@@ -13,7 +13,7 @@ export interface Judged {
   readonly fewestUp: number;
 }
 
-/** `name`: of the budget, and what its pods have as label `team`. `since`: sequence of the history. */
+/** `name`: the budget's, and its pods' label `team`. `since`: sequence of the history. */
 export function judgeBudget(history: readonly RecordedWrite[], name: string, since: number): Judged {
   const witness = new BudgetWitness(name);
   for (const write of history) witness.see(write, write.sequence > since);

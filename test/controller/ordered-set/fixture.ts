@@ -1,4 +1,4 @@
-/** Ordered sets, their pods and what became of them, on the embedded cluster. */
+/** Ordered sets, their pods and their histories, on the embedded cluster. */
 
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -30,7 +30,7 @@ export interface SetCluster {
   readonly local: LocalCluster;
 }
 
-/** No webhook: the fixtures are what webhooks leave behind. */
+/** It has no webhook: the fixtures are as webhooks leave them. */
 export async function startSetCluster(kubelet = { startDelayMs: 5, readyDelayMs: 5 }): Promise<SetCluster> {
   const local = await startLocalCluster(kubelet);
   const { url: server, caCertificate: certificateAuthority, token } = local;

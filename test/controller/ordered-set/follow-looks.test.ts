@@ -1,4 +1,4 @@
-/** When a pass looks at an Advanced StatefulSet again, to the millisecond, and when it stops following it. */
+/** A pass' looks at an Advanced StatefulSet, to the millisecond, and the end of its following. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
@@ -20,7 +20,7 @@ beforeEach(() => {
 
 const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
 
-/** Pods that wait for a gate that nobody opens. */
+/** Pods that wait for a gate that stays closed. */
 async function createWaiting(name: string, replicas = 1): Promise<void> {
   const { spec, ...rest } = template(name);
   const waiting = { ...spec, readinessGates: [{ conditionType: "example.com/go" }] };

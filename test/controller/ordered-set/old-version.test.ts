@@ -51,7 +51,7 @@ const SPEC = {
   },
 };
 
-/** A definition that was installed when v1alpha1 was all there was, and brought up to date by its chart since. */
+/** A definition from the time of v1alpha1 alone, which its chart has updated since. */
 async function leaveAsOpenKruise(): Promise<void> {
   const { spec, ...definition } = statefulSetCrd() as Definition;
   const of = (name: string, storage: boolean) => ({ ...spec.versions.at(-1), name, storage });

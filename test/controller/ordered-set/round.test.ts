@@ -62,7 +62,7 @@ function stage(refuse?: Refuse) {
     return { written, touched: names, reserved, calls: bare.calls.slice(before).map(([, call]) => call) };
   };
   const run = () => haveThemRun(cluster, "db");
-  /** All pods run and are ready, and nothing is left to write. */
+  /** Deploys pods that all run and are ready, with nothing left to write. */
   const deploy = async (spec = specOf(IN_PLACE_READY_CONDITION)) => {
     await createSet(cluster, "db", spec);
     for (let times = 0; times < 3; times++) {

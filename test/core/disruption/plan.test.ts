@@ -1,4 +1,4 @@
-/** Tests what `plan` and `diff` report about disruption budgets in advance. */
+/** Tests the forecast of `plan` and `diff` about disruption budgets. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets } from "../../../shared/core/inspect/diff/diff.ts";

@@ -1,4 +1,4 @@
-/** When a rollout halts, and which pods count. */
+/** Halts of a rollout, and the pods that count for them. */
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";

@@ -170,6 +170,6 @@ test("a finished rollout is never undone, also if pods fail later", () => {
   expect(stored({ latestRevision, conditions: [progressing("Finished")] })).toBe(false);
   expect(stored({ latestRevision, conditions: [progressing("RollingOut")] })).toBe(true);
   expect(stored({ latestRevision: "another", conditions: [progressing("Finished")] })).toBe(true);
-  // OpenKruise's definition keeps no conditions: nobody knows, so nothing is done.
+  // OpenKruise's definition keeps no conditions, so the state is unknown and nothing is done.
   expect(stored({ latestRevision })).toBe(false);
 });

@@ -61,7 +61,7 @@ export function seenOf(
   return { set, pods, revisions, gates: { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ...gates }, now: NOW };
 }
 
-/** "CreatePod db-0", in order; what concerns pods alone. */
+/** Writes of pods in order, such as "CreatePod db-0". */
 export function podWrites(writes: readonly Request[]): readonly string[] {
   return writes.flatMap((request) => {
     if (request.kind === "CreatePod" || request.kind === "DeletePod")

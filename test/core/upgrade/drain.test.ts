@@ -82,7 +82,7 @@ function after(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0): reado
   });
 }
 
-/** The kubelet restarted what got another image. */
+/** The pod after its kubelet restarted containers with a new image. */
 function restarted(pod: Pod): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses: statusesOf(pod.spec) } };
 }

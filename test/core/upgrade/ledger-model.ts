@@ -317,7 +317,7 @@ function* successors(state: State, setting: Setting): Generator<Successor> {
   }
 }
 
-/** All states that a setting reaches, or the first in which a promise is broken. */
+/** All states that a setting reaches, or the first that breaks a promise. */
 export function explore(setting: Setting): { readonly states: number; readonly broken?: "budget" | "fence" } {
   const known = new Map([start(setting)].map((state) => [JSON.stringify(state), state]));
   let states = 0;

@@ -73,7 +73,7 @@ function running(sidecarSet: SidecarSet, status: Partial<ContainerStatus> = {}):
   return { ...pod, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], containerStatuses } };
 }
 
-/** After the write that brings it to the SidecarSet, as a pass sees it. */
+/** The pod after the write that brings it to the SidecarSet, as a pass sees it. */
 function upgraded(pod: Pod, sidecarSet: SidecarSet, now = NOW): Pod {
   const plan = planUpgrade(projectPod(pod, sidecarSet), sidecarSet, { now, latestRevision: "log-agent-2" });
   if (plan.kind === "refused") throw new Error(plan.message);

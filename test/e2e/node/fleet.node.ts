@@ -16,7 +16,7 @@ const PATIENCE_MS = 300_000;
 /** The limit of the rollout's time to the bare loop's: status, ledger and batches come on top of the patches. */
 const MOST_TO_BARE = 2;
 
-/** When each pod was given an image, and when it ran. */
+/** The times when each pod was given an image, and when it ran. */
 class Watched {
   readonly #asked = new Map<string, number>();
   readonly #ran = new Map<string, number>();

@@ -25,7 +25,7 @@ case "$IMAGE" in
 esac
 `;
 const MISSING = /does-not-exist/;
-/** All tags of it are one image. */
+/** All tags of it name one image. */
 const SAME = /same-image/;
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";

@@ -51,7 +51,7 @@ function isAlive(pid: number): boolean {
 }
 
 it("while pods run", { timeout: 2 * PATIENCE_MS }, async () => {
-  // Nothing of this run's own settings.
+  // Without this run's own settings.
   const { PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS } = process.env;
   const given = Object.entries({ PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS });
   const env = Object.fromEntries(given.filter(([, value]) => value !== undefined));

@@ -23,7 +23,7 @@ async function backAgain(): Promise<void> {
   isSilent = false;
 }
 
-/** Two pods are updated, the others wait. */
+/** A rollout with two updated pods and waiting others. */
 async function halfway(openSpec: object = {}): Promise<Scene> {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: COUNT - 2 } });
   await scene.deploy(COUNT, openSpec);

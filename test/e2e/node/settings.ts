@@ -81,7 +81,7 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     containerRuntimeEndpoint: `unix://${join(folder, "containerd.sock")}`,
     cgroupDriver: "cgroupfs",
     cgroupRoot: `/${basename(folder)}`,
-    // Version 1 is what these machines have.
+    // These machines have version 1.
     failCgroupV1: false,
     failSwapOn: false,
     enforceNodeAllocatable: [],

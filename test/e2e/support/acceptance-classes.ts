@@ -1,6 +1,6 @@
 /** Pods that OpenKruise's injection makes invalid, and the product's too, because it injects as OpenKruise does. */
 
-/** Sentence → what an API server, or our webhook as OpenKruise's, says then. */
+/** Sentence → the answer of an API server, or of the webhook as of OpenKruise's. */
 const CLASSES: Readonly<Record<string, RegExp>> = {
   "two containers of a pod have the same host port": /hostPort: Duplicate value/,
   "a sidecar's host port is not its port, in the host's network": /hostPort: Invalid value.*must match `containerPort`/,

@@ -41,7 +41,7 @@ export function isGiven(): boolean {
   return inject("givenCluster") !== undefined;
 }
 
-/** False where pods wait for nodes that are not ours. */
+/** False if pods wait for nodes that the tests do not have. */
 export function runsPods(): boolean {
   return inject("givenCluster")?.isWithoutNodes ?? true;
 }
@@ -62,7 +62,7 @@ async function restart(what: string): Promise<string> {
   return text;
 }
 
-/** Kills it; resolves when it is ready again. Webhooks are shown this credential from then on. */
+/** Kills it; resolves when it is ready again. From then on it shows webhooks this credential. */
 export async function restartApiServer(credential: Credential = "certificate"): Promise<void> {
   await restart(credential);
 }

@@ -24,10 +24,10 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
   };
 }
 
-/** The API server remembers what etcd has forgotten, until it starts again. */
+/** The API server keeps compacted versions until it starts again. */
 async function compact(): Promise<void> {
   const { etcdUrl } = controlPlane();
-  // A write, so that the state of now is one of the past.
+  // A write, so that the present state becomes a past one.
   const written = await ask(`${etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
   const { revision } = JSON.parse(written.text).header;
   await ask(`${etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));

@@ -114,7 +114,7 @@ class Processes implements ControlPlane {
   }
 
   async close(): Promise<void> {
-    // Nothing of it is needed again.
+    // Nothing in it is needed again.
     for (const process of this.#running.values()) await process.stop("SIGKILL");
     await rm(this.settings.folder, { recursive: true, force: true });
   }

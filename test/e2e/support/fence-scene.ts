@@ -16,7 +16,7 @@ type Made = KubernetesObject & Readonly<Record<string, unknown>>;
 const RBAC = "rbac.authorization.k8s.io";
 const WIDE = "fence-wide";
 
-/** Everything but what says to the fence that a feature is in use. */
+/** Every object except the ones that show the fence that a feature is in use. */
 const ACCESS: readonly Made[] = [
   {
     apiVersion: `${RBAC}/v1`,

@@ -1,4 +1,4 @@
-/** Several small rollouts side by side, each in a namespace of its own, and what etcd says about how they went. */
+/** Several small rollouts side by side, each in its own namespace, and their histories from etcd. */
 import { expect } from "vitest";
 import { replay } from "../../../infra/demo/summary.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";

@@ -1,9 +1,9 @@
-/** TCP ports of 127.0.0.1 that nobody listens on, and that no outgoing connection is given while their server restarts. */
+/** Free TCP ports of 127.0.0.1 that no outgoing connection gets while their server restarts. */
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 
-/** Below what Linux, macOS and Windows give to outgoing connections. */
+/** Below the ports that Linux, macOS and Windows give to outgoing connections. */
 const FIRST = 20_000;
 const LAST = 32_000;
 const MAX_TRIES = 100;

@@ -44,7 +44,7 @@ const DEFINITION: KubernetesObject = {
 };
 const TOKEN_SECONDS = 6 * 3600;
 
-/** A reason why somebody may need what the tests change there; undefined: none. */
+/** A reason why somebody may need objects that the tests change; undefined: none. */
 async function doubt(cluster: Cluster, server: string): Promise<string | undefined> {
   if (!LOOPBACK.test(new URL(server).hostname)) return "is not on this machine";
   const { items } = await cluster.list(PODS, {});

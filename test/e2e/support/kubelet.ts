@@ -127,7 +127,7 @@ class Kubelets implements Kubelet {
   }
 }
 
-/** New nodes carry a taint that the node lifecycle controller would take away; ours have none to look after them. */
+/** New nodes carry a taint that the node lifecycle controller would remove; the test removes it. */
 async function addNode(cluster: Cluster, index: number): Promise<void> {
   const { status, ...node } = nodeObject(index, timestamp(Date.now()));
   const key = { name: `node-${index}` };

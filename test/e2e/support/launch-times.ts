@@ -1,4 +1,4 @@
-/** When each container of a namespace was first seen ready, and each key of a barrier first seen open. */
+/** The times when each container of a namespace was first seen ready, and each key of a barrier first seen open. */
 import { onTestFinished } from "vitest";
 import type { ApiObject } from "../../../infra/local/storage/object.ts";
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";

@@ -195,7 +195,7 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     forbids: [get("/api/v1/nodes/node-1"), patch("/api/v1/nodes/node-1")],
   },
   resize: {
-    // Nothing but resources may change there.
+    // Only resources may change there.
     permits: [{ verb: "patch", path: `${PODS}/kept/resize`, body: {} }],
     forbids: [remove(`${PODS}/kept`)],
   },

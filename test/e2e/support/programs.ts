@@ -17,7 +17,7 @@ export type Programs<Name extends ProgramName = (typeof CONTROL_PLANE)[number]> 
   Record<Name, readonly string[]>
 >;
 
-/** Says what to install; for the one who started the tests. */
+/** Names the program to install, for the person who started the tests. */
 export class MissingProgram extends Error {
   override readonly name = "MissingProgram";
 }

@@ -8,7 +8,7 @@ import { until } from "./until.ts";
 const REACH_TIMEOUT_MS = 15_000;
 const KIND = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" };
 
-/** Nothing but a ConfigMap that is only tried, and that nobody else makes, is asked about. */
+/** Asks only about a ConfigMap in a dry run that nothing else makes. */
 export async function reachesUs(cluster: Cluster, host: string): Promise<boolean> {
   const name = `sidecarset-e2e-${randomBytes(3).toString("hex")}`;
   const server = await startWebhookServer(host);

@@ -95,7 +95,7 @@ function revisionOf({ dataRaw, revision, ...metadata }: Readonly<Record<string, 
   return { apiVersion: "apps/v1", kind: "ControllerRevision", metadata: kept, data, revision: Number(revision) };
 }
 
-/** Everything in it, as etcd would hold it. */
+/** All its objects, as etcd would hold them. */
 export function objectsOf({ sidecarSets, pods, revisions, namespaces }: ReconcileCluster): readonly KubernetesObject[] {
   return [...namespaces.map(activeNamespace), ...sidecarSets.values(), ...pods.values(), ...revisions.values()];
 }

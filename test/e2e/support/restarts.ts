@@ -1,4 +1,4 @@
-/** Lets tests kill, restart and disturb what belongs to the process that began them. */
+/** Lets tests kill, restart and disturb parts of the process that began them. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

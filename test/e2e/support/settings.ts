@@ -63,7 +63,7 @@ async function writeKeys(folder: string): Promise<string> {
   return authority;
 }
 
-/** Everything under `folder`, which nobody else can read. */
+/** Writes all files under `folder`, which nobody else can read. */
 export async function writeSettings(folder: string, ports: Ports): Promise<Settings> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const caCertificate = await writeKeys(folder);

@@ -70,7 +70,7 @@ export class TakeoverRun {
     await this.#lookFor(model);
   }
 
-  /** The API server may need a moment to see what etcd was given behind its back. */
+  /** The API server may need a moment to see writes that went to etcd directly. */
   async #lookFor(model: ReconcileCluster): Promise<void> {
     const wanted = namesIn(model);
     const isThere = async () => {

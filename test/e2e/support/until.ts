@@ -1,4 +1,4 @@
-/** Waiting for what takes a moment, outside a test. */
+/** Waits outside a test for an event that takes a moment. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { size } from "./size.ts";
 

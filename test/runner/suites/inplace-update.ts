@@ -1,4 +1,4 @@
-/** The generic in-place engine: what an update consists of, and how a pod goes through it step by step. */
+/** The generic in-place engine: the parts of an update, and a pod's steps through it. */
 import type { ControllerRevision, Labels, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";

@@ -92,7 +92,7 @@ function parsed(value: string): unknown {
   }
 }
 
-/** Annotations by what their JSON says, conditions by type. */
+/** Annotations as parsed JSON, conditions by type. */
 export function comparable(pod: Pod) {
   const annotations = Object.entries(pod.metadata?.annotations ?? {});
   return {

@@ -69,7 +69,7 @@ function viewOf(pod: Pod) {
   };
 }
 
-/** Annotations of the expected view by what their JSON says. */
+/** The expected view with annotations as parsed JSON. */
 function parsedView({ annotations, ...view }: PodView) {
   return {
     ...view,

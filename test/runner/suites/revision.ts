@@ -1,4 +1,4 @@
-/** Hashes of a SidecarSet, the revision recorded of it, and what an old revision of it restores to. */
+/** Hashes of a SidecarSet, its recorded revision, and the SidecarSet that an old revision restores. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";

@@ -30,7 +30,7 @@ type Key = Required<ObjectKey> & { readonly uid: string; readonly resourceVersio
 const JSON_TYPE = "application/json";
 const asIs = (body: unknown) => body;
 
-/** About this pod, which may not be there, or be another by now. */
+/** Calls about this pod, which may not exist, or be another by now. */
 export function callsOf({ namespace, name, uid, resourceVersion }: Key, chance: Chance): readonly Call[] {
   const key = { namespace, name };
   const all = `/api/v1/namespaces/${namespace}/pods`;

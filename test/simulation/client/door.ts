@@ -24,7 +24,7 @@ export const FATES = [
 ] as const;
 export type Fate = (typeof FATES)[number];
 
-/** A request as it arrived, and what became of it. */
+/** A request as it arrived, and its fate. */
 export interface Arrival {
   readonly method: string;
   readonly path: string;
@@ -101,7 +101,7 @@ export class Door {
 
   #meet(fate: Fate, arrival: Arrival, response: http.ServerResponse): void {
     const { chance } = this.#options;
-    // Most ask to come again at once, so that a run takes no hours.
+    // Most answers allow a retry at once, so that a run does not take hours.
     arrival.retryAfter = chance.isLucky(0.01) ? 1 : 0;
     const wait = { "Retry-After": String(arrival.retryAfter) };
     const text = JSON.stringify(arrival.answer?.body ?? {});

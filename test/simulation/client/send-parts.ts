@@ -1,4 +1,4 @@
-/** A body that comes in parts, which end anywhere, in a character as well. */
+/** A body in parts that end anywhere, also inside a character. */
 import type http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../chance.ts";

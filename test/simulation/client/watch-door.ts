@@ -36,7 +36,7 @@ export class WatchDoor {
     this.#options = options;
   }
 
-  /** All that has happened since the version that it asks for, and then its end. */
+  /** Sends all events since the version of the request, and then the end. */
   async serve(arrival: Arrival, response: http.ServerResponse): Promise<void> {
     const { chance, server } = this.#options;
     const end = chance.pick(WATCH_ENDS);

@@ -1,4 +1,4 @@
-/** Judges writes of passes as they land: nobody else's objects, and an update in place step by step. */
+/** Judges writes of passes when they land: only the set's objects, and an update in place step by step. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Write } from "../api-server.ts";

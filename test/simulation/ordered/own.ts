@@ -9,7 +9,7 @@ export function controllerOf({ metadata }: KubernetesObject): OwnerReference | u
   return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** Pods that are the set's, or become it with the next look: of its name and label, and nobody else's. */
+/** Pods of the set, or ones that the next look adopts: with its name and label, and no other owner. */
 export function podsOf({ metadata }: StatefulSet, pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => {
     if (!NAME.test(pod.metadata?.name ?? "") || pod.metadata?.labels?.["app"] !== SET) return false;
@@ -30,7 +30,7 @@ export function revisionsOf(
   });
 }
 
-/** All that differs between two templates of the world. */
+/** All parts in which templates of the world differ. */
 export function printOf({ metadata, spec }: PodTemplateSpec | Pod): string {
   const [container] = spec?.containers ?? [];
   return JSON.stringify([container?.image, envOf(container), metadata?.annotations?.["release"]]);

@@ -1,4 +1,4 @@
-/** Every tenth world is wide: many ordinals, several of them reserved, budgets in percent, and others in the way. */
+/** Every tenth world is wide: many ordinals, several of them reserved, budgets in percent, and obstacles. */
 import { type Chance, seededChance } from "../chance.ts";
 import type { HindrancePlan } from "../hindrances.ts";
 import { type SetScenario, type Strike, TROUBLE_MS } from "./scenario.ts";

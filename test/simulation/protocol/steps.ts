@@ -127,7 +127,7 @@ function swapped(read: Stored, { ledger }: LedgerPlan, stored: Stored): Stored {
   return isSameLedger(read.ledger, ledger) ? stored : { version: read.version + 1, ledger };
 }
 
-/** undefined: a newer generation is known. */
+/** undefined: the pass knows a newer generation. */
 function plansOf(
   { ledger }: Stored,
   spec: Spec,

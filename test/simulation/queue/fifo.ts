@@ -45,7 +45,7 @@ export class Fifo {
     }
   }
 
-  /** The oldest of a group that nobody is at work on. */
+  /** The oldest message of a group that no worker serves. */
   receive(): Kept | undefined {
     const busy = new Set<string>();
     for (const kept of this.#kept) {

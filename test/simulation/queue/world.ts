@@ -174,7 +174,7 @@ export class QueueWorld {
     if (this.#skewMs === 0) await this.#newPod();
     this.#isNobodyTold = true;
     for (const change of changes) await this.#answers(change, MINUTE_MS + SOON_MS);
-    // Nothing of it has to wait until settled ones are looked after.
+    // New work does not wait until settled SidecarSets are served.
     const { scheduler, server } = this.#world;
     const minutes = 1 + server.all(PODS).length;
     for (let minute = 0; minute < minutes && this.#left().length > 0; minute++) await scheduler.runFor(MINUTE_MS);
@@ -392,7 +392,7 @@ export class QueueWorld {
   }
 }
 
-/** The queue starts passes, and nobody else. */
+/** A scenario without scheduled passes: only the queue starts them. */
 function scenarioOf(seed: number): Scenario {
   // Some passes end before they have read anything.
   const slow = { slowRate: 0.5, faultRate: 0.1, networkFaults: ["timeout, not applied", "503"] } as const;

@@ -82,7 +82,7 @@ function derived({ resourcesPolicy }: SidecarContainer, { spec }: Pod, sets: rea
   return { ...(limit === undefined ? {} : { limits: half(limit) }), requests: half(request) };
 }
 
-/** A container that no SidecarSet has brought. */
+/** True for a container that no SidecarSet has injected. */
 function isOfApp({ env = [] }: Container): boolean {
   return !env.some(({ name, value }) => name === IS_INJECTED_ENV && value === "true");
 }

@@ -88,7 +88,7 @@ export class ObjectStates {
     this.#states.set(key, states);
   }
 
-  /** False: it was another one by then. `object` undefined: it is deleted. */
+  /** False: it was replaced meanwhile. `object` undefined: it is deleted. */
   store(place: Place, from: string | undefined, object: KubernetesObject | undefined): boolean {
     if (this.peek(place)?.metadata?.resourceVersion !== from) return false;
     if (object) this.put(place, object);

@@ -44,7 +44,7 @@ interface Option {
   readonly is: SidecarSet | undefined;
 }
 
-/** More ways than these are not looked into. */
+/** The most combinations that are tried. */
 const MOST_WAYS = 600;
 const NOBODY: Told = new Map();
 const NOTHING: Option = { as: undefined, is: undefined };
@@ -118,7 +118,7 @@ export class PodJudge {
     });
   }
 
-  /** All revisions, as they may have been found. */
+  /** All revisions that a pass may have found. */
   #revisions(told: Told): readonly (readonly ControllerRevision[])[] {
     const { plural } = CONTROLLER_REVISIONS;
     const places = this.#states.places(plural);

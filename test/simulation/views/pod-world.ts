@@ -410,7 +410,7 @@ export class PodWorld {
     });
   }
 
-  /** Long after the last write: API servers ask about the pods that they have to ask about, and nobody writes any more. */
+  /** The end, long after the last write: API servers ask about the right pods, and no writes come any more. */
   async #end(): Promise<void> {
     await this.#scheduler.runFor(10 * 60_000);
     void this.#keep(true);

@@ -125,7 +125,7 @@ export class RegistrationWorld {
   #look(): void {
     const condition = conditionIn(this.#server.peek(MUTATING_WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_CONFIGURATION }));
     if (!this.#newest || this.#newest.condition !== condition) this.#seeChange(condition);
-    // The newest, and what an API server may still go by that has not heard of it.
+    // The newest registration, and older ones that an API server may still use.
     const since = this.#scheduler.nowMs - SPREAD_MS;
     const isOver = (at: number) => (this.#inForce[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY) <= since;
     this.#inForce = this.#inForce.filter((_, at) => !isOver(at));

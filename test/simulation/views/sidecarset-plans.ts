@@ -62,7 +62,7 @@ interface Planning {
   readonly revisions: readonly KubernetesObject[];
 }
 
-/** The object, but for what an API server adds. `serial`: no two have the same. */
+/** The object without an API server's fields. `serial`: different for each. */
 export function planSidecarSet(name: string, serial: number, { chance, before, revisions }: Planning) {
   const annotations = {
     [HASH_ANNOTATION]: "to be written",

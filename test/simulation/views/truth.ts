@@ -80,7 +80,7 @@ export class Truth {
     return this.get(kind, name);
   }
 
-  /** False: it was another one by then. `object` undefined: it is deleted. */
+  /** False: it was replaced meanwhile. `object` undefined: it is deleted. */
   store(name: string, from: string | undefined, object: KubernetesObject | null | undefined): boolean {
     if (this.peek(SIDECARSETS, name)?.metadata?.resourceVersion !== from) return false;
     if (object) this.put(SIDECARSETS, name, object, new Date(this.#scheduler.nowMs).toISOString());

@@ -1,11 +1,11 @@
-/** While a world runs, timers, clocks and chance that the product takes from the process are the world's own. */
+/** While a world runs, the product's timers, clocks and chance are the world's own. */
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import type { Scheduler } from "../scheduler.ts";
 
 type Global = Record<"setTimeout" | "clearTimeout", unknown>;
 
-/** Runs `world` with virtual time. `random`: what Math.random gives. */
+/** Runs `world` with virtual time. `random`: replaces Math.random. */
 export async function inVirtualTime<T>(
   scheduler: Scheduler,
   random: () => number,
