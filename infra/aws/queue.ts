@@ -2,9 +2,7 @@
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
-/**
- * Longer than a worker's time, as Lambda requires. A failed message is retried after it, and the ticks behind it wait.
- */
+/** Longer than a worker's time, as Lambda requires. After it a failed message is retried; ticks behind it wait. */
 const VISIBILITY_SECONDS = 70;
 /** A tick that is older is not worth a pass. */
 const RETENTION_SECONDS = 3_600;
