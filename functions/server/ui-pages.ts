@@ -27,7 +27,7 @@ export function otherOf({ isStill }: Wanted): string {
   return isStill ? "?" : `?${STILL}`;
 }
 
-/** Address and name of the pages above, outermost first. Links keep to whether pages refresh. */
+/** Address and name of the pages above, outermost first. Links keep the choice whether pages refresh. */
 export function pagesAbove({ name, pod, isStill }: Wanted): Frame["up"] {
   if (name === undefined) return [];
   const query = isStill ? `?${STILL}` : "";

@@ -231,7 +231,7 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     ...(settings.isServingStatefulSets
       ? noTicks("ordered-set", "NoOrderedTicks", "ordered sets are not reconciled", settings)
       : {}),
-    // Schedules whose function has other calls too are watched by this.
+    // This alarm watches schedules whose function has other calls too.
     ...(hasScheduleGroups(settings) || settings.hasMoreAlarms ? undeliveredTicks() : {}),
     ...(settings.rolloutWorkers === undefined ? {} : ofQueues()),
   };

@@ -395,7 +395,7 @@ function substituted(arg: string, env: Readonly<Record<string, string>>): string
   });
 }
 
-it("each command line of the k9s plugins does what its key says", async () => {
+it("each command line of the k9s plugins does what its key promises", async () => {
   const { plugins } = parse(readFileSync("infra/k9s/plugins.yaml", "utf8")) as {
     readonly plugins: Record<string, Plugin>;
   };

@@ -142,7 +142,7 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
     expect(versions()).toContain("2");
   });
 
-  it("writes nothing in a dry run", async () => {
+  it("a dry run of a failing pass writes nothing", async () => {
     const { pass, calls } = world(fault);
     await pass({ dryRun: true });
     expect(calls.filter(([, call]) => /^(PATCH|CREATE)/.test(call))).toEqual([]);

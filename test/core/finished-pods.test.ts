@@ -98,7 +98,7 @@ describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
   });
 
   test.each([2, "50%"])(
-    "as many pods that missed their sidecars are evicted with maxUnavailable %s",
+    "the same number of pods that missed their sidecars is evicted with maxUnavailable %s",
     (maxUnavailable) => {
       const sidecarSet = setWith({ maxUnavailable }, { [EVICT_MISSED_ANNOTATION]: "true" });
       const bare = ["x", "y", "z"].map((name) => without(owned("ReplicaSet", { name, creationTimestamp: LATER })));

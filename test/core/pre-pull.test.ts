@@ -307,7 +307,7 @@ describe("the pod that pulls", () => {
   const spec = { containers: containers.map(({ name }) => ({ name, image: "reg/sc:v1" })) };
   const [pod] = decided({ ...setOf(1), spec: { ...secrets, containers } }, [podOn("n1", { spec })]).created;
 
-  test("it names its node, has each image once, with the policy of the sidecar, and its pull secrets", () => {
+  test("a pull pod names its node, has each image once with the sidecar's policy, and its pull secrets", () => {
     expect(pod?.spec).toMatchObject({
       nodeName: "n1",
       imagePullSecrets: [{ name: "registry" }],

@@ -153,7 +153,7 @@ describe.each(["token", "certificate"] as const)("an API server that shows webho
     await rm(folder, { recursive: true, force: true });
   });
 
-  it("is answered: pods are injected, SidecarSets are given defaults, refused and converted", async () => {
+  it("a caller with this proof is answered: pods are injected, SidecarSets get defaults, are refused and converted", async () => {
     await cluster.create(SIDECARSETS, SET);
     const injected = async () => {
       const pod = await cluster.create<Pod>(PODS, POD, { dryRun: true });
@@ -168,7 +168,7 @@ describe.each(["token", "certificate"] as const)("an API server that shows webho
     expect(older).toMatchObject({ apiVersion: "apps.kruise.io/v1alpha1", metadata: { name: NAME } });
   });
 
-  it("is the only one that is answered", async () => {
+  it("no caller without this proof is answered", async () => {
     const [known, strangers] = callsBy(credential);
     expect(await call(known)).toBe(200);
     for (const [who, stranger] of Object.entries(strangers))
@@ -177,7 +177,7 @@ describe.each(["token", "certificate"] as const)("an API server that shows webho
     addAttacks(Object.keys(strangers).length);
   });
 
-  it("shows it when pods and SidecarSets are admitted, and not when objects are converted", async () => {
+  it("the API server shows its proof for admissions of pods and SidecarSets, and not for conversions", async () => {
     const { clientName, token } = controlPlane().webhookCredentials;
     const probe = await startWebhookServer();
     const webhooks = [MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH].map((path, index) => ({

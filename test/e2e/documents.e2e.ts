@@ -69,7 +69,7 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     after: "kubectl delete mutatingadmissionpolicy,mutatingadmissionpolicybinding --all",
   },
   {
-    // The page is for who comes from first steps: no canary of other pages, and no pod without a workload.
+    // The page is for readers of first steps: it needs no canary of other pages, and no pod without a workload.
     command: /sidecarset.kruise.io\/replace=/,
     before: `kubectl delete pod web; kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/injectionStrategy"}]'`,
   },

@@ -139,7 +139,7 @@ describe("of all updates of a pod's status only the change gets through", () => 
     expect(await toldAt("failing", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH, ""]);
   });
 
-  it("of a pod without sidecars none", async () => {
+  it("no change of a pod without sidecars is reported", async () => {
     await createPod("bare", { "example.com/x": "y" });
     expect(await toldAt("bare", ["False", "True"].map(readiness))).toEqual(["", ""]);
   });
@@ -166,7 +166,7 @@ describe("of pods whose containers start in an order", () => {
     expect(await toldAt("order", steps)).toEqual(["", "launch *", "", "", "launch *", ""]);
   });
 
-  it("so that passes which follow nothing open each key within 2 seconds", async () => {
+  it("passes that follow nothing open each key within 2 seconds by these reports", async () => {
     const stepMs = recordLaunch(cluster, NAMESPACE);
     const problems: string[] = [];
     let passes = 0;

@@ -84,7 +84,7 @@ describe("what OpenKruise began, we carry on as it would have", () => {
     },
   );
 
-  it("at rest and under way, of both API versions", () => {
+  it("takeovers happened at rest and under way, and of both API versions", () => {
     const { takeovers, turns, atRest, podWrites, storedAsV1alpha1 } = looked;
     addFigure("takeovers from OpenKruise", takeovers);
     addFigure("takeovers of SidecarSets stored as v1alpha1", storedAsV1alpha1);

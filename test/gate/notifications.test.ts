@@ -115,7 +115,7 @@ describe("an obstacle that comes and goes:", () => {
   const fails: News = { type: "Warning", reason: "Degraded", cause: "PodsFailing", message: "m" };
   const halts: News = { type: "Warning", reason: "Blocked", cause: "Halted", message: "m" };
 
-  test("it is sent every ten minutes at most, and a halt is sent at once beside it", () => {
+  test("a repeated notification is sent every ten minutes at most, and a halt is sent at once beside it", () => {
     const { at, sent } = passes();
     for (let seconds = 0; seconds < 3_600; seconds += 10) {
       const isThere = seconds % 20 === 0;
@@ -127,7 +127,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent.filter((one) => one.includes("Halted"))).toEqual(["1010 Blocked Halted"]);
   });
 
-  test("it is sent again after ten minutes only if it is still there", () => {
+  test("a notification is sent again after ten minutes only if its cause is still there", () => {
     const back = passes();
     back.at(0, degraded(true), fails);
     back.at(60, degraded(false));
@@ -143,7 +143,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(over.sent).toEqual(["0 Degraded PodsFailing", "1300 Degraded PodsFailing"]);
   });
 
-  test("it is sent at once after a new release began, and where another cause blocks the rollout", () => {
+  test("a notification is sent at once after a new release began, and if another cause blocks the rollout", () => {
     const { at, sent } = passes();
     const blocked = (cause: string): News => ({ ...halts, cause });
     at(0, {}, halts);
@@ -153,7 +153,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent).toEqual(["0 Blocked Halted", "10 Blocked Gate", "20 RolloutStarted", "30 Blocked Halted"]);
   });
 
-  test("it is no notification that waits for a receiver, as check counts them, until its time has come", () => {
+  test("check counts a notification as waiting for a receiver only after its time has come", () => {
     const one = { id: "1", at: "2026-11-30T05:00:00Z", event: "Degraded", cause: "PodsFailing", message: "m" };
     const told = { ...one, id: "told" };
     expect(waitingFor({ notifications: [told, { ...one, id: "2" }] })).toEqual([]);

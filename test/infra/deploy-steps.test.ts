@@ -1,4 +1,4 @@
-/** Steps of a deployment that leave nothing behind and take nothing away, also when they fail. */
+/** Steps of a deployment, which leave no objects behind and remove no others, also when they fail. */
 import { expect, test } from "vitest";
 import type { Aws, Stack } from "../../infra/aws/deploy/aws.ts";
 import { Changes, type Deployment, throughStages } from "../../infra/aws/deploy/deployment.ts";

@@ -83,7 +83,7 @@ describe.each(Object.entries(pages))("the page %s", (_, render) => {
     await page.context().close();
   });
 
-  it("at 390 pixels has nothing to tap that is lower than 24 pixels, and no control lower than 44", async () => {
+  it("the page at 390 pixels has nothing to tap that is lower than 24 pixels, and no control lower than 44", async () => {
     const page = await openPage(render());
     await page.evaluate(OPEN_ALL);
     expect(await page.evaluate(SMALL_TARGETS)).toEqual([]);
@@ -219,7 +219,7 @@ describe("the commands", () => {
     "sidecarset promote log-agent",
   ];
 
-  it("each has a button that copies it over http on loopback, and says so", async () => {
+  it("each command has a button that copies it over http on loopback, and says so", async () => {
     const { page } = await openServed(html());
     expect(await page.locator(".cmd code").allTextContents()).toEqual(COMMANDS);
     for (const [at, command] of COMMANDS.entries()) {

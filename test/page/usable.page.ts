@@ -65,7 +65,7 @@ describe("the list at a glance", () => {
     [1280, 800],
   ] as const;
   it.each(screens)(
-    "shows 8 of 30 and of 300 that are not ready on the first screen of %i × %i",
+    "the page shows 8 of 30 and of 300 pods that are not ready on the first screen of %i × %i",
     async (width, height) => {
       for (const size of [30, 300]) {
         const { page } = await openFile(browser, fleet(size), { viewport: { width, height } });

@@ -60,7 +60,7 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
   const resource = { group: "", version: "v1", resource: secret };
   const request = { uid: secret, operation: "CREATE", resource, name: secret };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  // A kept text may be no secret of a path.
+  // A stored text need not be the secret of a path.
   const registered = registeredPath(secret, "/mutate-pod");
   for (const path of [
     registered,

@@ -56,7 +56,7 @@ function refusedPasses({ scenario }: World): number {
   return scenario.standing === undefined && scenario.pulls === undefined ? 0 : 12;
 }
 
-/** Pod by pod, each of which has to go and to come. */
+/** Passes by pod, because each pod has to be deleted and recreated. */
 function restartingPasses({ scenario }: World): number {
   return scenario.restarts ? 2 * scenario.pods + 2 * scenario.restarts.plans.length : 0;
 }

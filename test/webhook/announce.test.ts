@@ -280,7 +280,7 @@ describe("an API server whose answers are errors, and come slowly:", () => {
     expect([await outcome, await written()]).toEqual(["allowed", [[1, "web", "7"]]]);
   });
 
-  test("what was asked about another object refuses no write", async () => {
+  test("an answer about another object refuses no write", async () => {
     const notThere = new KubeError('pods "gone" not found', { code: 404, reason: "NotFound" });
     const both = {
       ...cluster,

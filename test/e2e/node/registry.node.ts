@@ -120,7 +120,7 @@ it("a tag that points to another image is pulled with Always, and pods with the 
   expect(await scene.updated()).toHaveLength(2);
 });
 
-it("that is down: an image that is taken back before the kubelet has seen it", async () => {
+it("a registry is down while an image is taken back before the kubelet has seen it", async () => {
   const scene = await openScene(BY_TWO);
   await begun(scene);
   await disturbRegistry({ delay: Number.POSITIVE_INFINITY });
