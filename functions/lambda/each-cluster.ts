@@ -1,4 +1,4 @@
-/** Each function's memory of a table's clusters, and calls for all of them side by side. */
+/** Functions' memories of a table's clusters, and calls for all clusters side by side. */
 import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { clusterEnvironment, type TokenUse } from "../../shared/settings/cluster-table.ts";

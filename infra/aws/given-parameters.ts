@@ -6,7 +6,7 @@ export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-d
 const NOT_KEPT = ["cluster-server", "cluster-ca", "path-digests"];
 
 export interface Given {
-  /** every parameter with a value, also those that serverless.yml reads itself */
+  /** every parameter with a value, also if only serverless.yml reads it */
   readonly given: ReadonlyMap<string, string>;
 }
 

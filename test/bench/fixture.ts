@@ -152,8 +152,8 @@ function manySidecarSets(count: number, placeOf: Place): readonly SidecarSet[] {
 }
 
 /**
- * That many SidecarSets after the webhook; the last one matches the pod. The others are for another namespace or for
- * another app, in turn.
+ * SidecarSets in this number after the webhook; the last one matches the pod. The others are for another namespace or
+ * for another app, in turn.
  */
 export function sidecarSets(count: number): readonly SidecarSet[] {
   return manySidecarSets(count, (index) =>

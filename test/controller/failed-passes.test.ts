@@ -121,7 +121,7 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
     expect(events().map(({ message }) => message)).toEqual([expect.stringMatching(words)]);
   });
 
-  it("rings ten minutes after the first pass that lasts on AWS, and at once in the chart's gauge", async () => {
+  it("a lasting fault sets off the alarm on AWS ten minutes after the first failed pass, and the chart's gauge at once", async () => {
     const { pass } = world(fault);
     await pass();
     const report = await pass();

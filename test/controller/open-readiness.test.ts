@@ -106,7 +106,7 @@ it("without gate KruisePodReadinessGate a pass writes no condition, and with it 
   await deployGated("off");
   const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(readiness).toBeUndefined();
-  // The one that looks for pods that wait for their launch order.
+  // The list that looks for pods in a launch order.
   expect(calls["LIST pods"]).toBe(1);
   const planned = (await runPass(cluster, options({ dryRun: true }))).readiness?.planned;
   expect(planned).toEqual(["give pod shop/off the condition KruisePodReady"]);

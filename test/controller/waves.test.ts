@@ -85,7 +85,7 @@ const DONE = STAGES.flatMap((stage) => [stage, stage]).toSorted();
 
 /**
  * Judges all writes in their order. A pod of a stage gets its new image only after every pod of earlier stages is ready
- * with it, and after the status says that the earlier waves are passed. Returns the number of judged writes.
+ * with it. The status must say before that the earlier waves are passed. Returns the number of judged writes.
  */
 function judge(name: string, version = 2): number {
   const pods = new Map<string, Pod>();

@@ -62,7 +62,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await get("sidecarset/agent", ".spec.injectionStrategy.paused")).toBe("");
   });
 
-  it("server-side apply refuses a field of another manager, takes it by force, and leaves the rest of others", async () => {
+  it("server-side apply refuses a field of another manager, takes it by force, and leaves other managers' other fields", async () => {
     const file = join(dirname(stage.kubeconfig), "owned.yaml");
     const applyAs = async (manager: string, spec: string, ...more: readonly string[]) => {
       await writeFile(file, `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: owned}\nspec: ${spec}\n`);

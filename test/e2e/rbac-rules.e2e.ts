@@ -1,4 +1,4 @@
-/** Tests that the shipped roles suffice, and that every rule of theirs is needed. */
+/** Tests that the shipped roles suffice, and that each of their rules is needed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";

@@ -63,7 +63,7 @@ async function packaged(table: object | string, parameters: Parameters = {}) {
 const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
   JSON.parse(environment?.["CLUSTERS"] ?? "");
 
-/** That many clusters of EKS, each with its own secret. */
+/** The wanted number of EKS clusters, each with its own secret. */
 function manyClusters(count: number) {
   const names = Array.from({ length: count }, (_, index) => `c${index}`);
   const eks = (name: string) => `arn:aws:eks:eu-central-1:123456789012:cluster/${name}`;

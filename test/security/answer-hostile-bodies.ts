@@ -75,7 +75,7 @@ async function take({ path, body }: HostileBody): Promise<{ readonly ms: number;
 
 const MEGABYTE = `[${"1,".repeat(500_000)}1]`;
 
-/** This machine's time now to read and write a megabyte of JSON. */
+/** The time that this machine needs now to read and write a megabyte of JSON. */
 function megabyteMs(): number {
   const begin = cpuMs();
   JSON.stringify(JSON.parse(MEGABYTE));

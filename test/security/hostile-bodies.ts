@@ -191,7 +191,7 @@ function bodyOf(index: number, random: () => number): HostileBody {
   return { title, path: PATHS[webhook], body: request(webhook, put(value(size, random))) };
 }
 
-/** That many bodies, all small enough for the door. */
+/** The wanted number of bodies, all small enough for the door. */
 export function* hostileBodies(count: number): Generator<HostileBody> {
   const random = randomOf(20_261_121);
   for (let index = 0, made = 0; made < count; index++) {

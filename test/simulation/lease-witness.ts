@@ -6,7 +6,7 @@ import type { Write } from "./api-server.ts";
 const HOLDS_MS = 30_000;
 /** A pass that nothing hinders renews it this often. */
 const RENEWED_MS = 12_000;
-/** A clock that is further off is one that was set. */
+/** A larger error means that the clock was set. */
 const SKEW_MS = 30_000;
 
 interface Held {

@@ -173,8 +173,8 @@ export class Pulls {
 }
 
 /**
- * While one node keeps its behaviour and nothing else blocks, every pod of other nodes is updated, within the passes of
- * a rollout and a few more. Pods of a node that cannot pull keep their version, and the status names the node.
+ * While one node keeps its behaviour and nothing else blocks, every pod of other nodes is updated, within a rollout's
+ * passes and a few more. Pods of a node that cannot pull keep their version, and the status names the node.
  */
 export async function judgePulls(world: World, { first }: PullPlan): Promise<void> {
   const { scenario, server } = world;

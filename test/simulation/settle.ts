@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 const MOST_SOAK_SECONDS = 90;
 
 /**
- * Runs a pass a minute until the wanted state is reached, at most as many as that may take, and then one that must
+ * Runs a pass a minute until the wanted state is reached, within the expected number of passes. Then one more pass must
  * write nothing.
  */
 export async function settle(world: World): Promise<void> {

@@ -267,7 +267,7 @@ function changeText({ images, isReplaced }: PlannedPod): string {
   return images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
 }
 
-/** Times in a plan are those of a rollout that nothing holds. */
+/** Times in a plan assume that nothing holds the rollout. */
 function checksText(
   { names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>,
   { rules: { waves } }: RolloutPlan["before"],

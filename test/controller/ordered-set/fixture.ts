@@ -30,7 +30,7 @@ export interface SetCluster {
   readonly local: LocalCluster;
 }
 
-/** It has no webhook: the fixtures are as webhooks leave them. */
+/** A cluster without webhooks: the fixtures are as webhooks leave them. */
 export async function startSetCluster(kubelet = { startDelayMs: 5, readyDelayMs: 5 }): Promise<SetCluster> {
   const local = await startLocalCluster(kubelet);
   const { url: server, caCertificate: certificateAuthority, token } = local;

@@ -193,7 +193,7 @@ it("a pass looks again when a ready pod becomes available after minReadySeconds"
   const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
   beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
   expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
-  // The third wait ends with the five seconds.
+  // The third wait ends after five seconds in all.
   expect(looks).toEqual([...FIRST_LOOKS, [4_100, "narrow"], [5_150, "narrow"]]);
 });
 

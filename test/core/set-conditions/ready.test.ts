@@ -171,7 +171,7 @@ test.each<[string, Pod]>([
     "every pod is updated, and 1 pod is not ready: default/a (the pod is not ready)",
     podOf({ name: "a", hash: NEW_HASH, image: "reg/sc:v3", isReady: false, statuses: statuses("reg/sc:v3", "v3") }),
   ],
-])("the condition Blocked does not say that nothing keeps the rollout, but: %s", (why, pod) => {
+])("the condition Blocked names its cause in place of “nothing”: %s", (why, pod) => {
   expect(look([pod, done("b")]).blocked).toBe(why);
 });
 

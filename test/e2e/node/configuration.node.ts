@@ -1,4 +1,4 @@
-/** A changed configuration in pods that run: the recipes, whose configuration is a value, and a file of a ConfigMap, whose digest is one. */
+/** A changed configuration in running pods: in the recipes it is a value, and for a file of a ConfigMap the digest is the value. */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";

@@ -113,7 +113,7 @@ class Processes implements RealNode {
     );
   }
 
-  /** Again where it ends at once, as an init system does: containerd listens before it can answer. */
+  /** Starts the kubelet again if it ends at once, as an init system does: containerd listens before it can answer. */
   async #startKubelet(attempts = 10): Promise<void> {
     const flags = {
       config: join(this.#folder, "kubelet.yaml"),

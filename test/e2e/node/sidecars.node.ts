@@ -84,7 +84,7 @@ it("a probe by the name of a port, before an init container that ends", async ()
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
 });
 
-it("an image by digest: from a tag to it, back, and to both at once", async () => {
+it("an image changes from a tag to a digest, back, and to both together", async () => {
   const scene = await openScene();
   const [pod] = await scene.deploy(2);
   await scene.untilSettled();

@@ -28,7 +28,7 @@ export const OLDER_SIDECARSETS: Resource = { ...SIDECARSETS, version: "v1alpha1"
 
 const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
 
-/** Pods wait for the one that the controller manager gives every namespace. */
+/** The controller manager makes a default account in every namespace, and pods wait for it. */
 const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
 
 export const APP = { name: "main", image: "nginx:1.29" };

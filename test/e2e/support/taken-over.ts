@@ -70,7 +70,7 @@ export class TakenOver {
     return storeObjects(this.#etcdUrl, stored);
   }
 
-  /** Others change the cluster, past every webhook. */
+  /** Changes objects in etcd directly, past every webhook. */
   async change(seen: ReconcileCluster, change: (model: ReconcileCluster) => void, isOlder = false): Promise<void> {
     const before = objectsOf(seen);
     change(seen);

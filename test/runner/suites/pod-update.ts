@@ -112,7 +112,7 @@ function everyPredicateOf(pod: Pod, sidecarSet: SidecarSet) {
   return { ...predicates, inHotUpgrading, hotUpgradingReady: isServing(pod, sidecarSet) };
 }
 
-/** Where the reference panics, only a panic of the product would be an error. */
+/** If the reference panics, only a panic of the product would be an error. */
 export function podUpdateSuite(input: Input, expected: Expected): readonly Difference[] {
   const { pod, isRefused } = run(input);
   const see = (seen: Pod) => everyPredicateOf(projectPod(seen, input.sidecarSet), input.sidecarSet);
