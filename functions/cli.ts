@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { mayColor } from "../shared/settings/config.ts";
-import { COMMANDS } from "./cli/commands/index.ts";
+import { SERVE, startSmall } from "./cli/commands/serve.ts";
 import { runProgram } from "./cli/program.ts";
 
 /** A reader such as `head` may stop reading at any time. */
@@ -13,9 +13,14 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+/** `serve` runs for months: it loads no other command, and Node as what keeps it small. */
+const isServe = process.argv[2] === SERVE.name;
+if (isServe) startSmall();
+const commands = isServe ? [SERVE] : (await import("./cli/commands/index.ts")).COMMANDS;
+
 const isPlugin = basename(process.argv[1] ?? "").startsWith("kubectl-");
 
-process.exitCode = await runProgram(COMMANDS, process.argv.slice(2), {
+process.exitCode = await runProgram(commands, process.argv.slice(2), {
   name: isPlugin ? "kubectl sidecarset" : "sidecarset",
   version: manifest.version,
   stdout: process.stdout,

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { createServer } from "node:net";
@@ -21,6 +21,7 @@ import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { ServerError } from "../../shared/webhook/server/tls-files.ts";
+import { CLI } from "../cli/run-cli.ts";
 import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
@@ -250,7 +251,7 @@ describe("startup errors of startServer:", () => {
 
 describe("the process of serve:", () => {
   const run = (...more: string[]) =>
-    spawn(process.execPath, ["functions/cli.mjs", "serve", "--kubeconfig", cluster.kubeconfig, ...more], {
+    spawn(process.execPath, [CLI, "serve", "--kubeconfig", cluster.kubeconfig, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
     });
   const tls = () => [
@@ -272,6 +273,21 @@ describe("the process of serve:", () => {
     expect(output).toContain('"stopping"');
     for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("level");
   });
+
+  test.runIf(process.platform === "linux")(
+    "serve runs with Node's flags for little memory under its first pid",
+    async () => {
+      const child = run("--port", "0", ...tls());
+      for await (const chunk of child.stdout) if (String(chunk).includes('"serving"')) break;
+      const [argv, env] = ["cmdline", "environ"].map((name) =>
+        readFileSync(`/proc/${child.pid}/${name}`, "utf8").split("\0"),
+      );
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      expect(argv?.slice(1, 5)).toEqual(["--max-semi-space-size=2", "--no-maglev", CLI, "serve"]);
+      expect(env).toEqual(expect.arrayContaining(["MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_=131072"]));
+    },
+  );
 
   test("a port in use ends the process with a failure and one line", async () => {
     const child = run("--port", String(cluster.server.port), ...tls());
