@@ -11,6 +11,8 @@ interface Alert {
   /** page: somebody has to look at once; ticket: by day */
   readonly severity: "page" | "ticket";
   readonly summary: string;
+  /** of docs/alarms.md: what to do */
+  readonly section: string;
 }
 
 /** Alerts. A replica that does not make the passes has no numbers of SidecarSets. */
@@ -21,6 +23,7 @@ export const ALERTS: readonly Alert[] = [
     for: "10m",
     severity: "ticket",
     summary: "SidecarSet {{ $labels.sidecarset }} needs attention: kubectl get sidecarset says what its state is",
+    section: "needsattention",
   },
   {
     alert: "SidecarSetPodsMissed",
@@ -29,6 +32,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "page",
     summary:
       "{{ $value }} pods were created without the sidecars of {{ $labels.sidecarset }} in the last ten minutes: was the webhook down?",
+    section: "podsmissed",
   },
   {
     alert: "SidecarSetPassesFail",
@@ -36,6 +40,7 @@ export const ALERTS: readonly Alert[] = [
     for: "3m",
     severity: "page",
     summary: "passes cannot list SidecarSets, so no rollout goes on: see the log of sidecarset-rollout",
+    section: "tickerrors",
   },
   {
     alert: "SidecarSetNoPasses",
@@ -43,6 +48,7 @@ export const ALERTS: readonly Alert[] = [
     for: "0m",
     severity: "page",
     summary: "no pass was made for 5 minutes, so no rollout goes on: does sidecarset-rollout run?",
+    section: "noticks",
   },
   {
     alert: "SidecarSetWebhookFails",
@@ -50,6 +56,7 @@ export const ALERTS: readonly Alert[] = [
     for: "2m",
     severity: "page",
     summary: "the webhook {{ $labels.webhook }} answers with errors: pods may be created without sidecars",
+    section: "poderrors",
   },
   {
     alert: "SidecarSetWebhookSlow",
@@ -57,6 +64,7 @@ export const ALERTS: readonly Alert[] = [
     for: "10m",
     severity: "ticket",
     summary: "the webhook {{ $labels.webhook }} took longer than half of the 5 seconds that API servers wait for it",
+    section: "podsslow",
   },
   {
     alert: "SidecarSetCallersRefused",
@@ -65,6 +73,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "page",
     summary:
       "the webhook {{ $labels.webhook }} refuses a caller at its own path: most likely another secret is registered than sidecarset-serve has",
+    section: "callersrefused",
   },
   {
     alert: "SidecarSetUnread",
@@ -73,6 +82,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "ticket",
     summary:
       "passes are too short to read the pods of {{ $value }} SidecarSets: the log of sidecarset-rollout names them",
+    section: "passproblems",
   },
 ];
 
@@ -94,10 +104,10 @@ export function metricsTemplate(): string {
       podMetricsEndpoints: [{ port: "metrics" }],
     },
   };
-  const rules = ALERTS.map(({ summary, severity, ...rule }) => ({
+  const rules = ALERTS.map(({ summary, severity, section, ...rule }) => ({
     ...rule,
     labels: { severity },
-    annotations: { summary },
+    annotations: { summary, runbook_url: `docs/alarms.md#${section}` },
   }));
   const rule = {
     apiVersion: "monitoring.coreos.com/v1",

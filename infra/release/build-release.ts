@@ -11,7 +11,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { readYaml, writeYaml } from "../../shared/kube/yaml.ts";
-import { packedManifest } from "../build-cli.ts";
+import { linkDocs, packedManifest } from "../build-cli.ts";
 
 const run = promisify(execFile);
 const OUT = "dist/release";
@@ -46,7 +46,9 @@ async function main(): Promise<void> {
   await packNpm();
   await packPlugin();
   const chart = `sidecarset-chart-${version}.tgz`;
-  await tar("infra/helm", ["sidecarset"], chart);
+  await cp("infra/helm/sidecarset", join(STAGE, "sidecarset"), { recursive: true });
+  await linkDocs(join(STAGE, "sidecarset/templates"), values.site);
+  await tar(STAGE, ["sidecarset"], chart);
   await packOciChart(await readFile(join(OUT, chart)));
   await cp("infra/helm/artifacthub-repo.yml", join(OUT, "artifacthub-repo.yml"));
   await tar("infra", ["rbac"], `sidecarset-rbac-${version}.tgz`);

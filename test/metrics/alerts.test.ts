@@ -1,4 +1,5 @@
 /** Alerts of the chart read metrics that `serve` and the passes really print in the alert's state. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createMetrics, type Metrics } from "../../functions/server/metrics.ts";
 import { ALERTS } from "../../infra/helm/metrics-template.ts";
@@ -64,6 +65,12 @@ function measured(text: string, expr: string): number {
 
 test("every alert of the chart has a state in this test", () => {
   expect(ALERTS.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(STATES).toSorted());
+});
+
+test.each(ALERTS)("the runbook has the section that the alert $alert names", ({ section }) => {
+  const sections = [...readFileSync("docs/alarms.md", "utf8").matchAll(/^### (.*)$/gm)];
+  expect(sections.map(([, title = ""]) => title.toLowerCase())).toContain(section);
+  expect(readFileSync("infra/helm/sidecarset/templates/metrics.yaml", "utf8")).toContain(`docs/alarms.md#${section}\n`);
 });
 
 describe.each(ALERTS)("$alert:", ({ alert, expr, summary }) => {
