@@ -336,12 +336,15 @@ describe("errors of --param clusters:", () => {
 describe("the concurrency of the account:", () => {
   const Canary = createRequire(import.meta.url)("../../infra/aws/canary/plugin.cjs");
 
+  let askedAs: string | undefined;
+
   /** What the plugin of osls says before it sends a template, where the account may run so many functions. */
-  async function saidBefore(UnreservedConcurrentExecutions: number, table: object | undefined): Promise<string> {
+  async function saidBefore(UnreservedConcurrentExecutions: number, table: object | undefined, profile?: string) {
     const given =
       table === undefined ? await readSettings("sidecarset", "test", async () => "") : await settings(table);
     const { Resources } = template(given) as { Resources: object };
-    const server = createServer((_, answer) => {
+    const server = createServer(({ headers }, answer) => {
+      [, askedAs] = /Credential=(\w+)/.exec(headers.authorization ?? "") ?? [];
       answer.end(JSON.stringify({ AccountLimit: { UnreservedConcurrentExecutions } }));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -349,9 +352,10 @@ describe("the concurrency of the account:", () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "AKIA");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "x".repeat(40));
     const provider = { compiledCloudFormationTemplate: { Resources } };
-    const { hooks } = new Canary({ service: { provider }, getProvider: () => ({ getRegion: () => "eu-central-1" }) });
+    const aws = { getRegion: () => "eu-central-1", getProfile: () => profile };
+    const { hooks } = new Canary({ service: { provider }, getProvider: () => aws });
     try {
-      return await hooks["before:aws:deploy:deploy:createStack"]().then(() => "", String);
+      return (await hooks["before:aws:deploy:deploy:createStack"]().then(() => "", String)) as string;
     } finally {
       vi.unstubAllEnvs();
       server.closeAllConnections();
@@ -361,6 +365,18 @@ describe("the concurrency of the account:", () => {
 
   const tableOf = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`c${index}`, { EKS_CLUSTER: `shop-${index}` }]));
+
+  test("the account is asked with the profile that osls is given", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sidecarset-profile-"));
+    const file = join(folder, "credentials");
+    await writeFile(file, `[ops]\naws_access_key_id = OPSKEY\naws_secret_access_key = ${"y".repeat(40)}\n`);
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", file);
+    await saidBefore(1_000, tableOf(6), "ops");
+    expect(askedAs).toBe("OPSKEY");
+    await saidBefore(1_000, tableOf(6));
+    expect(askedAs).toBe("AKIA");
+    await rm(folder, { recursive: true });
+  });
 
   test("a table whose passes would leave no functions for webhooks is refused before anything is sent", async () => {
     expect(await saidBefore(10, tableOf(6))).toMatch(

@@ -139,11 +139,21 @@ test.each([
   async (most, expected) => {
     const aws = { getUnreservedConcurrency: async () => most };
     const reserved = new Map([["mutate-pod" as const, 50]]);
-    const said = await checkConcurrency(aws, { reserved }, undefined).catch((error: Error) => error.message);
+    const wanted = { reserved, region: "eu-central-1", reservations: new Map() };
+    const said = await checkConcurrency(aws, wanted, undefined).catch((error: Error) => error.message);
     if (expected === undefined) expect(said).toBeUndefined();
     else expect(said).toMatch(expected);
   },
 );
+
+test("stages of one region that reserve more together than the account has are refused, and one of another region is not", async () => {
+  const aws = { getUnreservedConcurrency: async () => 200 };
+  const wanted = { reserved: new Map([["mutate-pod" as const, 60]]), reservations: new Map() };
+  const look = (region: string) => checkConcurrency(aws, { ...wanted, region }, undefined);
+  await look("eu-central-1");
+  await look("us-east-1");
+  await expect(look("eu-central-1")).rejects.toThrow(/takes 60 of the 140 functions/);
+});
 
 test.each(["alarmTopic", "ticketTopic"] as const)("a topic of another region is refused: %s", (name) => {
   const topic = "arn:aws:sns:eu-west-1:123456789012:on-call";

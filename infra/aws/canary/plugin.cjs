@@ -11,7 +11,8 @@ module.exports = class Canary {
         const { openAws } = await import("../deploy/aws.ts");
         const { readEnvironment } = await import("../../../shared/settings/config.ts");
         const endpoint = readEnvironment().AWS_ENDPOINT_URL || undefined;
-        const aws = openAws(serverless.getProvider("aws").getRegion(), endpoint);
+        const provider = serverless.getProvider("aws");
+        const aws = openAws(provider.getRegion(), endpoint, provider.getProfile());
         // Who may not ask learns it from the alarms.
         const most = await aws.getUnreservedConcurrency().catch(() => undefined);
         try {

@@ -37,9 +37,9 @@ export interface Aws {
   readonly getUnreservedConcurrency: () => Promise<number | undefined>;
 }
 
-/** @param endpoint instead of AWS' own addresses */
-export function openAws(region: string, endpoint: string | undefined): Aws {
-  const provider = fromNodeProviderChain({ clientConfig: { region } });
+/** @param endpoint instead of AWS' own addresses. `profile`: of AWS' files; absent: the one of the environment */
+export function openAws(region: string, endpoint: string | undefined, profile?: string): Aws {
+  const provider = fromNodeProviderChain({ clientConfig: { region }, ...(profile === undefined ? {} : { profile }) });
   const client = { region, credentials: provider, ...(endpoint === undefined ? {} : { endpoint }) };
   const credentials = async () => {
     const { accessKeyId, secretAccessKey, sessionToken } = await provider();

@@ -11,7 +11,7 @@ import { addressOf, applyObjects, registerWebhooks } from "./objects.ts";
 import { type DeployOptions, parseStages, USAGE } from "./options.ts";
 import { SERVICE } from "./parameters.ts";
 import { ensureSecrets } from "./path-secrets.ts";
-import { preflight } from "./preflight.ts";
+import { preflight, type Reservations } from "./preflight.ts";
 import { endPrograms, openKubectl } from "./programs.ts";
 import { check, injectFirstPod, untilReady } from "./verify.ts";
 
@@ -79,11 +79,13 @@ try {
   const [only, second] = stages ?? [];
   if (stages === undefined || only === undefined) screen.text(USAGE);
   else if (second === undefined) await deploy(only, screen);
-  else
+  else {
+    const reservations: Reservations = new Map();
     await throughStages(stages, screen, {
-      look: (options) => preflight(toolsFor(options, screen), stackOf(options)),
+      look: (options) => preflight(toolsFor(options, screen), stackOf(options), reservations),
       deploy: (options) => deploy(options, screen),
     });
+  }
 } catch (error) {
   const isTold = error instanceof ConfigError || error instanceof DeployError;
   screen.warn(error instanceof Error ? error.message : String(error));

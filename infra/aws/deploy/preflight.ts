@@ -30,7 +30,11 @@ const STUCK =
   /^(CREATE_FAILED|ROLLBACK_COMPLETE|ROLLBACK_FAILED|DELETE_FAILED|REVIEW_IN_PROGRESS|UPDATE_ROLLBACK_FAILED)$/;
 
 /** @throws DeployError or ConfigError: one sentence that says what is wrong, where, and what to do */
-export async function preflight(tools: Tools, stackName: string): Promise<Facts> {
+export async function preflight(
+  tools: Tools,
+  stackName: string,
+  reservations: Reservations = new Map(),
+): Promise<Facts> {
   const { options, aws } = tools;
   const said = (text: string) => tools.screen.line({ text: "  ✔ ", color: "green" }, text);
   const { account, arn } = await identify(aws);
@@ -49,7 +53,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   said(`${counted(options.parameters.size, "parameter")}, read by the functions' own parsers`);
   checkStack(stackName, stack, options);
   refuseForgotten(stack, options);
-  await checkConcurrency(aws, settings, stack);
+  await checkConcurrency(aws, { ...settings, region: options.region, reservations }, stack);
   await checkRegistered(tools, { secrets, settings, stack }, stackName);
   said(stack === undefined ? `stack ${stackName} is not there yet` : `stack ${stackName}: ${stack.status}`);
   warn(tools.screen, settings, stack);
@@ -132,10 +136,18 @@ async function storedSecrets({ aws, options }: Tools): Promise<readonly string[]
   return text === undefined ? [] : parseSecrets(`the parameter ${name} in SSM`, text);
 }
 
+/** Functions at once that earlier stages reserve beyond their present reservations, by region. */
+export type Reservations = Map<string, number>;
+
+interface Concurrency extends Pick<AwsSettings, "reserved"> {
+  readonly region: string;
+  readonly reservations: Reservations;
+}
+
 /** Counts the stack's present reservations as free. */
 export async function checkConcurrency(
   aws: Pick<Aws, "getUnreservedConcurrency">,
-  settings: Pick<AwsSettings, "reserved">,
+  { region, reservations, ...settings }: Concurrency,
   stack: Stack | undefined,
 ): Promise<void> {
   const sumOf = ({ reserved }: Pick<Sizing, "reserved">) =>
@@ -144,7 +156,9 @@ export async function checkConcurrency(
   if (wanted === 0) return;
   const last = lastGiven(stack);
   const before = sumOf(await readSizing(async (name) => (name === "reserved-concurrency" ? (last[name] ?? "") : "")));
-  const most = ((await aws.getUnreservedConcurrency()) ?? Number.POSITIVE_INFINITY) + before;
+  const earlier = reservations.get(region) ?? 0;
+  reservations.set(region, earlier + Math.max(0, wanted - before));
+  const most = ((await aws.getUnreservedConcurrency()) ?? Number.POSITIVE_INFINITY) + before - earlier;
   if (wanted + UNRESERVED <= most) return;
   throw new DeployError(
     `--param reserved-concurrency takes ${wanted} of the ${most} functions that may run at once in this account and are not reserved, and ${UNRESERVED} have to be left: ask AWS for more ("Concurrent executions"), or leave it out.`,
