@@ -17,6 +17,7 @@ import {
   recordOf,
   type StandIn,
   startStandIn,
+  status,
   undo,
 } from "./fleet-stand-ins.ts";
 
@@ -89,6 +90,18 @@ it("a soak time is measured by the clock of the API server, and not by the calle
   expect(Date.parse(at)).toBeLessThan(began - behindMs / 2);
   expect(Date.parse(readyAt)).toBeLessThan(began - behindMs / 2);
   expect(Date.parse(next) - Date.parse(readyAt)).toBeGreaterThanOrEqual(1_800_000);
+});
+
+it("fleet status counts ages by the clock of each API server", async () => {
+  const all = await start("a", "b");
+  const aheadMs = { a: 0, b: 3 * 86_400_000 };
+  const ahead = (one: StandIn) => ({
+    ...one,
+    cluster: { ...one.cluster, serverTimeMs: () => Date.now() + aheadMs[one.name as "a" | "b"] },
+  });
+  const { stdout } = await status({ standIns: all.map(ahead) });
+  expect(stdout).toMatch(/^b .* 3d /m);
+  expect(stdout).not.toMatch(/^a .* 3d /m);
 });
 
 it("a release that another user put into a cluster soaks there from the moment when fleet apply sees it Ready", async () => {

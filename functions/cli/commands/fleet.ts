@@ -36,7 +36,7 @@ import {
 } from "../input/fleet-members.ts";
 import { readGivenSets } from "../input/given-set.ts";
 import { standingOf } from "../input/progress.ts";
-import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
+import { type ReadSet, readFacts } from "../input/read-set.ts";
 import { recordedRevisions, undoChange } from "../input/undo-change.ts";
 import { NOT_DONE, watch, watchCode } from "../input/watch.ts";
 import type { Session } from "../session.ts";
@@ -307,12 +307,12 @@ export async function statusOfFleet(session: Session, members: readonly FleetMem
     const isCurrent = one.stored !== undefined && one.record?.to === releaseHash(revisionData(one.stored));
     return { cluster, row, record: isCurrent ? one.record : undefined, sameAs: twins[index] };
   });
-  const now = nowText();
+  const nows = read.map((one) => (one instanceof Error ? "" : one.now));
   session.print(all, (screen) => {
-    const rows = all.map(({ cluster, problem, row, record }): readonly Part[] => {
+    const rows = all.map(({ cluster, problem, row, record }, index): readonly Part[] => {
       if (problem !== undefined) return [cluster, "", "", "", { text: "not read", color: "red" }, "", problem];
       if (row === undefined) return [cluster, "", "", "", "", "", `no SidecarSet ${name}`];
-      const [, ...cells] = cellsOf(row, now);
+      const [, ...cells] = cellsOf(row, nows[index] ?? "");
       return [cluster, record?.release ?? "not by fleet", ...cells];
     });
     printTable(screen, ["CLUSTER", "RELEASE", ...HEADINGS.slice(1)], rows, "STATE");
@@ -354,7 +354,8 @@ const twinOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameA
 
 async function readIdentified(member: FleetMember, name: string) {
   const standing = await readStanding(member, name);
-  return { ...standing, identities: await identitiesOf(standing) };
+  const identities = await identitiesOf(standing);
+  return { ...standing, identities, now: timeAt(await member.connect()) };
 }
 
 function sayFailed(own: Session, cluster: string, problem: string): void {
