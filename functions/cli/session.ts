@@ -5,7 +5,7 @@ import { announcedSettings, readLease } from "../../shared/controller/loop/lease
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { kubeconfigContexts, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
+import { kubeconfigContext, kubeconfigContexts, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { writeYaml } from "../../shared/kube/yaml.ts";
@@ -170,6 +170,13 @@ export class Session {
   async contexts(): Promise<readonly string[]> {
     const settings = this.#settings();
     return kubeconfigContexts(settings.kind === "kubeconfig" ? settings.path : undefined);
+  }
+
+  /** Names the cluster for people. @throws KubeError or ConfigError */
+  async clusterName(): Promise<string> {
+    const settings = this.#settings();
+    if (settings.kind !== "kubeconfig") return (await this.access()).server;
+    return `context ${await kubeconfigContext(settings.path, settings.context)}`;
   }
 
   /** The feature gates of that cluster's passes. A warning comes once. @throws KubeError */

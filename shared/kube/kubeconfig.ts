@@ -36,6 +36,11 @@ export async function kubeconfigNamespace(path: string | undefined, context?: st
   return config.getContextObject(config.getCurrentContext())?.namespace || undefined;
 }
 
+/** The name of the context that is used. @throws KubeError when the kubeconfig cannot be read */
+export async function kubeconfigContext(path: string | undefined, context?: string): Promise<string> {
+  return (await load(path, whereOf(path), context)).getCurrentContext();
+}
+
 /** The names of its contexts. @throws KubeError when the kubeconfig cannot be read */
 export async function kubeconfigContexts(path: string | undefined): Promise<readonly string[]> {
   return (await load(path, whereOf(path))).getContexts().map(({ name }) => name);

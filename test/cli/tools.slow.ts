@@ -274,7 +274,7 @@ it("if the client can ask, a write happens once the person has accepted it, and 
   const refused = "the person was asked, and did not allow set max-unavailable mesh 3";
   expect([await set(), await maxUnavailable()]).toEqual([{ isError: true, text: refused }, 2]);
   expect([(await set()).isError, await maxUnavailable()]).toEqual([false, 3]);
-  expect(asked).toEqual(Array(2).fill(expect.stringMatching(/^set max-unavailable mesh 3: ./)));
+  expect(asked).toEqual(Array(2).fill(expect.stringMatching(/^In context \S+: set max-unavailable mesh 3: ./)));
   await asking.close();
 });
 

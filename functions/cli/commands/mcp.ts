@@ -242,7 +242,7 @@ class Tools {
     const intended = await this.#intended(action, options);
     if (typeof intended === "string") return intended;
     this.#confirmations?.use(String(confirmation), intended);
-    if (!(await this.mayWrite(`${intended.action}: ${intended.text}`, signal)))
+    if (!(await this.mayWrite(`In ${await this.#session.clusterName()}: ${intended.action}: ${intended.text}`, signal)))
       throw new CliError(`the person was asked, and did not allow ${intended.action}`);
     // The person may answer after the client has given the call up and has told its agent so.
     if (signal.aborted) throw new CliError(`${intended.action} was given up, and is not done`);
