@@ -335,6 +335,14 @@ describe("claims:", () => {
     expect(claimedAfter(claimedAt)).toEqual([{ ...BLOCKED, claimedAt: new Date(NOW).toISOString() }]);
   });
 
+  test.each([
+    ["sent for a week", 7 * 86_400_000, 1],
+    ["given up after a week", 7 * 86_400_000 + 1_000, 0],
+  ])("the newest notification, which no receiver takes, is %s", (_, ageMs, count) => {
+    const status = { notifications: [{ ...BLOCKED, at: ago(ageMs) }] };
+    expect(claimed({ status } as never, ago(0))).toHaveLength(count);
+  });
+
   test("a pass leaves a notification to the pass that claimed it just before", () => {
     expect(claimedAfter(ago(CLAIM_MS - 1_000))).toBeUndefined();
   });

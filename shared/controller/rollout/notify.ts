@@ -67,7 +67,7 @@ function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
   const sum = (all: readonly Notification[] = []) => all.reduce((count, { givenUp = 0 }) => count + givenUp, 0);
   const count = sum(claim?.waiting) - sum(claim?.sidecarSet.status?.notifications);
   if (count > 0)
-    tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up after a day in which no receiver took any`;
+    tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up: no receiver took any for a day, or the newest for a week`;
 }
 
 /** True: the receiver took it, or there is none, so the next one may follow. */

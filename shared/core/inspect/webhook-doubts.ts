@@ -74,7 +74,7 @@ function missingHash(before: SidecarSet, stored: SidecarSet): readonly string[] 
 
 function missed({ status }: SidecarSet): readonly string[] {
   const found = status?.conditions?.find(({ type }) => type === "MissedInjection");
-  return found?.status === "True" ? [`The last pass saw that the webhook was missed: ${found.message}.`] : [];
+  return found?.status === "True" ? [`The last pass saw pods that may have missed the webhook: ${found.message}.`] : [];
 }
 
 function missing({ pods, mutation, openKruise, isInFiles }: Registrations): readonly string[] {

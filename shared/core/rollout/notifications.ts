@@ -12,9 +12,10 @@ export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
   readonly cause?: string;
 }
 
-/** Limit of waiting notifications: the oldest are dropped, and any that waited a day. The newest one stays. */
+/** Limit of waiting notifications: the oldest are dropped, and any that waited a day. The newest waits a week. */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
+const NEWEST_SECONDS = 7 * LONGEST_SECONDS;
 /** A claim by a pass that died expires after this time, and another pass sends the notifications. */
 export const CLAIM_MS = 60_000;
 const MOST_MESSAGE = 500;
@@ -117,8 +118,8 @@ export function withoutTaken({ status }: SidecarSet, id: string, now: string): r
 
 /** The next notification says how many earlier ones were given up. */
 function bounded(waiting: readonly Notification[], now: string): readonly Notification[] {
-  const isYoung = ({ at }: Notification) => (secondsBetween(at, now) ?? 0) <= LONGEST_SECONDS;
-  const kept = waiting.filter((one, place) => isYoung(one) || place === waiting.length - 1).slice(-MOST_WAITING);
+  const longest = (place: number) => (place === waiting.length - 1 ? NEWEST_SECONDS : LONGEST_SECONDS);
+  const kept = waiting.filter(({ at }, place) => (secondsBetween(at, now) ?? 0) <= longest(place)).slice(-MOST_WAITING);
   const [first, ...others] = kept;
   const old = waiting.slice(0, waiting.length - kept.length);
   if (first === undefined || old.length === 0) return kept;
@@ -146,7 +147,7 @@ const TITLES: Readonly<Record<string, string>> = {
   Undone: "release was undone",
   WavePassed: "wave passed",
   RolloutFinished: "rollout finished",
-  MissedInjection: "pods were made without the sidecars",
+  MissedInjection: "pods lack the sidecars",
 };
 
 /** The body of one request. `where`: which cluster it is, in the operator's words. */

@@ -249,7 +249,7 @@ describe("the condition MissedInjection:", () => {
       const all = conditionsOf(set, standing({ rules: { restarts } }, { missed: ["shop/a-0"] }), NOW);
       return all.find(({ type }) => type === "MissedInjection")?.message;
     };
-    const made = "1 pod made without the sidecars: shop/a-0";
+    const made = "1 pod made without the sidecars, or labelled for them since: shop/a-0";
     expect(messageWith("Missed,Restart")).toBe(`${made}; not restarted: StatefulSet shop/a: it is paused`);
     expect(messageWith("NotUpgradable,Restart")).toBe(made);
   });

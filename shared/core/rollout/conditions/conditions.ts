@@ -200,7 +200,7 @@ function missedInjection({ missed, summary }: Standing, sidecarSet: SidecarSet):
   if (missed === undefined) return undefined;
   if (sidecarSet.spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
-  const made = `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`;
+  const made = `${counted(missed.length, "pod")} made without the sidecars, or labelled for them since: ${listed(missed)}`;
   const { restarts } = summary.rules;
   const how = restarts && restartsMissed(sidecarSet) ? `; ${restartsText(restarts)}` : "";
   return yes("MadeWithoutSidecars", made + how);
