@@ -114,7 +114,7 @@ function run(script: string, ...args: readonly string[]): string {
   throw new Error(`npm run ${script} -- ${args.join(" ")} failed:\n${stdout}`);
 }
 
-/** The benchmark leaves its figures in reports/, and they are taken from there. */
+/** The benchmark leaves its figures in reports/, where they are read. */
 function benchmark(...args: readonly string[]): () => Promise<object> {
   return async () => {
     process.stderr.write(run("bench", ...args));

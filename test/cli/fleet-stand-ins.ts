@@ -69,7 +69,10 @@ export function agentPod(name: string): Pod {
   return newPod({ name, namespace: NAMESPACE, labels: { app: AGENT }, annotations }, { containers });
 }
 
-/** "refuses": every write of it; "refuses later": a write that is stored; "silent": everything; "silent later": from the first stored write on; "slow": each answer takes 6 seconds. */
+/**
+ * "refuses": every write; "refuses later": a write after it was stored; "silent": everything; "silent later":
+ * everything after the first stored write; "slow": each answer takes 6 seconds.
+ */
 export type Trouble = "refuses" | "refuses later" | "silent" | "silent later" | "never ready" | "slow";
 
 export interface StandIn {
@@ -179,7 +182,7 @@ function seenBy(standIn: StandIn, killer: Killer): Cluster {
     if (isRefusing(trouble, isWrite, isStored)) throw refused();
     return killer.around(isStored, work);
   };
-  // Hashes are the mutating webhook's work, which a cluster in this process has none of.
+  // The mutating webhook adds hashes, and a cluster in this process has none.
   const followed = async (stored: SidecarSet): Promise<SidecarSet> => {
     const { annotations } = storedSidecarSet(stored).metadata ?? {};
     const body = { metadata: { annotations } };

@@ -162,7 +162,7 @@ const HOSTILE = [
 ];
 const hostile = fc.array(fc.constantFrom(...HOSTILE), { maxLength: 12 }).map((parts) => parts.join(""));
 
-/** Tags of the HTML that GitHub would make of it, and its text outside of code. */
+/** The tags of HTML that GitHub would make, and the text outside of code. */
 function rendered(text: string) {
   const html = marked.parse(text, { async: false });
   const tags = new Set([...html.matchAll(/<\/?([a-z0-9]+)/g)].map(([, tag = ""]) => tag));

@@ -44,7 +44,7 @@ async function register(): Promise<void> {
   for (const one of webhookConfigurations({ url: URL })) await cluster().create(resourceOf(one), one);
 }
 
-/** Registers the mutating webhooks so that API servers go on without an answer. */
+/** Registers the mutating webhooks so that API servers proceed without an answer. */
 async function registerIgnored(caBundle?: string): Promise<void> {
   await unregister();
   const [mutating] = webhookConfigurations({ url: URL, ...(caBundle === undefined ? {} : { caBundle }) });

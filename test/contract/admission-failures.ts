@@ -59,7 +59,7 @@ export const ADMISSION_FAILURE_CASES: readonly ContractCase[] = [
       const webhook = { timeoutSeconds: secondsFor(reaction), failurePolicy: "Ignore" };
       await install({ type: "mutating", path: "/mutate", webhook });
       expect((await createMap(context, "a")).metadata?.name).toBe("a");
-      // A ConfigMap of the namespace's own may come in the same moment.
+      // The namespace's own ConfigMap may come in the same moment.
       expect(server.requests("/mutate").filter(({ name }) => name === "a")).toHaveLength(1);
     }),
   ]),

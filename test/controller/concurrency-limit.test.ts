@@ -22,7 +22,7 @@ it("mapWithin begins the items first that may begin, and the others when no such
   expect(seen.done).toHaveLength(items.length);
 });
 
-/** Time goes on when everybody waits. */
+/** The clock moves when everything waits. */
 async function within(...args: Parameters<typeof mapWithin<number>>): Promise<void> {
   let isOver = false;
   const work = mapWithin(...args).finally(() => {
@@ -134,7 +134,9 @@ it("mapWithin begins no further item, refused ones included, once its stop condi
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
 });
 
-/** Time goes on when everybody waits. Each item takes `tookMs`, and before `untilMs` all are refused, for `waitMs`. */
+/**
+ * The clock moves when everything waits. Each item takes `tookMs`, and all are refused before `untilMs`, for `waitMs`.
+ */
 function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "waitMs" | "tookMs", number>>) {
   let nowMs = 0;
   const due: { readonly atMs: number; readonly wake: () => void }[] = [];
@@ -177,7 +179,7 @@ it("the concurrency grows back to the maximum soon after an API server refused e
   expect(await run(limit)).toBe(32);
 });
 
-/** A clock on which each item takes as long as `tookMs` says; one at a time. */
+/** A clock on which each item takes `tookMs`; one at a time. */
 async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promise<readonly number[]> {
   let nowMs = 0;
   const clock = { ...systemClock, now: () => nowMs };

@@ -1,4 +1,4 @@
-/** A pod whose author has written something else in place of its record of an update in place. */
+/** A pod whose author has replaced its record of an update in place. */
 import { expect, it } from "vitest";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../shared/api/names.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";

@@ -83,7 +83,7 @@ async function alarmLines(report: PassReport): Promise<number> {
   return countedBy(AttentionFilter, lines);
 }
 
-/** "rival": somebody else writes the ledger before each write of the pass; "noLedger": something else has its name. */
+/** "rival": another client writes the ledger before each write of the pass; "noLedger": another object has its name. */
 type Fault = ((call: string) => KubeError | undefined) | "rival" | "noLedger";
 
 const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [

@@ -18,7 +18,10 @@ const MODEST = "zzz-modest";
 const TIME = "2026-01-10T00:00:00Z";
 const ALLOWS_SLOWLY = 200;
 
-/** A webhook of the greedy namespace takes long for each write of an object there, and refuses it with `code`, or allows it. */
+/**
+ * The greedy namespace's webhook answers slowly to each write of an object there, and refuses it with `code`, or allows
+ * it.
+ */
 function stage(code: number) {
   const stepped = { ...steppedClock(), ...(code === ALLOWS_SLOWLY ? sharedClock() : {}) };
   stepped.beginAt(Date.parse(TIME) + 10_000);

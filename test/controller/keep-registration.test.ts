@@ -69,7 +69,7 @@ async function register({ name = WEBHOOK_CONFIGURATION, condition, reliedOnAt }:
   } as KubernetesObject);
 }
 
-/** "about every pod" where there is no condition, "about none" where it has no webhooks. */
+/** "about every pod" without a condition, "about none" without webhooks. */
 async function stored(name = WEBHOOK_CONFIGURATION): Promise<string> {
   const { webhooks } = await cluster.get<Registration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
   if (webhooks.length === 0) return "about none";

@@ -394,7 +394,7 @@ describe("evictions beside a rollout:", () => {
     expect([await round(), await round()]).toEqual([1, 0]);
     nowMs = 2_100;
     expect([await round(), await round()]).toEqual([1, 0]);
-    // Twice as long each time.
+    // The wait doubles each time.
     nowMs = 4_200;
     expect(await round()).toBe(0);
   });

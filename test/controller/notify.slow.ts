@@ -255,7 +255,7 @@ describe("a receiver that fails:", () => {
       expect(versionsOf(await readPods(cluster, name))).toEqual(["2", "2"]);
       expect(report.problems).toEqual([expect.stringMatching(why)]);
       expect(JSON.stringify(report)).not.toContain("s3cret");
-      // A message of the queue that fails comes again, and keeps the others of its SidecarSet waiting.
+      // A failed message of the queue returns, and the others of its SidecarSet wait.
       expect([failureOf(report), troubleOf(report)]).toEqual([undefined, []]);
       expect((await waitingIn(name)).map(({ event }) => event)).toEqual(["RolloutStarted", "RolloutFinished"]);
       // The process leaves the receiver alone for a while, and the claim holds for others.

@@ -127,7 +127,7 @@ it("observePods fails and names the field when a selector is invalid", async () 
 });
 
 describe("a slow list of pods:", () => {
-  /** A pass that ends so long after it has read for twenty seconds. */
+  /** A pass that ends this long after it has read for twenty seconds. */
   const read = (leftMs: number) => {
     const { cluster, clock, plan } = bare();
     plan(20_000, () => undefined);

@@ -240,7 +240,7 @@ it("a pass gives its Lease back although a renewal was running when the pass end
   let writes = 0;
   const slow: Cluster = {
     ...cluster,
-    // The pass ends once it is renewed, which it learns a moment later.
+    // The pass ends after a renewal, and learns of it a moment later.
     list: async (resource, options) => {
       if (resource === PODS) await renewed.promise;
       return await cluster.list(resource, options);

@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => local?.close());
 beforeEach(() => cluster.delete(LEASES, LEASE).catch(() => undefined));
 
-/** `namespace`: "shop" is a tenant's, who may write there whatever he likes. */
+/** `namespace`: "shop" belongs to a tenant, who may write anything there. */
 async function recordEvent(kind: string, name: string, namespace = "default"): Promise<void> {
   const involvedObject = { kind, name, apiVersion: "v1", namespace };
   const metadata = { namespace, name: `of-${kind.toLowerCase()}-${name}` };
@@ -78,7 +78,7 @@ async function recordEvent(kind: string, name: string, namespace = "default"): P
   await cluster.create(EVENTS, { ...event, lastTimestamp: NOW } as KubernetesObject);
 }
 
-/** `gates`: as a pass announces them; absent: it announces none. */
+/** `gates`: the pass' announcement; absent: it announces none. */
 async function leave(spec: object | undefined, gates?: string): Promise<void> {
   const annotations = gates === undefined ? {} : { annotations: { "sidecarset.kruise.io/feature-gates": gates } };
   await cluster.create(LEASES, {

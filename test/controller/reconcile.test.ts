@@ -26,7 +26,7 @@ function stage(refuse?: Refuse) {
 }
 
 describe("unread pods:", () => {
-  /** A pass of one minute that begins with it so late. */
+  /** A pass of one minute that reaches it this late. */
   async function late(beganAtMs: number) {
     const on = stage();
     await on.clock.sleep(beganAtMs);

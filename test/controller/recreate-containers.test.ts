@@ -53,7 +53,7 @@ async function look(more: Partial<PassOptions> = {}, through = cluster) {
   return { recreations, problems };
 }
 
-/** Containers "a" and "b", once they run. */
+/** Deploys containers "a" and "b", and waits until they run. */
 async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
   const containers = ["a", "b"].map((one) => ({ name: one, image: `nginx:${one}` }));
   await cluster.create<Pod>(PODS, newPod(keyOf(name), { containers, ...spec }));

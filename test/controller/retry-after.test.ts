@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-/** The first call is refused, and asked to come again in a second. */
+/** The first call is refused with a wait of one second. */
 function busyAtFirst(endsInMs = 60_000) {
   const server = faultyCluster(test.cluster, "tooManyRequests", (index) => index === 0);
   const over = new AbortController();

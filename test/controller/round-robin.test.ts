@@ -21,7 +21,7 @@ interface Report {
 }
 type ReportStand = Stand<Report, "progress">;
 
-// Time goes on when everything waits, so that how busy the machine is has no say.
+// The clock moves when everything waits, so a busy machine does not matter.
 const sleep = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve) => {
     setTimeout(resolve, ms);
@@ -203,7 +203,7 @@ it.each<[string, Error, string, boolean]>([
   expect(stand).toEqual({ report: { end: stop, why: error.message }, ...(isTrouble ? { trouble: error } : {}) });
 });
 
-/** A pass whose time goes on only where something sleeps. */
+/** A pass whose clock moves only when something sleeps. */
 function steppedPass(changes: Partial<LoopService> = {}) {
   const stepped = steppedClock();
   const signals: (AbortSignal | undefined)[] = [];
@@ -232,7 +232,7 @@ function steppedPass(changes: Partial<LoopService> = {}) {
 }
 
 describe("reconcileAll on a stepped clock:", () => {
-  /** "long" is under way until then, and all else is done at once. */
+  /** "long" runs until then, and all others are done at once. */
   const longUntil =
     ({ until, noteBegin }: ReturnType<typeof steppedPass>, atMs: number) =>
     (key: string): Reconciler<Report, "progress"> => ({

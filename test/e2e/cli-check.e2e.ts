@@ -126,7 +126,7 @@ describe("check", () => {
       return !ids.includes("TickNeverRan") && !ids.includes("ChangeNotSeen");
     });
     const { findings, code, counts, looked } = await check();
-    // A ledger that another file's SidecarSet has left has nothing to do with it.
+    // A ledger of another file's SidecarSet does not belong to this test.
     const ours = findings.filter(({ id }) => id !== "LedgerLeft");
     expect(ours.map(({ id, about, message }) => `${id} ${about} ${message}`)).toEqual(
       inOrder.map(() => expect.stringMatching(new RegExp(`^(${inOrder.join("|")}) `))),
@@ -173,7 +173,7 @@ describe("check", () => {
 const MANAGER = { name: "kruise-controller-manager", namespace: KRUISE_NAMESPACE };
 const LABELS = { "control-plane": "controller-manager" };
 
-/** OpenKruise's manager as far as an API server knows of it; no node runs its pods. */
+/** OpenKruise's manager as an API server knows it; no node runs its pods. */
 function kruise(): readonly KubernetesObject[] {
   const service = { namespace: KRUISE_NAMESPACE, name: "kruise-webhook-service", path: "/mutate-pod" };
   return [

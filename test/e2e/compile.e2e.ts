@@ -239,7 +239,7 @@ it("the command prints objects that kubectl applies, and names the left-out part
   expect(owners).toEqual([[stored.metadata?.uid], [stored.metadata?.uid]]);
   for (const object of objects) await cluster.create(resourceOf(object), object);
   await cluster.delete(SIDECARSETS, { name });
-  // Both belong to the SidecarSet, and go with it.
+  // Both belong to the SidecarSet, and are deleted with it.
   for (const object of objects)
     await until(`${object.kind} is gone`, async () => {
       const left = await cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).catch(() => undefined);

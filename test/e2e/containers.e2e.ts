@@ -157,7 +157,7 @@ it("the requests of a batch replace no more at once than it allows", async () =>
     else down.add(object.metadata.name ?? "");
     most = Math.max(most, down.size);
   }
-  // A real kubelet is done with it before it looks at the pod's conditions again.
+  // A real kubelet finishes it before its next look at the pod's conditions.
   if (isOnNode()) expect(most).toBeLessThanOrEqual(RECREATED_AT_ONCE);
   else expect(most).toEqual(atMost(RECREATED_AT_ONCE));
   const statuses = (await scene.pods()).map((pod) => [statusOf(pod, "log"), statusOf(pod, "app")]);

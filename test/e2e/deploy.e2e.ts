@@ -338,7 +338,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
   it("a deployment that is ended ends its child processes", async () => {
     const npm = join(scene.folder, "npm");
     const kept = await readFile(npm, "utf8");
-    // It has a child of its own, as npm has osls, and says when both are there.
+    // It has a child, as npm has osls, and prints when both are there.
     await writeFile(npm, `#!/usr/bin/env bash\nsleep 600 &\necho "$$ $!" > ${scene.folder}/pids\nwait\n`);
     const started = async () => (await readFile(join(scene.folder, "pids"), "utf8")).match(/\d+/g)?.map(Number) ?? [];
     const watching = (async () => {

@@ -135,7 +135,7 @@ const isElsewhere = (command: string) => ELSEWHERE.some(([pattern]) => pattern.t
 const blocks = PAGES.filter((page) => page !== "docs/first-steps.md").flatMap(blocksOf);
 const typed = blocks.filter(({ commands }) => !commands.some(isElsewhere) || commands.length > 1);
 
-/** AWS' CLI as far as the pages use it; each call becomes a line of the file. */
+/** AWS' CLI with the commands of the pages; each call becomes a line of the file. */
 async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: () => Promise<readonly string[]> }> {
   const folder = await mkdtemp(join(tmpdir(), "documents-"));
   removeAtEnd(folder);
@@ -145,7 +145,7 @@ async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: 
     'file=$(sed -nE "s/.*file:\\/\\/([^ ]+).*/\\1/p" <<<"$*")',
     '[ -z "$file" ] || test -s "$file" || { echo "no such file: $file" >&2; exit 255; }',
     'case "$1 $2" in',
-    // Of a deployment that is rotated; the one by hand has none yet.
+    // The secret of the rotated deployment; the one by hand has none yet.
     `"ssm get-parameter") case "$*" in *--region*) echo ${"s".repeat(43)} ;; *) exit 254 ;; esac ;;`,
     `"ssm put-parameter") echo '{ "Version": 1, "Tier": "Standard" }' ;;`,
     '"cloudformation describe-stacks") key=$(sed -nE "s/.*OutputKey==.([A-Za-z]+).*/\\1/p" <<<"$*"); echo "https://$key.lambda-url.eu-central-1.on.aws/" ;;',

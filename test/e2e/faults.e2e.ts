@@ -81,7 +81,7 @@ it.each(Object.keys(FAULTS) as FaultName[])("%s", { timeout: TIMEOUT_MS }, async
   expect(sum(hits.values())).toBeGreaterThanOrEqual(ROLLOUTS);
 });
 
-/** Refused from the first write to a pod on, until there is a new one in the kubeconfig. */
+/** Refused from the first write to a pod on, until the kubeconfig has a new one. */
 function expireToken(hits: Map<string, number>): (exchange: Exchange) => boolean {
   const old = reconciler.token();
   let refusals = 0;

@@ -71,7 +71,7 @@ async function expectDenied(writes: readonly Write[]): Promise<void> {
   for (const write of writes) {
     const answer = await send(reconciler, write, false);
     expect(isFenced(answer), saying(write, answer)).toBe(true);
-    // The same write by somebody else: nothing but the fence is in its way.
+    // The same write by another account: only the fence could refuse it.
     if (write.isConnect) continue;
     const tried = await send(controlPlane(), write, true);
     expect(saying(write, tried)).toMatch(/: 2\d\d $/);

@@ -41,7 +41,7 @@ it("init containers and native sidecars run on as they were", async () => {
   expect((await scene.untilUpdated(2)).map(initContainersOf)).toEqual(before);
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
 
-  // An init container's image reaches new pods only, and keeps none of the others from being up to date.
+  // An init container's image is for new pods only, and the other pods still count as up to date.
   await scene.patchSet({ op: "replace", path: "/spec/initContainers/0/image", value: "prepare:v2" });
   expect((await scene.untilSettled()).why).toBe("2 of 2 pods updated, 2 of them ready");
   await scene.patchOther(native, { op: "replace", path: "/spec/initContainers/0/image", value: "proxy:v2" });

@@ -51,7 +51,7 @@ async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
   // A few files are not worth a second control plane.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
   const files = filter.length > 0 || kubernetes === undefined ? filter : [...filesOn(kubernetes)];
-  // Within this process, so that none outlives it.
+  // Runs within this process, so that none outlives it.
   await startVitest(files, { ...workers, ...options, config: CONFIG });
 }
 

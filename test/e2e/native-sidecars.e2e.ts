@@ -38,7 +38,7 @@ it("native sidecars are updated within maxUnavailable, and neither the app nor a
   const inits = pods.map(({ status }) => status?.initContainerStatuses?.find(({ name }) => name === "prepare"));
   expect(inits.map((status) => status?.restartCount)).toEqual(Array(6).fill(0));
   const { maxUnavailableObserved, ...record } = await scene.record(since);
-  // A real kubelet is done with it before it looks at the pod's conditions again.
+  // A real kubelet finishes it before its next look at the pod's conditions.
   if (!isOnNode()) expect(maxUnavailableObserved).toBeGreaterThan(0);
   expect(maxUnavailableObserved).toBeLessThanOrEqual(2);
   expect(record).toMatchObject({ appContainerRestarts: 0, podPatches: 6 });

@@ -134,7 +134,7 @@ async function createOthersFor(namespace: string, milliseconds: number): Promise
   return stop();
 }
 
-/** Reads of SidecarSets that the API server has answered so far, but for watches. */
+/** The number of reads of SidecarSets that the API server has answered so far, without watches. */
 async function asked(): Promise<number> {
   const { text } = await sendRaw(controlPlane(), { path: "/metrics" });
   const lines = text.split("\n").filter((line) => /^apiserver_request_total{.*resource="sidecarsets"/.test(line));
@@ -163,7 +163,7 @@ async function untilNobodyAsks(namespace: string): Promise<void> {
 
 describe.each(WAYS)("with %s", (title, begin, count) => {
   const namespace = `writes-${count}`;
-  /** Minutes pass before announcements are gone by. */
+  /** Minutes pass before announcements count. */
   const isAnnounced = IS_SOAK || title === "one serve";
   let front: Front;
   let installed: readonly KubernetesObject[];

@@ -89,7 +89,7 @@ it("more than before, and a new image: resources first, no restart but for the i
   addFigure("pods resized in place", pods.length);
 });
 
-/** containerd does not say under cgroup v1 how much memory is used, and a kubelet decreases none without that. */
+/** containerd does not report the use of memory under cgroup v1, and a kubelet lowers no limit without it. */
 const CAN_DECREASE = !isOnNode() || existsSync("/sys/fs/cgroup/cgroup.controllers");
 
 /** Kubernetes 1.33 refuses a smaller memory limit of a container that is not restarted for it. */

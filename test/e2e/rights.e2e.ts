@@ -47,7 +47,7 @@ function boundTo(name: string, account: string): readonly KubernetesObject[] {
   ] as readonly KubernetesObject[];
 }
 
-/** The roles may be there, from this installation. */
+/** The roles may exist already, from this installation. */
 async function store(object: KubernetesObject): Promise<void> {
   const cluster = clusterOf(apiServer());
   const { name = "", namespace } = object.metadata ?? {};

@@ -43,7 +43,7 @@ beforeAll(async () => {
   cluster = clusterOf(controlPlane());
   const tls = await writeTlsFiles(folder);
   const log = createLog("error", () => undefined);
-  // Every call is at another time, so that none is left out as no news.
+  // Every call has another time, so that none is dropped as old news.
   let time = 0;
   const now = () => {
     time += 1_000;

@@ -1,4 +1,7 @@
-/** OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and we go on: no container starts twice. */
+/**
+ * OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and the product continues: no container
+ * starts twice.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { imageId } from "../../infra/local/kubelet/kubelet-settings.ts";

@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Remembers which of our functions are at work now or wait for it, from the innermost. */
+/** Records the product's functions that are working now or waiting, from the innermost. */
 function takeStack() {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = Number.POSITIVE_INFINITY;
@@ -67,7 +67,7 @@ function way(from: string, isEntry: (frame: string) => boolean): readonly string
   return ways.toSorted((one, other) => other.length - one.length)[0] ?? [];
 }
 
-/** The frames are the message where there are too many. */
+/** Fails with the frames if there are too many. */
 function expectFrames(frames: readonly string[], most: number) {
   expect(frames.length, frames.join("\n")).toBeLessThanOrEqual(most);
   expect(frames.length, "no stack was taken").toBeGreaterThan(most / 2);

@@ -68,7 +68,7 @@ interface Call {
   readonly variables?: Readonly<Record<string, string | undefined>>;
   /** instead of the healthy one */
   readonly event?: unknown;
-  /** after a first call; then this is counted alone */
+  /** runs after a first call; then only this call counts */
   readonly meanwhile?: () => void;
 }
 

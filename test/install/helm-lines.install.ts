@@ -10,7 +10,7 @@ import { planToKruise } from "../../shared/core/inspect/migrate/to-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 import { ROOT, run } from "./run.ts";
 
-/** A line → where Helm says that it takes it so. */
+/** A line → the place where Helm accepts it. */
 const LINES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   "helm upgrade --install kruise openkruise/kruise --take-ownership": {
     "cmd/helm/upgrade.go": /BoolVarP?\([^,]+, "install",[\s\S]*BoolVarP?\([^,]+, "take-ownership",/,

@@ -40,7 +40,7 @@ export interface FunctionOptions {
 export interface FunctionProcess {
   readonly process: ChildProcess;
   readonly invoke: RuntimeApi["invoke"];
-  /** Milliseconds that its threads have computed so far, which other processes hardly change; NaN where there is no /proc. */
+  /** Milliseconds that its threads have computed so far, which other processes hardly change; NaN without /proc. */
   readonly cpuMs: () => Promise<number>;
   /** bytes of its log so far */
   readonly logBytes: () => number;

@@ -18,7 +18,7 @@ const { setTimeout, clearTimeout } = globalThis;
 const switches: Switches = {};
 /** A mutant in a loop may be hit this many times more often than without it. */
 const MOST_HITS = 100;
-/** A promise may take ten times as long as without a mutant, and so much more. */
+/** A promise may take ten times as long as without a mutant, and these milliseconds more. */
 const PATIENCE_MS = 2_000;
 /** A mutant that survives this many vectors of one kind is left to the other kinds. */
 const MOST_TRIES = 8;

@@ -25,7 +25,7 @@ function run(name: string, script: string, argv: readonly string[], env: NodeJS.
 
 const tests = ["run", "--config", "test/mutation/vitest.config.ts", "--maxWorkers", "1"];
 const measure = () => run("vitest", "vitest.mjs", tests, { ...named, [MEASURING]: "1" });
-/** False: tests fail without a mutant. The first time nothing is left out, and all of them have to pass. */
+/** False: tests fail without a mutant. The first time no test is left out, and all have to pass. */
 function isMeasured(): boolean {
   rmSync(durations, { force: true });
   if (measure() !== 0) return false;

@@ -13,7 +13,9 @@ import { VARIABLE } from "./parts.ts";
 /** A loop that a mutant has made endless blocks the whole process, and is stopped from outside. */
 const ENDLESS_MS = 30_000;
 const LOOK_MS = 1_000;
-/** A process that runs out of memory starts again without its mutant; more often it is not the mutants. */
+/**
+ * The most runs: a process that runs out of memory starts again without its mutant, and usually no mutant is the cause.
+ */
 const MOST_RUNS = 60;
 /** Characters of a replacement. */
 const SHOWN = 100;
@@ -43,7 +45,7 @@ export interface Candidate extends Outcome {
   readonly stays: boolean;
 }
 
-/** Takes away one test after the other, the longest first, as long as others kill each of its mutants. */
+/** Removes one test after the other, the longest first, while others kill each of its mutants. */
 export function findRedundant(candidates: readonly Candidate[]): readonly Candidate[] {
   const killers = new Map<string, number>();
   const count = ({ killed }: Candidate, by: number) => {

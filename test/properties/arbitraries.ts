@@ -53,7 +53,7 @@ const resourcesPolicy = fc.record({
 });
 const HOT = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "reg/empty:1" };
 
-/** Rare things are rare, so that most sidecars have none of them. */
+/** Makes rare values rare, so that most sidecars have none. */
 const rarely = <T>(arbitrary: fc.Arbitrary<T>, weight: number): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight, arbitrary }, { weight: 10 - weight, arbitrary: fc.constant(undefined) });
 

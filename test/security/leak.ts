@@ -1,4 +1,7 @@
-/** A process that learns secrets by every way there is, writes them to its log in every form, and ends by a crash. `node … FOLDER HOW` */
+/**
+ * A process that learns secrets in every possible way, writes them to its log in every form, and ends by a crash. `node
+ * … FOLDER HOW`
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A foreign ControllerRevision that is newer than the SidecarSet's own revisions: nothing goes back to it. */
+/** A foreign ControllerRevision that is newer than the SidecarSet's own revisions: no rollout returns to it. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

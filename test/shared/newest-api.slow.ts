@@ -9,7 +9,7 @@ import { lackingFields, unnamedFields } from "./api-fields.ts";
 
 const run = promisify(execFile);
 
-/** Undefined: there is no Go, or no way to its modules. */
+/** Undefined: Go is missing, or cannot get its modules. */
 async function newestFields(): Promise<string | undefined> {
   const directory = await mkdtemp(join(tmpdir(), "api-fields-"));
   try {

@@ -81,7 +81,7 @@ function finalizerErrors({ metadata }: ApiObject, current: ApiObject): readonly 
   return [forbiddenField("metadata.finalizers", "no new finalizers can be added if the object is being deleted")];
 }
 
-/** A deletion that waited for finalizers happens once the last is gone. */
+/** True for a deletion that waited for finalizers and has lost the last one. */
 function isDone({ metadata }: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
   return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;

@@ -45,7 +45,7 @@ export interface ApiServerOptions {
   readonly onWrite: (write: Write) => void;
   /** The most objects of a page, whatever the client wants. */
   readonly pageSize: number;
-  /** resourceVersions go on from there */
+  /** the first resourceVersion */
   readonly firstVersion?: number;
   /** a PodDisruptionBudget keeps the pod now; absent: no budget */
   readonly isKept?: (pod: Pod) => boolean;

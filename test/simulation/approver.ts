@@ -17,9 +17,9 @@ import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export const GATE = "https://gate.example/batch";
-/** An approver is waited for so long at most … */
+/** The longest wait for an approver … */
 const MOST_WAIT_MS = 5_000;
-/** … and asked again so soon at least, once it has said no. */
+/** … and the shortest time until the next question after a no. */
 const AGAIN_MS = 30_000;
 
 export interface ApproverPlan {

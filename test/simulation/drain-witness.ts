@@ -18,7 +18,7 @@ interface DrainWitnessOptions {
 /** Times on pods have whole seconds. */
 const SECOND_MS = 1_000;
 const UNIT_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: 60 * SECOND_MS };
-/** The last pods of a world's owners have no label, or somebody else's value. */
+/** The last pods of a world's owners have no label, or another owner's value. */
 const OF_OTHERS: Readonly<Record<number, string | undefined>> = { 5: undefined, 6: "maintenance" };
 
 /** The pod with its owners' label for traffic; `count`: the pod's number. */

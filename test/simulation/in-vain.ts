@@ -13,7 +13,7 @@ import { podsWithout } from "./set-conditions.ts";
 /** Calls so soon after a change may still have got the state before it. */
 const SETTLED_MS = 15_000;
 
-/** `matched`: with its sidecars; `pods`: all there are. Two namespaces are all of them. */
+/** `matched`: with its sidecars; `pods`: all. Two namespaces stop all of them. */
 export function isStoppedIn(set: SidecarSet, matched: readonly Pod[], pods: readonly Pod[]): (pod: Pod) => boolean {
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
   const lateMs = writtenMsOf(set) + SETTLED_MS;

@@ -8,7 +8,7 @@ export function hasLabels(labels: Labels = {}, { matchLabels = {}, matchExpressi
   );
 }
 
-/** `value`: undefined where the label is not there. */
+/** `value`: undefined without the label. */
 function meets(value: string | undefined, { operator, values = [] }: LabelSelectorRequirement): boolean {
   const isListed = value !== undefined && values.includes(value);
   if (operator === "In") return isListed;

@@ -1,4 +1,4 @@
-/** The Cluster port of one process: every call takes its time, and may go wrong on the way there or back. */
+/** The Cluster port of one process: every call takes time, and may fail on the way there or back. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { isLater } from "../../shared/go/resource-version.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
@@ -70,7 +70,7 @@ export interface NetworkSite {
   readonly blowAt: (sending: Sending) => Blow | undefined;
   /** judges the calls of the process and their answers; absent: nothing does */
   readonly judge?: Pick<PassJudge, "sends" | "hears" | "hearsYes">;
-  /** Lets a call go on its way; absent: at once. */
+  /** Sends a call when it calls `go`; absent: at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
 }
 

@@ -87,7 +87,7 @@ export interface Release {
   readonly drain?: string;
   /** number of nodes that pull images at once before updates; absent: no pulls */
   readonly prePull?: number;
-  /** Kubernetes lets no image of a running pod change now; absent: it does all along */
+  /** Kubernetes forbids changes of a running pod's image now; absent: never */
   readonly areImagesFixed?: boolean;
 }
 
@@ -182,7 +182,7 @@ function labelled({ areImagesFixed }: Release) {
   return areImagesFixed === undefined ? {} : { labels: { [FIXED_LABEL]: String(areImagesFixed) } };
 }
 
-/** Annotations that say how it is to go on. */
+/** Annotations that steer the rollout. */
 function steeringOf({
   isEvicting,
   replaced,
@@ -251,7 +251,10 @@ export function variedLabels(count: number): Labels {
   return { app: "web", tier, rank: `r-${count % 11}`, ...(count % 4 === 3 ? {} : { zone: "abc".charAt(count % 4) }) };
 }
 
-/** Pods are of a StatefulSet, but for some, whose names begin so. A `ward` has an owner that is no controller. */
+/**
+ * Owners of pods: a StatefulSet, or the kind in the beginning of a pod's name. A `ward` has an owner that is no
+ * controller.
+ */
 export type Workload = "web" | "cast" | "job" | "ward";
 
 const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind" | "controller">>> = {

@@ -14,7 +14,7 @@ export interface OrdinalScene {
   readonly isIn: IsInNamespace;
   /** uids of pods that passes took down, and that have not worked since → the hash of that write */
   readonly taken: ReadonlyMap<string, { readonly hash: string }>;
-  /** the newest, where the upgrade was reserved under it; else unknown */
+  /** the newest, if the upgrade was reserved under it; else unknown */
   readonly sidecarSet: SidecarSet | undefined;
   /** uids of pods that were written to since that became the newest: a pass may not have seen them as they are now */
   readonly touched: ReadonlySet<string>;

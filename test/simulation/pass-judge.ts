@@ -22,13 +22,13 @@ const REFUSALS_OF_A_POD = 10;
 
 export interface PassFacts {
   readonly name: string;
-  /** SidecarSets that it was started for, as far as they have been there all the time */
+  /** SidecarSets of the pass that have existed all the time */
   readonly sets: () => readonly string[];
   /** the present spec and annotations as text, which every change makes another */
   readonly wish: () => string;
   /** the greatest number of pods */
   readonly pods: () => number;
-  /** uids of those there are whose names begin like that, "shop/web-" */
+  /** uids of existing pods whose names begin like that, "shop/web-" */
   readonly podsLike: (start: string) => ReadonlySet<string>;
   /** the first number of workloads that may be restarted at once */
   readonly restartsAtOnce: number;
@@ -54,7 +54,7 @@ export class PassJudge {
   #read = "";
   /** writes to pods that were answered with 422 */
   #refusedPods = 0;
-  /** a call of it has failed, whichever */
+  /** one of its calls has failed */
   hasFailed = false;
 
   constructor(facts: PassFacts) {

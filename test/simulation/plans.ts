@@ -88,7 +88,7 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
     return { passes: [{ ...begun, startMs: 0, blow }, ...others], strikes };
   },
 
-  /** Passes are held up between two of their reads, for as long as others need for a batch. */
+  /** Passes are delayed between two of their reads, for as long as others need for a batch. */
   stall: (chance, sets) => {
     const sidecarSet = chance.pick(sets);
     const passes = Array.from({ length: chance.between(2, 4) }, (_, index) => ({
@@ -117,8 +117,8 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
 };
 
 /**
- * Pods are down for one release when a pass dies that had reserved others for the next, and then that one is rolled
- * back: reserved and down together are more than there is room for.
+ * A pass dies that had reserved pods for the next release while others were down for this one. Then that release is
+ * rolled back: reserved and down pods together exceed the budget.
  */
 export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
   const [changedMs, backMs] = [chance.between(400, 900), chance.between(1_300, 2_000)];

@@ -92,7 +92,7 @@ interface Subject {
   readonly known: Known;
 }
 
-/** A process waits so long at most. */
+/** The longest wait of a process. */
 const MOST_WAIT_MS = 5_000;
 /** Times are in whole seconds. */
 const ROUNDING_MS = 1_000;

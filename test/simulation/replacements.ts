@@ -72,7 +72,7 @@ export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | u
   return successionProblem(sidecarSet, pod);
 }
 
-/** A sentence when no other pod is to come in its place, by an eviction or by a restart. */
+/** A sentence when no other pod follows it, by an eviction or by a restart. */
 export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   const { metadata, spec } = sidecarSet;
   if (!isReplacing(sidecarSet)) return "is evicted, and has its sidecars";
@@ -88,12 +88,12 @@ export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | un
 
 interface Leaving {
   readonly uid: string;
-  /** uid of its controller, where that gives another pod another name, and none has come yet */
+  /** uid of its controller, if that gives the next pod another name, and none has come yet */
   readonly owner?: string | undefined;
   readonly atMs: number;
 }
 
-/** A departure is in the ledger for as long at least, if no other pod comes. */
+/** Milliseconds that a departure stays in the ledger at least, if no other pod comes. */
 const AWAITED_MS = 600_000;
 
 interface Newcomer {
@@ -107,7 +107,7 @@ interface Newcomer {
  * pods when it reserves an eviction, so a pod that comes after that takes an evicted pod's place.
  */
 export class MissingWitness {
-  /** namespace/name of the pod that was evicted, or of the one that has come for it */
+  /** namespace/name of the evicted pod, or of the pod in its place */
   readonly #places = new Map<string, Leaving>();
   /** uid of a pod that the ledger names as departed → since when */
   #reserved: ReadonlyMap<string, number> = new Map();

@@ -30,7 +30,7 @@ interface Scene {
   readonly sidecarSet: SidecarSet;
   /** pods that it selects */
   readonly matched: readonly Pod[];
-  /** all there are */
+  /** all existing pods */
   readonly pods: readonly Pod[];
   readonly workloads: Workloads;
   readonly witness: RestartWitness;

@@ -60,7 +60,7 @@ export class RestartWitness {
   readonly #began = new Map<string, number>();
   /** uid of a workload → the version that it was restarted for last */
   readonly #last = new Map<string, string>();
-  /** uid of a workload → when a pod of it came, went, or got other labels, in writes */
+  /** uid of a workload → time of the last change of its pods or their labels, in writes */
   readonly #moved = new Map<string, number>();
   /** uid of a workload → when it was written last, in writes */
   readonly #written = new Map<string, number>();
@@ -137,7 +137,7 @@ export class RestartWitness {
   #isOver(uid: string): boolean {
     const workload = this.#options.workloads.find(uid);
     if (workload === undefined || this.#options.workloads.isThrough(workload)) return true;
-    // Its owner lets it stand still, so others may go on, also once it moves again.
+    // Its owner stopped it, so others may go on, also after it moves again.
     return ownProblem(workload) !== undefined;
   }
 
@@ -307,7 +307,7 @@ export class RestartWitness {
       return "is restarted, and no pod of it needs that";
     const left = old.find((pod) => !isToFollow(pod));
     if (left) return `is restarted, and ${left.metadata?.name} has to stay as it is`;
-    // Pods without sidecars are none that a partition keeps.
+    // A partition keeps no pods without sidecars.
     if (old.length === 0) return undefined;
     const matched = this.#matched(sidecarSet);
     const others = new Set([uid, ...open.map((one) => one.metadata?.uid)]);

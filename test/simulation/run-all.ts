@@ -1,4 +1,4 @@
-/** A part of the simulation, or as much of it as there is time for, in several processes. */
+/** A part of the simulation in several processes, within a time limit. */
 import { type Campaign, emptyCampaign, merged } from "./campaign.ts";
 import { PARTS, type Part, type Share } from "./parts.ts";
 import { inProcesses } from "./processes.ts";

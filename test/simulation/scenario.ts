@@ -41,7 +41,7 @@ export interface Scenario extends Plan {
   readonly readyMs: number;
   /** absent: an ordinary one */
   readonly kind?: WorldKind;
-  /** resourceVersions go on from there; absent: from 1 */
+  /** the first resourceVersion; absent: 1 */
   readonly firstVersion?: number;
   /** namespaces of pods; absent: two without labels */
   readonly namespaces?: readonly NamespacePlan[];
@@ -51,7 +51,7 @@ export interface Scenario extends Plan {
   readonly lag?: { readonly rate: number; readonly ms: number };
   /** the garbage collector decides first and deletes later, in a call of its own */
   readonly isCollectedLate?: boolean;
-  /** no two processes have the same time, and none has the right one */
+  /** all processes have different and wrong clocks */
   readonly areClocksSkewed?: boolean;
   /** pods have creation times, so that missed sidecars can be recognized; absent: all are very old */
   readonly areAgesKnown?: boolean;
@@ -61,7 +61,7 @@ export interface Scenario extends Plan {
   readonly workloads?: readonly Workload[];
   /** the next pod of a controller may be a minute late; absent: two seconds */
   readonly areSuccessorsLate?: boolean;
-  /** the webhook is never away when a pod comes back; absent: it is at times */
+  /** the webhook is never away when a pod comes back; absent: at times */
   readonly isWebhookUp?: boolean;
   /** the approver of batches while there is trouble; absent: none */
   readonly approver?: ApproverPlan;

@@ -38,7 +38,7 @@ export class Scheduler implements Timeline {
     };
   }
 
-  /** Runs events until `isOver` says so or none is left; false: none was left. */
+  /** Runs events until `isOver` is true or no event is left; false: none was left. */
   async runUntil(isOver: () => boolean): Promise<boolean> {
     await drained();
     while (!isOver()) {

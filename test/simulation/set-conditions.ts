@@ -65,7 +65,7 @@ function holdOf({ metadata, spec }: SidecarSet, { pods, hash }: AtRest): string 
   return pods.every((pod) => hashOfPod(pod, metadata?.name ?? "") === hash) ? "Finished" : undefined;
 }
 
-/** Ready means that no pod is left that could be updated; and where all are, and work, it must say so. */
+/** Ready means that no pod is left to update; and it must be True if all pods are updated and work. */
 function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): string | undefined {
   const { metadata, spec } = set;
   const { selector = {}, partition = 0 } = spec.updateStrategy ?? {};
@@ -81,7 +81,7 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
     : undefined;
 }
 
-/** Old ones that are meant, and differ in more than images, where such pods stay. `isStopped`: no pod of it is replaced. */
+/** Old selected pods that differ in more than images, if such pods stay. `isStopped`: no pod of it is replaced. */
 function lostPods(
   set: SidecarSet,
   { pods, hash }: AtRest,

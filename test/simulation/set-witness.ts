@@ -38,7 +38,7 @@ export interface SetWitnessOptions {
   readonly set: SetPlan;
   /** gate StrictMaxUnavailable */
   readonly isStrict: boolean;
-  /** all pods there are */
+  /** all existing pods */
   readonly pods: () => readonly Pod[];
   readonly namespaces: NamespaceWitness;
   readonly nowMs: () => number;
@@ -64,7 +64,7 @@ export class SetWitness {
   #former: readonly Spec[] = [];
   /** uid → pods that were ready when a pass upgraded them, and have not worked since */
   readonly #taken = new Map<string, Taken>();
-  /** uids of pods that were written to since there is the newest spec */
+  /** uids of pods that were written to after the newest spec */
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
@@ -148,7 +148,7 @@ export class SetWitness {
     );
   }
 
-  /** The status was counted by the newest spec, which was there when the pass began. */
+  /** True if the newest spec existed when the pass began, and the status counts by it. */
   isAboutNewest({ metadata, status }: SidecarSet, began: number): boolean {
     const { generation, uid } = metadata ?? {};
     return uid === this.#uid && generation === status?.observedGeneration && this.#specAt <= began;

@@ -143,7 +143,7 @@ export function windowOf({ scenario, users }: World, set: string, pods: number):
 /** A pass without memory reaches the same state, except for waves: a passed wave stays passed, with any pods. */
 async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
-  // A rollout that was finished stays it, also when a pod comes back that never works.
+  // A finished rollout stays finished, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
   // A fresh start sees later events too: pods of late owners, and changes by kubelets.
   if (world.owners.coming > 0) {
@@ -169,7 +169,7 @@ async function startAfresh(world: World): Promise<void> {
 function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenario"]): SidecarSet {
   const { waves, ledgerNamespace } = status;
   const selection = kind === "missedRestarts" ? status.selection : undefined;
-  // A status without them is taken for one of a definition that has no such fields.
+  // A status without them looks like one of a definition without such fields.
   const remembered = { waves, selection, conditions: [], ledgerNamespace, observedAnnotations: {} };
   return (waves || selection ? { ...set, status: remembered } : set) as SidecarSet;
 }

@@ -53,8 +53,8 @@ export async function judgeStanding(world: World, plans: readonly HindrancePlan[
 const MORE_PASSES_FIXED = 16;
 
 /**
- * Kubernetes lets no image change: pods are replaced, or their workloads restarted, where somebody asks for that. All
- * others stay as they are, and every place says why.
+ * Kubernetes forbids changes of images: pods are replaced, or their workloads restarted, if an annotation asks for it.
+ * All others stay, and every place says why.
  */
 export async function judgeFixed(world: World): Promise<void> {
   const { scenario, server } = world;

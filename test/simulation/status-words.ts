@@ -26,7 +26,7 @@ export interface Recount {
   readonly wasRefused: boolean;
 }
 
-/** A pass that failed has counted no pod: it changes Blocked, and the other words stay as they were. */
+/** A failed pass has counted no pod: it changes Blocked, and no other condition. */
 const OF_FAILED_PASSES = ["PassRefused", "Unreachable", "Contention", "Unread", "PassFailed"];
 
 /** True for the status of a pass that failed. */
@@ -149,14 +149,14 @@ function notUpgradableProblem(set: SidecarSet, { steady }: Recount, said?: Statu
   return stuck.length > 0 ? `says ${said.reason}, and only new pods can follow: ${namesOf(stuck)}` : undefined;
 }
 
-/** No pod of these, which all work, is updated in place, though somebody asks for it. */
+/** True if none of these pods, which all work, is updated in place, though somebody wants it. */
 function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
   const { paused, type, selector = {}, maxUnavailable } = set.spec.updateStrategy ?? {};
   if (paused || type === "NotUpdate" || maxUnavailable === 0 || isSteered(set) || left.length === 0) return false;
   return left.every((pod) => isReshaped(pod, set) && hasLabels(pod.metadata?.labels, selector));
 }
 
-/** Annotations say how it goes on: other reasons than its pods may hold it, and an eviction may be under way. */
+/** True with annotations that steer: reasons other than pods may hold it, and an eviction may be under way. */
 function isSteered(set: SidecarSet): boolean {
   const steering = [EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
   return steering.some((annotation) => isAnnotated(set, annotation));

@@ -286,7 +286,7 @@ export class Users {
     return marked;
   }
 
-  /** Deletes it, which it has to see for itself; nothing when it is gone, or going. */
+  /** Deletes the pod, which passes must notice; does nothing when it is gone or being deleted. */
   markPod({ metadata }: Pod): void {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const now = this.#options.server.peek<Pod>(PODS, { namespace, name });
@@ -301,7 +301,7 @@ export class Users {
     });
   }
 
-  /** False: it is gone already. */
+  /** False: the pod is gone already. */
   removePod({ metadata }: Pod): boolean {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const now = this.#options.server.peek<Pod>(PODS, { namespace, name });

@@ -71,7 +71,7 @@ function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
   };
 }
 
-/** A clause; undefined: the recount allows this exit code. `code`: undefined while it goes on watching. */
+/** A clause; undefined: the recount allows this exit code. `code`: undefined while it keeps watching. */
 function codeProblem(code: number | undefined, recounted: Recount): string | undefined {
   const { isSeen, isAtRest, isDone, endsAll } = recounted;
   const isOver = isSeen && isDone;

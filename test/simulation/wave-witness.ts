@@ -41,7 +41,7 @@ export interface WaveWitnessOptions {
   readonly violated: (what: string) => void;
   /** pods by the uid of their workload; absent: no restarts */
   readonly podsOf?: (uid: string) => readonly Pod[];
-  /** workloads that have been restarted since then, and are not through; absent: none is restarted */
+  /** workloads whose restart began since then and has not ended; absent: none is restarted */
   readonly restartedSince?: (time: number) => readonly KubernetesObject[];
   /**
    * workloads that had to be restarted for pods without sidecars when the pass began, and still must be; absent: no
@@ -72,14 +72,14 @@ interface Told {
   readonly is: Row | undefined;
 }
 
-/** Since there is this release, until there is another. */
+/** A release, until the next one. */
 interface Release {
   readonly hash: string;
-  /** the newest generation with it; 0: of a SidecarSet that had the name before */
+  /** the newest generation with it; 0: of a deleted SidecarSet with the name */
   readonly generation: number;
   /** in writes */
   readonly since: number;
-  /** uid of the pods that were there when it came → when it was first seen through, in ms; absent: not yet */
+  /** uid of the pods that existed when it came → when it was first seen done, in ms; absent: not yet */
   readonly through: Map<string, number | undefined>;
   /** the least of each wave that was ever asked for */
   readonly soaks: Map<string, number>;
@@ -188,7 +188,10 @@ export class WaveWitness {
     return undefined;
   }
 
-  /** A pod that was there when the release came, is of this wave all along, and has not been through for long enough. */
+  /**
+   * A pod that existed when the release came, has been in this wave all the time, and has not been done for long
+   * enough.
+   */
   #notSoaked(waves: readonly WavePlan[], wave: WavePlan, { through, since, soaks }: Release): Pod | undefined {
     const latestMs = this.#options.nowMs() + ROUNDING_MS - 1_000 * (soaks.get(wave.name) ?? 0);
     return [...this.#pods.values()].find((pod) => {

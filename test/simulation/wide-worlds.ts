@@ -46,7 +46,7 @@ function isFixed({ seed, kind }: Scenario): boolean {
   return FIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 3;
 }
 
-/** Nothing else is a reason to replace a pod. In every third world a policy refuses, and no pod is replaced. */
+/** Images are the only reason to replace a pod. In every third world a policy refuses, and no pod is replaced. */
 function withFixedImages({ standing: _, hindrances: __, ...wide }: Scenario): Scenario {
   const calm = { ...wide, isForbidden: false, reshapeRate: 0, tenantPods: 0 };
   const refusal: HindrancePlan = { kind: "policy", call: "PATCH pods", code: 422 };
@@ -409,7 +409,7 @@ function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Nothing goes on without a yes, which may come late, or never. */
+/** Every batch needs a yes, which may come late, or never. */
 function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     approver: {
@@ -746,7 +746,7 @@ function anyOutages(chance: Chance) {
   ];
 }
 
-/** Teams one after the other; a namespace of none of them comes last. */
+/** Teams one after the other; a namespace without a team comes last. */
 function waves(chance: Chance, base: Scenario): Partial<Scenario> {
   const names = ["bakery", "shop", "forge", "mill", "office"].slice(0, chance.between(2, 5));
   const strikes = also(base, chance, "waves changed", chance.between(0, 3));

@@ -20,7 +20,7 @@ export interface WitnessOptions {
   readonly sets: readonly SetPlan[];
   /** gate StrictMaxUnavailable */
   readonly isStrict: boolean;
-  /** all pods there are */
+  /** all existing pods */
   readonly pods: () => readonly Pod[];
   readonly nowMs: () => number;
   /** lists may be older than their pass by so much */
@@ -44,7 +44,7 @@ export class Witness {
   readonly #unhindered = new Set<string>();
   /** writes so far by time, where lists lag */
   readonly #writtenBy: { readonly atMs: number; readonly writes: number }[] = [];
-  /** since when a process has been reading what its next pass may go on with */
+  /** start of the reads of a process that its next pass may continue */
   readonly #reading = new WeakMap<PassMemory, number>();
   /** when each pass began */
   readonly #began = new Map<string, number>();
@@ -232,7 +232,7 @@ export class Witness {
     this.#judgeChange(write, change, holder, { previous, next, reservation });
   }
 
-  /** A pod whose SidecarSet is gone, or selects it no longer, is put back without a reservation. */
+  /** Takes in a pod that is put back without a reservation, because its SidecarSet is gone, or no longer selects it. */
   #seePutBack(pod: Pod): void {
     for (const set of this.#sets.values()) set.seePutBack(pod);
   }

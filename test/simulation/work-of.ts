@@ -10,7 +10,7 @@ DOINGS.subscribe((message) => {
   if (typeof name === "string") doing.within = (work) => current.run(name, work);
 });
 
-/** undefined: for none, or for all of them. */
+/** undefined: for no SidecarSet, or for all. */
 export function sidecarSetNow(): string | undefined {
   return current.getStore();
 }

@@ -1,4 +1,4 @@
-/** Runs the shares of a part that it is sent, in a process of its own. */
+/** Runs the shares of a part that it gets, in its own process. */
 import { runShare } from "./parts.ts";
 import { answerShares } from "./processes.ts";
 

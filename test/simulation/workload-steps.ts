@@ -5,7 +5,7 @@ import { countOf, strategyOf, templateHashOf, type WorkloadObject } from "./work
 
 export interface WorkloadScene {
   readonly workload: WorkloadObject;
-  /** all of it, those too that are on their way out */
+  /** all its pods, also ones being deleted */
   readonly pods: readonly Pod[];
   /** hash of the stored template */
   readonly hash: string;
@@ -16,7 +16,7 @@ export interface WorkloadScene {
 }
 
 export interface Step {
-  /** pods of these templates, at these places; a Deployment has none */
+  /** pods of these templates, at these places; a Deployment has no places */
   readonly create: readonly { readonly hash: string; readonly place?: number }[];
   readonly remove: readonly Pod[];
   readonly status: Readonly<Record<string, number | string>>;
@@ -170,7 +170,7 @@ function daemonUpdate({ workload, hash, nodes }: WorkloadScene, places: readonly
     const doubled = places.filter((pods) => pods.length > 1).length;
     const open = places.flatMap((pods, place) => (pods.length === 1 && pods.some(isOld) ? [{ hash, place }] : []));
     const relieved = places.filter(served).flatMap((pods) => pods.filter(isOld));
-    // The template has changed once more while two of a node were there: the newer one makes room.
+    // The template changed again while a node had two pods: the newer one makes room.
     const outdated = places.flatMap((pods) => (pods.length > 1 && pods.every(isOld) ? pods.slice(1) : []));
     return { create: open.slice(0, Math.max(0, surge - doubled)), remove: [...relieved, ...outdated] };
   }

@@ -72,7 +72,7 @@ export class Workloads {
     });
   }
 
-  /** undefined: it is gone. */
+  /** undefined: the workload is gone. */
   find(uid: string): WorkloadObject | undefined {
     return this.all().find(({ metadata }) => metadata?.uid === uid);
   }
@@ -84,7 +84,7 @@ export class Workloads {
   isThrough(workload: WorkloadObject): boolean {
     const { hash, pods } = this.#sceneOf(workload);
     const isGoing = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;
-    // Known of DaemonSets: one that is going and says that it is ready counts.
+    // DaemonSets count a pod that is being deleted and still ready.
     const isDaemon = workload.kind === "DaemonSet";
     const counted = isDaemon ? pods : pods.filter((pod) => !isGoing(pod));
     const isReady = (pod: Pod) => (isGoing(pod) ? isSaidReady(pod) : isPodReady(pod));
@@ -142,7 +142,7 @@ export class Workloads {
     if (this.#plans.size === 0) return;
     if (resource === "pods") this.#wake(this.uidOf(object as unknown as Pod));
     else if (!isRemoved && userAgent !== WRITER) this.#wake(object.metadata.uid);
-    // Evicted, or deleted by anybody but its controller: nobody else sees to it that it goes.
+    // Pods that were evicted, or deleted by anybody but their controller, are removed here.
     if (resource === "pods" && userAgent.startsWith("pass") && object.metadata.deletionTimestamp && !isRemoved)
       this.#removeLater(object as unknown as Pod);
   }

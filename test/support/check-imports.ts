@@ -1,4 +1,6 @@
-/** Runs dependency-cruiser and refuses a pass over too few modules: under a wrong TypeScript it finds none and is content. */
+/**
+ * Runs dependency-cruiser and refuses a pass over too few modules: with a wrong TypeScript it finds none and succeeds.
+ */
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 

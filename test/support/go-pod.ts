@@ -35,7 +35,7 @@ function withoutEmpty(value: unknown): unknown {
   return Object.fromEntries(members.filter(([, member]) => !isEmpty(member)));
 }
 
-/** `namespace` is where the pod goes when it does not say so itself: the reference fills it in. */
+/** `namespace`: of a pod that names none, which the reference fills in. */
 export function goPod(object: KubernetesObject, namespace: string | undefined): unknown {
   const { metadata, spec, status, ...rest } = object as KubernetesObject & Fields;
   const { containers, initContainers, volumes, ...others } = (spec ?? {}) as Fields;

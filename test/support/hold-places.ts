@@ -223,7 +223,7 @@ export const PLACES = {
       held: ["stop", "wait"],
       none: ["ok", "note"],
     };
-    // The steps of pods that the next pass updates, and of no pod at all, are in other words.
+    // The steps of pods that the next pass updates, and of no pod at all, have other words.
     if (decision.summary.matched === 0 || (decision.summary.hold === "none" && steps.length === 0)) return [];
     return [isOneOf(`explain of ${words.cause}`, steps[0]?.verdict, verdicts[words.severity])];
   },
@@ -277,7 +277,7 @@ export const PLACES = {
   }) => {
     const end = endOf(held);
     const arePodsMoving = held.selected > 0 || held.used > 0 || held.updated > held.updatedReady;
-    // Workloads that are being restarted go on while a gate is down.
+    // Restarts of workloads continue while a gate is down.
     const isMoving = arePodsMoving || (held.rules.restarts?.underWay.length ?? 0) > 0;
     const isStopped = standingOf(observation.sidecarSet, facts).isStopped === true;
     return [

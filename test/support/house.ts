@@ -84,7 +84,7 @@ function architectureLines(): number {
 /** The only builder of pods. */
 const BUILDER = "test/support/objects.ts";
 
-/** The book of holds names each cause once; other places are to take it from there. */
+/** The book of holds names each cause once; other places must take it from there. */
 function placesThatNameACause(places: RegExp): number {
   const cause = new RegExp(`"(?:${Object.keys(CAUSES).join("|")})"`, "g");
   const those = files.filter((file) => places.test(file));

@@ -33,7 +33,7 @@ export interface Collector {
   /** the received texts */
   readonly text: () => string;
   readonly requests: () => number;
-  /** Resolves with all spans once they are enough. */
+  /** Resolves with all spans once `areEnough` is true. */
   readonly until: (areEnough: (spans: readonly SentSpan[]) => boolean) => Promise<readonly SentSpan[]>;
   readonly close: () => Promise<void>;
 }

@@ -237,7 +237,7 @@ describe("an API server in trouble:", () => {
   /** Lets milliseconds pass, and all that follows from them happen. */
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-  /** Reads that take as long as the test says; undefined: for ever. */
+  /** Reads with durations of the test; undefined: for ever. */
   function server() {
     const said: string[] = [];
     const log = {

@@ -74,8 +74,8 @@ async function deletePods({ target }: Stage): Promise<void> {
 type Samples = ReadonlyMap<Way, readonly Load[]>;
 
 /**
- * Within 42 rounds every way comes after every other as often, whose garbage the API server may still have to collect:
- * seven is a prime.
+ * Within 42 rounds every way follows every other way equally often, because the API server may still collect the
+ * other's garbage. Seven is a prime.
  */
 function orderOf(round: number): readonly Way[] {
   const step = 1 + (Math.floor(round / WAYS.length) % (WAYS.length - 1));

@@ -22,7 +22,7 @@ export interface First {
 }
 
 const PAGE_SIZE = 500;
-/** A pass would go on to the other SidecarSets. */
+/** Milliseconds; a pass would continue with the other SidecarSets. */
 const DEADLINE_MS = 120_000;
 
 async function readPages(cluster: Cluster): Promise<void> {

@@ -20,7 +20,7 @@ export interface PodsOptions {
   readonly onChange: (pod: Pod, index: number) => void;
 }
 
-/** The kubelet needs as long for a new image. */
+/** Milliseconds that the kubelet needs for a new image. */
 const RESTART_MS = 2_000;
 
 export function madeUpPods({ count, sidecarSet, nextVersion, onChange }: PodsOptions): MadeUpPods {

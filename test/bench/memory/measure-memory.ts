@@ -28,7 +28,7 @@ export interface MemoryRow {
   readonly pods: number;
   /** the whole process' megabytes */
   readonly peakMegabytes: number;
-  /** ticks until pods were upgraded: those before did nothing but read, and the next one went on */
+  /** ticks until pods were upgraded: earlier ones only read, and the next one continued */
   readonly ticks: number;
   /** pods that were upgraded in the last of them */
   readonly upgraded: number;

@@ -32,7 +32,7 @@ export interface Ground {
 
 /** A priority level of one share, which neither borrows nor lends. */
 export interface TightLevel {
-  /** Reject: 429 as soon as all seats are taken; Queue: as soon as a short queue is full as well */
+  /** Reject: 429 as soon as all seats are taken; Queue: 429 as soon as a short queue is full too */
   readonly response: "Reject" | "Queue";
 }
 

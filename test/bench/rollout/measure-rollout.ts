@@ -18,7 +18,7 @@ export interface RolloutFigures {
   readonly where: Where;
   readonly rounds: number;
   readonly rows: readonly RolloutRow[];
-  /** pods a second of "later" against the bare loop that came next to it; medians, by number of pods */
+  /** pods a second of "later" against the neighbouring bare loop; medians, by number of pods */
   readonly ofBareLoop: readonly { readonly pods: number; readonly ratio: number }[];
   /** exponent of computing over the sizes */
   readonly cpuExponent: number;

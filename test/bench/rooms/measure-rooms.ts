@@ -34,7 +34,7 @@ export interface Way {
 
 export interface Room {
   readonly name: string;
-  /** the figure that says whether the room stays; absent: none does */
+  /** the figure that decides whether the room stays; absent: none does */
   readonly decidedBy?: string;
   readonly shipped: Way;
   readonly without: readonly Way[];

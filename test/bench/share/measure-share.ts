@@ -28,7 +28,7 @@ export interface ShareRow {
   readonly ticks: readonly MemoryRow[];
 }
 
-/** A function that has not read all pods when its time is over goes on there in its next tick. */
+/** The most ticks. A function that has not read all pods at its time limit continues in its next tick. */
 const MOST_TICKS = 4;
 
 /** @throws Error where this machine does not let processors be shared out */

@@ -299,7 +299,7 @@ async function samplePasses(stage: Stage, kubeconfig: string, passes: PassesRow)
   return taken;
 }
 
-/** An API server that creates pods takes about as long for one: some 150 reviews a second. */
+/** Milliseconds between reviews: an API server that creates pods sends about 150 a second. */
 const PAUSE_MS = 100;
 /** The time for some passes. */
 const PASSES_MS = 8_000;

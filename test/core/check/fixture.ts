@@ -1,4 +1,4 @@
-/** An installation in order, for checks that something is wrong with it. */
+/** A healthy installation, for checks that add a fault. */
 
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Installations whose registration has something wrong with it. */
+/** Installations with a fault in the registration. */
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { registrations } from "../../../shared/install/manifests.ts";
 import { IN_ORDER, type Row, seen, setOf, withSets, withWebhook } from "./fixture.ts";

@@ -81,7 +81,7 @@ function owned(pod: Pod, kind: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
 }
 
-/** Release v1 was written to it, and its node still runs v0. */
+/** A pod with release v1 in its spec, whose node still runs v0. */
 function late(): Pod {
   const state = {
     ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
@@ -188,7 +188,7 @@ const trouble = (reason: string) => [
   scene(blockedBy(reason, "the API server refuses a pass: not on a Friday"), [old()]),
 ];
 
-/** The last pass was refused, as the one before, and the only pod is left out until it is tried again. */
+/** The last pass was refused, like the one before, and the only pod is skipped until the next try. */
 function passedOver(): HoldScene {
   const pod = old();
   const refused = { named: [], passedOver: { ...NONE_PASSED_OVER, uids: new Set([pod.metadata?.uid ?? ""]) } };

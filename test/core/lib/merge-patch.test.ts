@@ -19,7 +19,7 @@ function rfcMerge(target: Json | undefined, patch: Json): Json {
   return Object.fromEntries(result);
 }
 
-/** No arrays that hold objects, because the reference differs from RFC 7386 there. */
+/** Arrays hold no objects, because the reference differs from RFC 7386 there. */
 const { value: jsonValue } = fc.letrec<{ value: Json; object: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, depthSize: "small" },

@@ -426,7 +426,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
   const POLICY = "ValidatingAdmissionPolicy 'images' denied request: the registry is not trusted";
   const same = (name: string) => pod({ name, withoutImage: "same" });
 
-  /** The ledger says that these were refused, and that none is tried again yet. */
+  /** A ledger in which these pods were refused, before the next try. */
   function refusedOnes(messages: Readonly<Record<string, string>>) {
     const named = Object.entries(messages).map(([name, message]) => ({
       ...{ namespace: "shop", name, uid: `uid-${name}`, message },

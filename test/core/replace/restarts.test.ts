@@ -43,7 +43,7 @@ function setOf(spec: SidecarSetSpec = {}, replace = "NotUpgradable, Restart"): S
 }
 
 const status = { observedGeneration: 1, updatedReplicas: 2, replicas: 2, availableReplicas: 2 };
-/** A template of a workload that was restarted so long before now. */
+/** A template of a workload with a restart that many seconds ago. */
 const restartedBefore = (seconds: number) => ({
   metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": addSeconds(CONTEXT.now, -seconds) ?? "" } },
 });

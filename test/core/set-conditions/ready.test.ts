@@ -90,7 +90,7 @@ describe("pods in flight from an older release:", () => {
   });
 });
 
-/** An older release took it down, and it is not back. */
+/** A pod that an older release took down, and that is not back. */
 function leftDown(why?: string, name = "left"): Pod {
   const pod = takenDown(podOf({ name, image: "reg/sc:v2", isReady: false }));
   const waiting = why === undefined ? {} : { state: { waiting: { reason: why } } };

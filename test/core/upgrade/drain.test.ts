@@ -1,4 +1,4 @@
-/** A pod leaves the endpoints of its Services before its sidecars restart, and comes back whatever becomes of the rollout. */
+/** A pod leaves the endpoints of its Services before its sidecars restart, and returns in every end of the rollout. */
 import { expect, test } from "vitest";
 import { podRows } from "../../../functions/cli/input/pod-rows.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";

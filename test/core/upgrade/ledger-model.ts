@@ -46,10 +46,10 @@ interface Tick {
   readonly listed?: { readonly generation: number; readonly pods: readonly Pod[] };
   readonly flying: readonly Write[];
   readonly left: number;
-  /** states of pods that it reserved, and those for which a patch of it was refused */
+  /** reserved states of pods, and the states for which a patch was refused */
   readonly own: readonly string[];
   readonly refused: readonly string[];
-  /** patches for its own ones that were not answered; it does not learn that such a patch lands */
+  /** its own patches without an answer; it does not learn whether they land */
   readonly unanswered: readonly string[];
 }
 
@@ -217,7 +217,7 @@ function isOwn({ own }: Tick, { uid, resourceVersion }: PodState, { omitted }: S
   return omitted === "noMark" || own.includes(stateOf(uid, resourceVersion));
 }
 
-/** The pass reserved it, and every patch that it sent for it was refused: none may come late. */
+/** True if the pass reserved it, and every patch for it was refused, so none can come late. */
 function isRefused(
   { refused, unanswered, left }: Tick,
   { uid, resourceVersion }: Reservation,

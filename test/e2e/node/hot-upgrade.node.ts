@@ -1,4 +1,4 @@
-/** A hot upgrade under the traffic of clients that see nothing of it. */
+/** A hot upgrade under the traffic of clients, which see no error. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, it } from "vitest";

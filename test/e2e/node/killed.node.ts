@@ -1,4 +1,4 @@
-/** Tests that are killed: nothing of their node is left on this machine. */
+/** Tests that are killed: no trace of their node stays on this machine. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";

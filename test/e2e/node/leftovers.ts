@@ -14,7 +14,7 @@ export const PREFIX = "sidecarset-node-";
 const CGROUPS = "/sys/fs/cgroup";
 const ROUNDS = 50;
 
-/** A folder for each controller of version 1; of version 2 there is one. */
+/** The folders of controllers: one each with version 1, and a single one with version 2. */
 function hierarchies(): readonly string[] {
   if (existsSync(join(CGROUPS, "cgroup.controllers"))) return [CGROUPS];
   return readdirSync(CGROUPS, { withFileTypes: true }).flatMap((entry) =>
@@ -85,7 +85,7 @@ function attempt(act: () => void): void {
   }
 }
 
-/** containerd's shims listen there, whatever its own folder is; one that is killed leaves its file. */
+/** containerd's shims listen there, outside of its own folder; a killed one leaves its file. */
 function removeDeadSockets(): void {
   const folder = "/run/containerd/s";
   if (!existsSync(folder)) return;

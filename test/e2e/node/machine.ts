@@ -17,7 +17,7 @@ const PACKAGES = {
   "docker-registry": "/usr/bin/docker-registry",
 } as const;
 
-/** Says in one line why there is no node here; for the one who started the tests. */
+/** Says in one line why there is no node here, for the person who started the tests. */
 export class NoNode extends Error {
   override readonly name = "NoNode";
 }

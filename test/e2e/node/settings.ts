@@ -54,7 +54,7 @@ Root = ${at("runc")}
 `;
 }
 
-/** Pods are reached from this machine, which probes need, and from nowhere else: no rule of iptables is written. */
+/** Pods are reached only from this machine, which probes need: no rule of iptables is written. */
 function network(folder: string): object {
   const ipam = {
     type: "host-local",

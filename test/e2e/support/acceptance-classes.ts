@@ -25,7 +25,7 @@ interface Refusal {
   readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message?: string }[] };
 }
 
-/** The class that a refusal belongs to; undefined: at least one of its causes belongs to none, so it is a bug. */
+/** The class of a refusal; undefined: at least one cause has no class, so it is a bug. */
 export function brokenByReference({ message = "", details }: Refusal): string | undefined {
   const causes = details?.causes?.map((one) => `${one.field}: ${one.message}`) ?? [message];
   const classes = causes.map((cause) => Object.entries(CLASSES).find(([, pattern]) => pattern.test(cause))?.[0]);

@@ -35,7 +35,7 @@ export interface AwsStandIn {
   readonly close: () => void;
 }
 
-/** The only one that may be there. */
+/** The name of the only possible stack. */
 const STACK = "sidecarset-prod";
 const READS = /^(Get|Describe|GET )/;
 

@@ -33,7 +33,7 @@ async function begin(programs: Programs, nodePrograms: NodePrograms | undefined)
   };
 }
 
-/** Nodes for a cluster that has none; they go when their pods are gone. */
+/** Nodes for a cluster without any; they are removed after their pods. */
 async function withNodes(target: RawTarget) {
   const kubelet = await startKubelet(target);
   const cluster = clusterOf(target);

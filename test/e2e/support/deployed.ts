@@ -100,7 +100,7 @@ async function startDeployed(folder: string) {
     return serveHttps(webhooks, { ...tls, port: 0, host: "127.0.0.1" });
   };
   const inCluster = await serve(() => connectAs("sidecarset-webhooks"));
-  // Functions without rights in the cluster are ready before there are any.
+  // Functions without rights in the cluster are ready before any rights exist.
   const outside = await serve(async () => clusterOf(controlPlane()));
   const end = new AbortController();
   const ticks = tickUntilAborted({

@@ -63,7 +63,7 @@ export interface Stretch {
   readonly until: number;
 }
 
-/** Oldest first. @throws when something of it is forgotten already, or a pod was deleted */
+/** Versions, oldest first. @throws if a part is forgotten already, or a pod was deleted */
 export async function podVersions(etcdUrl: string, { namespace, after, until }: Stretch) {
   if (until <= after) return [];
   const prefix = `/registry/pods/${namespace}`;

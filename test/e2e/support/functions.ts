@@ -72,7 +72,7 @@ async function pathAuthentication(folder: string, log: Log) {
 }
 
 export interface FunctionsOptions {
-  /** false: there are no passes */
+  /** false: without passes */
   readonly hasTicks?: boolean;
   /** The webhooks' way to the API server. */
   readonly route?: (target: RawTarget) => RawTarget;
@@ -105,7 +105,7 @@ function rolesOf({ gates = [], roles = [] }: FunctionsOptions): readonly Kuberne
 
 const straight = (target: RawTarget) => target;
 
-/** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
+/** Resolves when pods are injected and, with ticks, SidecarSets are rolled out. */
 export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<StartedFunctions> {
   const { hasTicks = true, route = straight, now = Date.now, isKeepingRegistration = false, gates = [] } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));

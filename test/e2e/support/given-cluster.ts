@@ -24,13 +24,13 @@ export interface GivenCluster extends RawTarget {
 export interface Given {
   /** path */
   readonly kubeconfig: string;
-  /** name of the context that may be changed, whatever runs there */
+  /** name of the context that may be changed, with any workloads */
   readonly consent: string | undefined;
   /** undefined: 127.0.0.1 */
   readonly webhookHost: string | undefined;
 }
 
-/** The tests do not run there; the message is one sentence for the one who started them. */
+/** The tests do not run there; the message is one sentence for the person who started them. */
 export class UnusableCluster extends Error {
   override readonly name = "UnusableCluster";
 }

@@ -52,7 +52,7 @@ function note({ name, url, body }: ProxiedCall, seen: Seen, expected: Expected):
 interface Kills {
   /** the proxy's fault */
   readonly disturb: (exchange: Exchange) => boolean;
-  /** Resolves when the first point is met; nothing goes on there until `begin`. */
+  /** Resolves when the first point is met; calls wait there until `begin`. */
   readonly ready: () => Promise<void>;
   readonly begin: () => void;
   /** in the order in which they came */

@@ -25,7 +25,7 @@ export interface Newcomer {
   /** Runs the page's block for a second terminal; resolves when the webhooks answer. */
   readonly serve: (block?: readonly string[], featureGates?: string) => Promise<void>;
   readonly pods: () => Promise<readonly Pod[]>;
-  /** Takes away all that the page created. */
+  /** Deletes all objects that the page created. */
   readonly leave: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -47,7 +47,7 @@ async function readBlocks(port: number): Promise<readonly (readonly string[])[]>
   return [...told.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block.trimEnd().split("\n"));
 }
 
-/** Pods that other files have left are none of the page's, and no controller deletes them any more. */
+/** Other files' pods must not count for the page, and no controller deletes them any more. */
 async function relabelOthers(cluster: Cluster): Promise<void> {
   const others = async () => {
     const { items } = await cluster.list<Pod>(PODS, { labelSelector: "app=web" });

@@ -1,4 +1,4 @@
-/** Child processes that end with this one, whatever happens to it. */
+/** Child processes that end with this one in any case. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ export interface Started {
   readonly isRunning: () => boolean;
   /** The last lines it wrote. */
   readonly lastWords: () => string;
-  /** Resolves when it is gone. */
+  /** Resolves when the process is gone. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 

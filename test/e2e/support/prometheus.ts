@@ -27,7 +27,7 @@ function programIn(folder: string): string {
   return join(folder, INSTALLED);
 }
 
-/** Scrapes `target`, host and port, every second. Everything of it is in `folder`. */
+/** Scrapes `target`, host and port, every second. All its files are in `folder`. */
 export async function startPrometheus(folder: string, target: string): Promise<Prometheus> {
   const program = programIn(folder);
   const [port = 0] = await freePorts(1);

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { createVitest } from "vitest/node";
 
-/** Filters, as vitest takes them. */
+/** Filters in vitest's form. */
 export const RUN_ANYWHERE = ["contract", "injection", "rbac", "acceptance"].map((file) => `test/e2e/${file}.e2e.ts`);
 
 /** Text on the tests of all other files. */

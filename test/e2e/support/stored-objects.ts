@@ -1,6 +1,6 @@
 /**
- * Objects exactly as another installation left them in etcd: past every webhook and with their own uid, generation,
- * creation time and API version, none of which a client of the API server can choose.
+ * Objects exactly as another installation left them in etcd, past every webhook. Their uid, generation, creation time
+ * and API version are ones that no client of an API server can choose.
  */
 import { randomUUID } from "node:crypto";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";

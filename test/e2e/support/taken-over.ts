@@ -1,4 +1,4 @@
-/** Our reconciler, with the role we ship for it, in a cluster that OpenKruise left behind. */
+/** The product's reconciler, with its shipped role, in a cluster that OpenKruise left behind. */
 
 import type { ConfigMap, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
@@ -144,7 +144,7 @@ export class TakenOver {
     });
   }
 
-  /** Takes away all that was loaded or made, at once. */
+  /** Deletes everything that was loaded or made, at once. */
   async clear(namespaces: ReadonlySet<string>): Promise<void> {
     const seen = await this.read(namespaces);
     const ledgers: ConfigMap[] = [...seen.sidecarSets.keys()].map((name) => ({
@@ -191,7 +191,7 @@ export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus |
   return sidecarSet?.status && counts;
 }
 
-/** OpenKruise has no conditions and so no Events about them, and records none on the pods that it updates. */
+/** True for Events of OpenKruise, which has no conditions, and records no Events on the pods that it updates. */
 function isTheirs({ reason }: RecordedEvent): boolean {
   return !["RolloutStarted", "RolloutFinished", "Blocked", "Degraded", "MissedInjection", "SidecarUpdated"].includes(
     reason,

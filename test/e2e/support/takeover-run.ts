@@ -19,7 +19,7 @@ function namesIn({ sidecarSets, pods }: ReconcileCluster): string {
   return [...sidecarSets.keys(), ...pods.keys()].toSorted().join(", ");
 }
 
-/** A copy, as far as it can be changed. */
+/** A copy of the parts that can change. */
 function copyOf(model: ReconcileCluster): ReconcileCluster {
   const copy = new ReconcileCluster();
   for (const object of [...model.sidecarSets.values(), ...model.pods.values(), ...model.revisions.values()])

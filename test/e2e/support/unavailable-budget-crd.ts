@@ -1,4 +1,4 @@
-/** OpenKruise's PodUnavailableBudget, as far as rollouts read it: its own controller is not here. */
+/** OpenKruise's PodUnavailableBudget, with the fields that rollouts read: its own controller is not here. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };

@@ -75,7 +75,7 @@ export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `
 /** The first version that serves the subject of a file of tests. */
 const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
 
-/** 1.36 reads registrations from files with this; 1.37 does without it. */
+/** 1.36 reads registrations from files with this flag; 1.37 does so without it. */
 export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
   const isAsked = isAtLeast(version, "1.36") && !isAtLeast(version, "1.37");
   return isAsked ? { "feature-gates": "ManifestBasedAdmissionControlConfig=true" } : {};

@@ -46,7 +46,7 @@ function createAuthority() {
   return generate([{ name: "commonName", value: "webhook-clients" }], { ...COMMON, extensions: [...extensions] });
 }
 
-/** The user "*" is for every webhook that has none of its own. */
+/** The user "*" is for every webhook without its own user. */
 function kubeconfig(user: object): string {
   return stringify({ apiVersion: "v1", kind: "Config", users: [{ name: "*", user }] });
 }

@@ -98,7 +98,7 @@ async function post(port: number, path: string, body: string): Promise<Answer> {
   return { code: answer.status, body: await answer.text() };
 }
 
-/** Path → function, and how many environments of it there are at least. */
+/** Path → function, and the least number of its environments. */
 const LAMBDA = [
   ["/mutate-pod", "mutate-pod"],
   ["/mutate-apps-kruise-io-sidecarset", "mutate-sidecarset"],

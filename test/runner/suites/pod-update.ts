@@ -34,7 +34,7 @@ interface Outcome {
   readonly isRefused: boolean;
 }
 
-/** A pod with the change that was planned for it, as the API server would store it. */
+/** A pod with its planned change, as the API server would store it. */
 export function withPlan(pod: Pod, plan: PodPlan): Pod {
   if (plan.kind === "refused") return pod;
   const images = new Map(plan.images.map(({ index, to }) => [index, to]));

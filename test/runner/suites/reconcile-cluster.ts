@@ -1,4 +1,4 @@
-/** A cluster in memory, as far as whole reconciles need one: `decide` is run over it and its actions are carried out. */
+/** A cluster in memory for whole reconciles: `decide` runs over it and its actions are carried out. */
 
 import { isDeepStrictEqual } from "node:util";
 import type {
@@ -47,7 +47,7 @@ export function keyOf({ metadata }: KubernetesObject): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** Namespaces are listed one after another where they are selected, else pods by their keys. */
+/** Namespaces in their order if they are selected, or else pods by their keys. */
 function placeOf(pod: Pod, namespaceSelector: LabelSelector | undefined): string {
   return namespaceSelector ? `${pod.metadata?.namespace}\0${pod.metadata?.name}` : keyOf(pod);
 }

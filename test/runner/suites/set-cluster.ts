@@ -1,4 +1,4 @@
-/** A cluster in memory, as far as passes over a set need one: it answers their steps as the vectors' README says. */
+/** A cluster in memory for passes over a set: it answers their steps as the vectors' README says. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { adoptedOwners } from "../../../shared/core/statefulset/revisions.ts";

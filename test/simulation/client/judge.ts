@@ -46,7 +46,7 @@ function onceProblem({ length }: readonly Arrival[]): string | undefined {
   return length > 1 ? `is a write, and arrives ${length} times` : undefined;
 }
 
-/** A read comes again after whatever befell it on the way, and after nothing that an API server said. */
+/** Reads are repeated after every fault on the way, and after no answer of an API server. */
 function repeatProblems(arrivals: readonly Arrival[]): readonly (string | undefined)[] {
   const again = arrivals.slice(0, -1).filter(({ fate }) => fate === undefined);
   const isGivenUp = arrivals.at(-1)?.fate !== undefined && arrivals.length < MOST_READS;

@@ -16,7 +16,7 @@ const EXACT = [
 
 type Counts = Required<Pick<StatefulSetStatus, (typeof EXACT)[number] | "updatedReplicas" | "currentReplicas">>;
 
-/** `slackMs`: a pod that has been ready for as much less counts as available, too. */
+/** `slackMs`: a pod also counts as available if this much of its ready time is missing. */
 export function recount(
   { spec }: Pick<StatefulSet, "spec">,
   pods: readonly Pod[],

@@ -21,7 +21,7 @@ const rollback = [
   spec(3, { maxUnavailable: 2 }),
 ];
 
-/** Ticks may stop anywhere, and writes may come late, in all of them. */
+/** In all of them ticks may stop anywhere, and writes may come late. */
 export const SETTINGS: readonly Setting[] = [
   { ...small, name: "a pause, a status that is touched", specs: [first, spec(2, { isPaused: true })], touches: 1 },
   { ...wide, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },

@@ -40,7 +40,7 @@ export interface Pod {
   readonly version: number;
   readonly hash: string;
   readonly isReady: boolean;
-  /** most pods that might be down when a tick took this one down, which has not been ready since; 0: none did */
+  /** most pods that might be down when a tick took this one down, which has not been ready since; 0: no tick did */
   readonly limit: number;
 }
 

@@ -107,7 +107,7 @@ export class QueueWorld {
       tell: (pod) => void this.#hints.ofPods(requestOf(`pod-${++this.#requests}`, pod, pod)),
     });
     isBuilt = true;
-    // Fewer would be kept busy by SidecarSets that have pods that never come back.
+    // With fewer workers, SidecarSets whose pods never come back would take them all.
     this.#workers = Math.max(this.#chance.between(1, 3), this.#world.scenario.sets.length);
     const { scheduler } = this.#world;
     this.#hints = hints({ send: tell, log: createLog("error", () => undefined), now: () => scheduler.nowMs + skewMs });
@@ -134,7 +134,7 @@ export class QueueWorld {
     return { seed: this.#seed, violations, happened: this.#happened, trace, counts };
   }
 
-  /** Failed messages come back after 70 s, five times at most, with all of their SidecarSet waiting behind them. */
+  /** Failed messages return after 70 s, five times at most, and all messages of their SidecarSet wait. */
   async #settles(): Promise<void> {
     const { scheduler, scenario, witness, server } = this.#world;
     const givenUp = this.#fifo.failed.length;

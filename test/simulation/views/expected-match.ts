@@ -16,7 +16,7 @@ import {
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { hasLabels } from "../label-match.ts";
 
-/** "refused": the pod is. undefined: it gets nothing of it. */
+/** "refused": the pod is refused. undefined: it gets nothing of the SidecarSet. */
 export type Chosen = SidecarSet | "refused" | undefined;
 
 export interface Surroundings {

@@ -150,7 +150,7 @@ export class RegistrationWorld {
       );
   }
 
-  /** Creates, changes and deletes one SidecarSet, as an API server does that has each of it admitted. */
+  /** Creates, changes and deletes one SidecarSet, with an admission for each write. */
   async #user(name: string): Promise<void> {
     for (;;) {
       await this.#sleep(this.#chance.pick([300, 5_000, 60_000, 60_000, 400_000]));
@@ -193,7 +193,7 @@ export class RegistrationWorld {
     return await Promise.race([answering, this.#sleep(TIMEOUT_MS).then(() => false)]);
   }
 
-  /** Passes that overlap, stop and go on. */
+  /** Passes that overlap, stop and continue. */
   async #keepers(): Promise<void> {
     for (;;) {
       await this.#sleep(this.#isCalm ? 60_000 : this.#chance.pick([1_000, 10_000, 60_000]));

@@ -1,4 +1,4 @@
-/** Namespaces, and the ControllerRevisions that passes record and others put there. */
+/** Namespaces, and ControllerRevisions by passes and by others. */
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import {
   CONTROL_PLANE_LABEL,

@@ -17,9 +17,9 @@ export interface WebhookProcess {
   readonly rights: Rights;
   /** error of its wall clock, in milliseconds */
   readonly skewMs: number;
-  /** virtual time until which nothing of it moves */
+  /** virtual time until which the process is frozen */
   frozenUntil: number;
-  /** virtual time at which something last went wrong with it */
+  /** virtual time of its last trouble */
   troubledAt: number;
   calls: number;
   app: Answerer;

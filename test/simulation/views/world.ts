@@ -41,14 +41,16 @@ export const TROUBLE = [
 ] as const;
 type Trouble = (typeof TROUBLE)[number];
 
-/** Pods; of them, those admitted with a warning or not at all, and without a call to the API server; writes of SidecarSets. */
+/**
+ * Counts of pods; of pods with a warning or refused, and without a call to the API server; of writes of SidecarSets.
+ */
 export type ViewResult = SeedResult<"pods" | "warned" | "unasked" | "writes">;
 
 interface Process {
   readonly name: string;
   /** error of its wall clock, in milliseconds */
   readonly skewMs: number;
-  /** virtual time until which nothing of it moves */
+  /** virtual time until which the process is frozen */
   frozenUntil: number;
   /** virtual time until which it gets no pods, while others get some */
   restsUntil: number;
