@@ -1,7 +1,7 @@
 /** A command of the command line: its words, its arguments and options, and its action. */
 
 import { parseDuration } from "../terminal/duration.ts";
-import { CliError } from "../terminal/error.ts";
+import { CliError } from "../terminal/screen.ts";
 import type { Output, Session } from "./session.ts";
 
 /** The kinds of words that shell completion offers in an argument's place. */

@@ -12,7 +12,7 @@ import { type RegistrationOptions, STATIC_PARTS } from "../../shared/install/web
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { isClusterName } from "../../shared/settings/cluster-table.ts";
-import { CliError } from "../terminal/error.ts";
+import { CliError } from "../terminal/screen.ts";
 
 interface AskedCluster {
   readonly cluster: Cluster;

@@ -1,11 +1,10 @@
 /** Makes a command line of the commands: parsing, help, and errors. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
 import { counted } from "../../shared/go/counted.ts";
-import { nearest } from "../../shared/go/edit-distance.ts";
+import { nearest } from "../../shared/go/unseen.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { CliError } from "../terminal/error.ts";
 import { alert } from "../terminal/markdown.ts";
-import { createScreen, type Screen, type Stream } from "../terminal/screen.ts";
+import { CliError, createScreen, type Screen, type Stream } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { type Command, Input } from "./command.ts";
 import { type GlobalOptions, Session } from "./session.ts";

@@ -23,9 +23,8 @@ import {
 } from "../../shared/settings/config.ts";
 import type { NamedCluster } from "../server/named-cluster.ts";
 import { parseDuration } from "../terminal/duration.ts";
-import { CliError } from "../terminal/error.ts";
 import { codeBlock } from "../terminal/markdown.ts";
-import type { Screen } from "../terminal/screen.ts";
+import { CliError, type Screen } from "../terminal/screen.ts";
 
 /** The feature gates of the last pass. The environment of this command may have others. */
 const GATES = Object.keys(DEFAULT_ROLLOUT_SETTINGS) as readonly (keyof RolloutSettings)[];

@@ -19,7 +19,7 @@ import {
   readLogLevel,
   readSampleLabels,
 } from "../../shared/settings/config.ts";
-import type { SecretReference } from "../../shared/settings/reference.ts";
+import type { SecretReference } from "../../shared/settings/secret-source.ts";
 import {
   containersIn,
   SAMPLE_SIDECAR_SET,

@@ -1,9 +1,36 @@
 /** Functions' memories of a table's clusters, and calls for all clusters side by side. */
 import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
-import { clusterEnvironment, type TokenUse } from "../../shared/settings/cluster-table.ts";
-import { type Environment, readLogLevel } from "../../shared/settings/config.ts";
-import { processClusters } from "./process-clusters.ts";
+import {
+  type ClusterTable,
+  clusterEnvironment,
+  readClusterTable,
+  type TokenUse,
+} from "../../shared/settings/cluster-table.ts";
+import { type Environment, readAwsAccess, readEnvironment, readLogLevel } from "../../shared/settings/config.ts";
+
+// The table of clusters that this process serves, read once.
+
+interface ProcessClusters {
+  readonly clusters: ClusterTable;
+  /** the settings that all clusters share */
+  readonly env: Environment;
+}
+
+/** Reads it when it is first asked, and again after a failure. Rejects as `readClusterTable`. */
+export function processClusters(): () => Promise<ProcessClusters> {
+  let reading: Promise<ProcessClusters> | undefined;
+  return () => {
+    if (reading !== undefined) return reading;
+    const env = readEnvironment();
+    const begun = readClusterTable(env, readAwsAccess).then((clusters) => ({ clusters, env: { ...env } }));
+    reading = begun;
+    begun.catch(() => {
+      reading = undefined;
+    });
+    return begun;
+  };
+}
 
 export interface NamedSite {
   readonly env: Environment;

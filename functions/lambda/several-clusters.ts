@@ -4,7 +4,7 @@ import type { Log } from "../../shared/log.ts";
 import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
 import { ofCluster, splitClusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import type { HttpEvent, HttpHandler, Serve } from "./body.ts";
-import { processClusters } from "./process-clusters.ts";
+import { processClusters } from "./each-cluster.ts";
 
 /** Settings that read no secret and know no caller. */
 const NOBODY = { AUTHENTICATION: "secret-path", PATH_DIGESTS: `/=${"A".repeat(43)}` };

@@ -8,10 +8,12 @@ import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { readAwsAccess, readCluster, readConfig, readQueue } from "../../shared/settings/config.ts";
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
-import { containerRecreateAdmission } from "../../shared/webhook/handlers/container-recreate-admission.ts";
 import { hints, recentNames } from "../../shared/webhook/handlers/hints.ts";
 import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
-import { statefulSetValidation } from "../../shared/webhook/handlers/stateful-set-validation.ts";
+import {
+  containerRecreateAdmission,
+  statefulSetValidation,
+} from "../../shared/webhook/handlers/stateful-set-validation.ts";
 import type { Admit } from "../../shared/webhook/review/app.ts";
 import {
   MUTATE_RECREATE_REQUEST_PATH,

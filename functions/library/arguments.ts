@@ -1,7 +1,6 @@
 /** Arguments of the library's calls. They are checked before anything is done, so that a mistake is one sentence. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
-import { nearest } from "../../shared/go/edit-distance.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
 import {
@@ -21,6 +20,7 @@ import {
 } from "../../shared/go/types/go-type.ts";
 import { LABEL_SELECTOR, OBJECT_META } from "../../shared/go/types/meta.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
+import { nearest } from "../../shared/go/unseen.ts";
 
 /** Go types of the library's other inputs beside SidecarSets and pods, in the fields that it reads. */
 const STATUSES = list(

@@ -23,8 +23,7 @@ import {
   readArguments,
   within,
 } from "./arguments.ts";
-import { budgetsOf, type PassInput, settingsOf } from "./pass-input.ts";
-import { hubSidecarSet, storedSidecarSet } from "./stored-sidecarset.ts";
+import { budgetsOf, hubSidecarSet, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 /** A part that is left out becomes a finding `NotLookedAt`. Rights, probes and trials need a cluster and do so too. */
 export interface CheckInput extends PassInput {

@@ -3,7 +3,7 @@ import type { ControllerRevision, KubernetesObject } from "../../shared/api/kube
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 import { gates, NOW, OBJECT, OBJECTS, oneOf, optionally, REVISIONS, readArguments, within } from "./arguments.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { storedSidecarSet } from "./pass-input.ts";
 
 export interface CompileInput {
   /** as it stands in a manifest, or as the API server has it */

@@ -2,8 +2,7 @@
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { diffSidecarSets, type SidecarSetDiff } from "../../shared/core/inspect/diff/diff.ts";
 import { OBJECT, PASS, PODS, REVISIONS, readArguments, within } from "./arguments.ts";
-import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface DiffInput extends PassInput {
   /** as the API server has it */

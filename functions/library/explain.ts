@@ -19,8 +19,7 @@ import {
   readArguments,
   within,
 } from "./arguments.ts";
-import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface ExplainInput extends PassInput {
   /** with its status */

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import { within } from "./arguments.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { storedSidecarSet } from "./pass-input.ts";
 
 export interface Hashes {
   /** value of the annotation kruise.io/sidecarset-hash */

@@ -10,7 +10,7 @@ import { fieldsBeyond, minorVersion } from "../../shared/core/sidecarset/validat
 import { printFieldErrors } from "../../shared/go/field-error.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
 import { gates, MANIFESTS, readArguments, VERSION } from "./arguments.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { storedSidecarSet } from "./pass-input.ts";
 
 export interface LintInput {
   /** SidecarSets of v1beta1 or v1alpha1; other kinds are passed over, but for the ConfigMap kruise-configuration */

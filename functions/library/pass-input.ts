@@ -1,5 +1,9 @@
 /** The library: settings of the cluster's passes that change their actions. */
+
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import {
@@ -7,6 +11,8 @@ import {
   disruptionBudgetOf,
 } from "../../shared/core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
+import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 
 export interface PassInput {
   /** FEATURE_GATES of the passes; absent, as each that is left out: off */
@@ -39,4 +45,40 @@ export function budgetsOf({ featureGates, disruptionBudgets = [] }: PassInput): 
     const kind = object.kind === "PodUnavailableBudget" ? object.kind : "PodDisruptionBudget";
     return disruptionBudgetOf(kind, object) ?? [];
   });
+}
+
+// A SidecarSet out of a manifest, as the webhook would have it stored: v1beta1, with defaults and hashes.
+
+export function kindText(object: KubernetesObject): string {
+  const { kind } = object ?? {};
+  return typeof kind === "string" ? kind : "thing without a kind";
+}
+
+/** The SidecarSet in v1beta1, with nothing added. @throws TypeError that says in one sentence what is wrong */
+export function hubSidecarSet(object: KubernetesObject): SidecarSet {
+  const { kind, apiVersion } = object ?? {};
+  if (kind !== SIDECARSET_KIND) throw new TypeError(`a ${kindText(object)} is no SidecarSet`);
+  if (apiVersion !== SIDECARSET_V1BETA1 && apiVersion !== SIDECARSET_V1ALPHA1)
+    throw new TypeError(`its apiVersion is neither ${SIDECARSET_V1BETA1} nor ${SIDECARSET_V1ALPHA1}`);
+  const hub = convertSidecarSet(object, SIDECARSET_V1BETA1);
+  if (hub.kind === "DecodeError") throw new TypeError(hub.message);
+  return hub.value as SidecarSet;
+}
+
+/** @throws TypeError that says in one sentence what is wrong */
+export function storedSidecarSet(object: KubernetesObject): SidecarSet {
+  const written = hubSidecarSet(object);
+  // API servers drop the namespace of cluster-wide objects before they ask a webhook.
+  const { namespace: _dropped, ...metadata } = written.metadata ?? {};
+  const hub = { ...written, metadata };
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  const operation = metadata.uid === undefined ? "CREATE" : "UPDATE";
+  const request: AdmissionRequest = { uid: "library", resource, operation, object: hub };
+  const admission = mutateSidecarSet(request);
+  if (admission.kind === "denied") throw new TypeError(admission.message);
+  // A copy, because the caller may change its own object while results are kept for this one.
+  const { spec, ...rest } = (admission.object ?? hub) as SidecarSet;
+  // The one default that the definition has; API servers fill it in last.
+  const secrets = spec.imagePullSecrets?.map((one) => ({ name: "", ...one }));
+  return { ...rest, spec: { ...spec, ...(secrets ? { imagePullSecrets: secrets } : {}) } };
 }

@@ -4,8 +4,7 @@ import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import type { RolloutPlan } from "../../shared/core/rollout/plan/planned-step.ts";
 import { COUNT, NOW, OBJECT, PASS, PODS, REVISIONS, readArguments, STEPS, within } from "./arguments.ts";
-import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface PlanInput extends PassInput {
   /** as it stands in a manifest, or as the API server has it */

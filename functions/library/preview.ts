@@ -16,7 +16,7 @@ import {
   TEXT,
   within,
 } from "./arguments.ts";
-import { kindText, storedSidecarSet } from "./stored-sidecarset.ts";
+import { kindText, storedSidecarSet } from "./pass-input.ts";
 
 export interface PreviewInput {
   /** a Pod, or anything with a pod template: its first counts */

@@ -21,7 +21,7 @@ import type { BehindPlan, Failure, FromThread, ToThread } from "./behind.ts";
 import { createMetrics } from "./metrics.ts";
 import { tickAll } from "./ticks.ts";
 import { withTraces } from "./tracing.ts";
-import { type MakePage, otherOf, pagesAbove, refreshAfter, STILL, type Wanted } from "./ui-pages.ts";
+import { type MakePage, otherOf, pagesAbove, refreshAfter, STILL, type Wanted } from "./ui.ts";
 import { createWakeUp } from "./wake-up.ts";
 
 async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Promise<void> {

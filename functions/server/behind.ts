@@ -5,7 +5,7 @@ import { KubeError } from "../../shared/kube/error.ts";
 import type { Log, LogLevel } from "../../shared/log.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { within } from "../../shared/webhook/server/http.ts";
-import type { MakePage, Wanted } from "./ui-pages.ts";
+import type { MakePage, Wanted } from "./ui.ts";
 
 /** The thread's start data. */
 export interface BehindPlan {

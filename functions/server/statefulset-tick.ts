@@ -1,10 +1,10 @@
 /** One pass over Advanced StatefulSets by hand. */
-
 import { parseSetKey } from "../../shared/controller/statefulset/observe.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPlanWish } from "../../shared/controller/statefulset/reconcile.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
+import type { Log } from "../../shared/log.ts";
 import { type Environment, readConfig } from "../../shared/settings/config.ts";
 
 interface SetTickOptions {
@@ -32,4 +32,14 @@ export function runSetTick(cluster: Cluster, { set, env, ...options }: SetTickOp
   const { kruiseNamespace, featureGates: gates } = readConfig(env);
   const named = set === undefined ? {} : { set: parseSetKey(set) };
   return runSetPass(cluster, { kruiseNamespace, gates, follow: true, ...options, ...named });
+}
+
+// A pass over Advanced StatefulSets in the log: one line for each set that still changes, and one for the pass.
+
+export function logSets(log: Log, { sets, problems, ...pass }: SetPassReport): void {
+  for (const { namespace, name, stop, ...rest } of sets) {
+    log[stop === "failed" ? "warn" : "info"](`StatefulSet ${namespace}/${name}`, { stop, ...rest });
+  }
+  for (const problem of problems) log.error(problem);
+  log.info("pass over ordered sets", { ...pass, sets: sets.length });
 }

@@ -9,11 +9,10 @@ import type { Cluster } from "../../shared/kube/port.ts";
 import { createBatchedLog, type Log } from "../../shared/log.ts";
 import { type Environment, readCluster, readConfig } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { logCrashes } from "./crash.ts";
 import { serveMetrics } from "./metrics.ts";
 import type { NamedCluster } from "./named-cluster.ts";
-import { logSets } from "./statefulset-log.ts";
-import { withTraces } from "./tracing.ts";
+import { logSets } from "./statefulset-tick.ts";
+import { logCrashes, withTraces } from "./tracing.ts";
 import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export interface TicksOptions

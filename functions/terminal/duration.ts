@@ -1,5 +1,5 @@
 /** Durations as people read them. */
-import { CliError } from "./error.ts";
+import { CliError } from "./screen.ts";
 
 /** 75 → 1m15s */
 export function duration(seconds: number): string {

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { readYaml, type YamlDocument, YamlError, type YamlPlace } from "../../shared/kube/yaml.ts";
-import { CliError } from "./error.ts";
+import { CliError } from "./screen.ts";
 
 export interface ReadObject {
   readonly object: KubernetesObject;

@@ -79,3 +79,8 @@ function isWide(code: number): boolean {
     (code >= 0x1_f3_00 && code <= 0x1_fa_ff)
   );
 }
+
+/** Something the caller of a command can fix: its message is the one sentence they get to read, without a stack trace. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+}

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { type ClusterTable, parseClusterTable } from "../../shared/settings/cluster-table.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { parseSecretReference } from "../../shared/settings/reference.ts";
-import type { ReadParameter } from "./read-parameter.ts";
+import { parseSecretReference } from "../../shared/settings/secret-source.ts";
+import type { ReadParameter } from "./given-parameters.ts";
 
 export interface ClustersSettings {
   /** absent: there is one cluster */

@@ -52,7 +52,7 @@ function environment(name) {
   return plain(async (tools) => {
     const { DEPLOYED } = await import("./deployed.ts");
     const { environmentOf } = await import("./functions.ts");
-    const { checkEnvironment } = await import("./check-environment.ts");
+    const { checkEnvironment } = await import("./deploy/parameters.ts");
     const deployed = DEPLOYED.find((one) => one.name === name);
     const settings = await settingsOf(tools);
     const own = environmentOf(deployed, settings);
@@ -69,7 +69,7 @@ module.exports = {
     return template(await settingsOf(tools));
   }),
   tags: plain(async (tools) => {
-    const { readTags } = await import("./sizing.ts");
+    const { readTags } = await import("./door-settings.ts");
     return readTags(reader(tools));
   }),
   checker: plain(async (tools) => {

@@ -3,12 +3,10 @@ import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/sett
 import { parseSampleLabels } from "../../shared/settings/checked-versions.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
-import { parseSecretReference } from "../../shared/settings/reference.ts";
+import { parseSecretReference } from "../../shared/settings/secret-source.ts";
 import { type ClustersSettings, readClusters, refuseSomeTokens } from "./clusters-settings.ts";
-import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
-import { type Given, noting } from "./given-parameters.ts";
-import { type ReadParameter, readFlag, readIds } from "./read-parameter.ts";
-import { arnOf, readSizing, type Sizing } from "./sizing.ts";
+import { arnOf, type FrontDoor, readFrontDoor, readSizing, type Sizing } from "./door-settings.ts";
+import { type Given, noting, type ReadParameter, readFlag, readIds } from "./given-parameters.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };

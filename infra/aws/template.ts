@@ -7,7 +7,7 @@ import { alarms } from "./alarms.ts";
 import { calledArn } from "./canary/alias.ts";
 import { canaryOutputs, canaryResources, checkerExtensions } from "./canary/resources.ts";
 import { BEHIND_DOOR, DEPLOYED, type DeployedFunction } from "./deployed.ts";
-import type { Domain } from "./door-settings.ts";
+import { type Domain, sized } from "./door-settings.ts";
 import { parametersOutput } from "./given-parameters.ts";
 import { loadBalancerOutputs, loadBalancerResources } from "./load-balancer.ts";
 import { logFilters } from "./log-filters.ts";
@@ -16,7 +16,6 @@ import { queue } from "./queue.ts";
 import { roles } from "./roles.ts";
 import { schedule } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
-import { sized } from "./sizing.ts";
 
 /** @throws ConfigError for a table of clusters that is too large for one stack */
 export function template(settings: AwsSettings): object {

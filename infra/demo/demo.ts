@@ -7,8 +7,6 @@ import { once } from "node:events";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { counted } from "../../shared/go/counted.ts";
-import { type Manifest, readManifests } from "./manifests.ts";
-import { type ProgressView, progressView } from "./progress.ts";
 import {
   applyAll,
   changeImages,
@@ -22,8 +20,8 @@ import {
   untilPodsStand,
   withLevel,
 } from "./rollout.ts";
-import { mayBeUnavailable, type Stage, setStage } from "./stage.ts";
-import { replay } from "./summary.ts";
+import { type Manifest, mayBeUnavailable, readManifests, type Stage, setStage } from "./stage.ts";
+import { type ProgressView, progressView, replay } from "./summary.ts";
 
 export interface DemoOptions {
   /** the summary as one JSON object on stdout, everything else on stderr */

@@ -4,10 +4,8 @@ import { IN_PLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type JsonPatchOperation, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import type { Manifest } from "./manifests.ts";
-import type { ProgressView } from "./progress.ts";
-import type { Stage } from "./stage.ts";
-import { countPods, isInjectedContainer, maxUnavailableSum, type PodCounts } from "./summary.ts";
+import type { Manifest, Stage } from "./stage.ts";
+import { countPods, isInjectedContainer, maxUnavailableSum, type PodCounts, type ProgressView } from "./summary.ts";
 
 const POLL_MS = 100;
 /** The pods are considered complete when nothing about them changed for this long. */

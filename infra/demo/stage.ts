@@ -5,13 +5,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { startServer } from "../../functions/server/serve.ts";
+import { type ReadObject, readObjects } from "../../functions/terminal/read-objects.ts";
+import { CliError } from "../../functions/terminal/screen.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { installation, resourceOf } from "../../shared/install/manifests.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
-import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  PODS,
+  type Resource,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
 import { imageBehaviour } from "../local/kubelet/kubelet-settings.ts";
@@ -164,4 +174,44 @@ export function isKnownImage(image: string, manifests: readonly string[]): boole
   const own = manifests.map(parse).filter((one) => one.repository === repository);
   if (own.length > 0) return own.some((one) => one.form === form);
   return form === "" || form === "latest" || form.includes("#");
+}
+
+// Reads the manifest files that the demo applies, and says where in which file something is wrong.
+
+export interface Manifest {
+  readonly resource: Resource;
+  readonly object: KubernetesObject & { readonly metadata: { readonly name?: string; readonly namespace?: string } };
+}
+
+const apps = (plural: string): Resource => ({ group: "apps", version: "v1", plural, namespaced: true });
+
+/** Kinds in the order of their creation: needed ones come first. */
+const KINDS: ReadonlyMap<string, Resource> = new Map([
+  ["v1 Namespace", NAMESPACES],
+  ["v1 ConfigMap", CONFIG_MAPS],
+  ["v1 Secret", { group: "", version: "v1", plural: "secrets", namespaced: true }],
+  ["apps.kruise.io/v1beta1 SidecarSet", SIDECARSETS],
+  ["apps.kruise.io/v1alpha1 SidecarSet", { ...SIDECARSETS, version: "v1alpha1" }],
+  ["apps/v1 Deployment", apps("deployments")],
+  ["apps/v1 ReplicaSet", apps("replicasets")],
+  ["apps/v1 StatefulSet", apps("statefulsets")],
+  ["v1 Pod", PODS],
+]);
+
+function identify({ object, place }: ReadObject): Manifest {
+  const { apiVersion = "(no apiVersion)", kind = "(no kind)", metadata } = object;
+  const resource = KINDS.get(`${apiVersion} ${kind}`);
+  if (resource === undefined)
+    throw new CliError(
+      `${place}: ${apiVersion} ${kind} is not a kind that the demo runs; it takes ${[...KINDS.keys()].join(", ")}`,
+    );
+  if (!metadata?.name && kind !== "Pod") throw new CliError(`${place}: ${kind} has no metadata.name; give it one`);
+  return { resource, object: object as Manifest["object"] };
+}
+
+/** All objects of all files, with needed ones first. @throws CliError naming file, line and column */
+export async function readManifests(files: readonly string[]): Promise<readonly Manifest[]> {
+  const manifests = (await readObjects(files)).map(identify);
+  const order = [...KINDS.values()];
+  return manifests.toSorted((a, b) => order.indexOf(a.resource) - order.indexOf(b.resource));
 }

@@ -1,8 +1,7 @@
 /** A whole Kubernetes cluster in this process, served over real HTTPS on 127.0.0.1. */
 import { randomBytes } from "node:crypto";
 import { runDeploymentController, runReplicaSetController } from "./controllers/deployment-controller.ts";
-import { runGarbageCollector } from "./controllers/garbage-collector.ts";
-import { runNamespaceController } from "./controllers/namespace-controller.ts";
+import { runGarbageCollector, runNamespaceController } from "./controllers/garbage-collector.ts";
 import { trackOwnership } from "./controllers/ownership.ts";
 import { runScheduler } from "./controllers/scheduler.ts";
 import { runStatefulSetController } from "./controllers/stateful-set-controller.ts";
@@ -10,17 +9,14 @@ import type { Controller } from "./controllers/work-queue.ts";
 import { type Answer, type ApiRequest, errorAnswer, type Front } from "./http/http-message.ts";
 import { type Access, createCertificates, kubeconfigText, serveHttps } from "./http/https-server.ts";
 import { handle } from "./http/request-handler.ts";
-import { CUSTOM_RESOURCE_DEFINITION, NAMESPACE, NODE } from "./kinds/built-in-kinds.ts";
-import { createRegistry, kindsOf } from "./kinds/registry.ts";
+import { CUSTOM_RESOURCE_DEFINITION, createRegistry, kindsOf, NAMESPACE, NODE } from "./kinds/registry.ts";
 import { nodeObject, runKubelet } from "./kubelet/kubelet.ts";
 import { type ImageBehaviour, imageBehaviour, type KubeletSettings } from "./kubelet/kubelet-settings.ts";
-import { type Api, component, internalCall, type User } from "./storage/api.ts";
-import { type Clock, systemClock } from "./storage/clock.ts";
-import { createObject } from "./storage/create.ts";
+import { type Api, type Clock, component, internalCall, systemClock, type User } from "./storage/api.ts";
 import { createHistory, type RecordedAdmission, type RecordedWrite } from "./storage/history.ts";
-import { keyOf, timestamp } from "./storage/object.ts";
+import { keyOf, timestamp } from "./storage/json.ts";
 import { type Change, Store } from "./storage/store.ts";
-import { commitRemoval } from "./storage/write.ts";
+import { commitRemoval, createObject } from "./storage/write.ts";
 
 export interface LocalClusterOptions {
   /** default: a free one */

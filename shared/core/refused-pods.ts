@@ -3,7 +3,7 @@
  * with the others. The ledger keeps them, because passes share no other memory.
  */
 import type { Pod } from "../api/kubernetes.ts";
-import { inTurns } from "../go/in-turns.ts";
+import { inTurns } from "../go/sequence.ts";
 import { shortText } from "../go/unseen.ts";
 
 export interface RefusedPod {

@@ -3,7 +3,7 @@ import type { AwsAccess, AwsCredentials } from "../aws/access.ts";
 import { awsJson, serviceHost, signQuery } from "../aws/signed-request.ts";
 import type { ClusterAddress, ClusterSettings } from "../settings/cluster-settings.ts";
 import { KubeError } from "./error.ts";
-import { renewableToken } from "./renewable-token.ts";
+import { renewableToken } from "./token-access.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 type EksSettings = Extract<ClusterSettings, { readonly kind: "eks" }>;

@@ -1,7 +1,7 @@
 /** The way to the API server of the cluster that we run in, as the pod's own service account. */
 import { readFile } from "node:fs/promises";
 import { KubeError } from "./error.ts";
-import { renewableToken } from "./renewable-token.ts";
+import { renewableToken } from "./token-access.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -1,9 +1,8 @@
 /** The way to an API server with a service account's token that is kept in a file, SSM or Secrets Manager. */
 import type { AwsAccess } from "../aws/access.ts";
-import { createLog, type Log } from "../log.ts";
+import { createLog, hideSecret, type Log } from "../log.ts";
 import type { ClusterSettings } from "../settings/cluster-settings.ts";
 import { readText } from "../settings/secret-source.ts";
-import { renewableToken } from "./renewable-token.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 /** A token that was replaced works after this long; sooner when the old one is refused. */
@@ -55,4 +54,60 @@ export function logTokenEnd(token: string, nowMs: number, log: Log): void {
   if (leftSeconds > Math.min((exp - iat) / 4, MOST_SECONDS)) return;
   const accessEndsAt = new Date(1000 * exp).toISOString();
   log.warn("the token by which the API server is called is soon over: put a new one in its place", { accessEndsAt });
+}
+
+// A bearer token for the API server that is renewed before it expires, and once when it is refused.
+
+interface RenewableTokenOptions {
+  readonly read: () => Promise<string>;
+  /** how old a token may be */
+  readonly freshnessMs: number;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+interface Kept {
+  readonly token: string;
+  readonly begun: number;
+}
+
+/**
+ * Reads once for all concurrent callers. If renewal fails, the old token stays in use until it is refused. Rejects like
+ * `read` while there is no token.
+ */
+export function renewableToken(options: RenewableTokenOptions): Required<Pick<ClusterAccess, "token" | "renewToken">> {
+  const { freshnessMs, now } = options;
+  let kept: Kept | undefined;
+  let reading: Promise<Kept> | undefined;
+
+  const read = (): Promise<Kept> => {
+    reading ??= readToken(options).finally(() => {
+      reading = undefined;
+    });
+    return reading.then((next) => {
+      kept = next;
+      return next;
+    });
+  };
+
+  const isFresh = ({ begun }: Kept) => now() - begun >= 0 && now() - begun < freshnessMs;
+
+  return {
+    token: async () => {
+      if (kept !== undefined && isFresh(kept)) return kept.token;
+      const old = kept;
+      return (await (old === undefined ? read() : read().catch(() => old))).token;
+    },
+    renewToken: async (refused) => {
+      if (kept !== undefined && kept.token !== refused) return true;
+      return (await read().catch(() => kept))?.token !== refused;
+    },
+  };
+}
+
+async function readToken({ read, now }: RenewableTokenOptions): Promise<Kept> {
+  const begun = now();
+  const token = (await read()).trim();
+  hideSecret(token);
+  return { token, begun };
 }

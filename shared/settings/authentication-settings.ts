@@ -1,7 +1,7 @@
 /** The proof of identity that webhooks require of their callers, from the settings. */
 import { ConfigError } from "./config-error.ts";
 import { type PathDigests, parsePathDigests } from "./path-digests.ts";
-import { parseSecretReference, type SecretReference } from "./reference.ts";
+import { parseSecretReference, type SecretReference } from "./secret-source.ts";
 
 export const AUTHENTICATION_MODES = ["client-certificate", "bearer-token", "secret-path", "insecure"] as const;
 export type AuthenticationMode = (typeof AUTHENTICATION_MODES)[number];

@@ -1,7 +1,7 @@
 /** The cluster that the functions work for, and their access to it, from the settings. */
 import { readFileSync } from "node:fs";
 import { ConfigError } from "./config-error.ts";
-import { parseSecretReference, type SecretReference } from "./reference.ts";
+import { parseSecretReference, type SecretReference } from "./secret-source.ts";
 
 /** How hard an API server is asked, as client-go's QPS and Burst. */
 export interface CallLimits {

@@ -4,8 +4,7 @@
  */
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "./config-error.ts";
-import { parseSecretReference } from "./reference.ts";
-import { readText } from "./secret-source.ts";
+import { parseSecretReference, readText } from "./secret-source.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -10,7 +10,7 @@ import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
 import { type PrometheusServer, parsePrometheus } from "./prometheus-settings.ts";
-import { parseSecretReference, type SecretReference } from "./reference.ts";
+import { parseSecretReference, type SecretReference } from "./secret-source.ts";
 import { parseTraceSettings, type TraceSettings } from "./trace-settings.ts";
 
 /** Variables by name. */

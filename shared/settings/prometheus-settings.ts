@@ -1,6 +1,6 @@
 /** The Prometheus-compatible server that evaluates checks of metrics, from the settings. */
 import { ConfigError } from "./config-error.ts";
-import { parseSecretReference, type SecretReference } from "./reference.ts";
+import { parseSecretReference, type SecretReference } from "./secret-source.ts";
 
 export interface PrometheusServer {
   /** base of its API, without a slash at the end, such as https://mimir.example.com/prometheus */

@@ -4,7 +4,7 @@ import { Input } from "../../functions/cli/command.ts";
 import { applyFleet, statusOfFleet, undoFleet } from "../../functions/cli/commands/fleet.ts";
 import { type FleetMember, releaseOfFile } from "../../functions/cli/input/fleet-members.ts";
 import { Session } from "../../functions/cli/session.ts";
-import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
+import { storedSidecarSet } from "../../functions/library/pass-input.ts";
 import { createScreen } from "../../functions/terminal/screen.ts";
 import type { LocalApi, LocalClusterOptions } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -1,6 +1,6 @@
 /** `status NAME -w`, on the embedded cluster: it ends with a reason when no pod can progress without help. */
 import { expect, it } from "vitest";
-import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
+import { storedSidecarSet } from "../../functions/library/pass-input.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,6 +1,6 @@
 /** The exit code at the end of `status -w`: success only if the counts say that everything is done. */
 import { expect, it } from "vitest";
-import { watchCode } from "../../functions/cli/input/watch.ts";
+import { watchCode } from "../../functions/cli/input/progress.ts";
 import { NOTHING_COUNTED, type Summary } from "../../shared/core/rollout/summary.ts";
 
 const PARTITION: Partial<Summary> = { hold: "partition", matched: 4, updated: 3, updatedReady: 3, partition: 1 };

@@ -4,7 +4,7 @@ import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../shared/api/names.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { readObservation } from "../../shared/controller/rollout/read-observation.ts";
 import { readDetail } from "../../shared/controller/rollout/read-report.ts";
-import { checkBlocked } from "../../shared/core/inspect/check/blocked.ts";
+import { checkBlocked } from "../../shared/core/inspect/check/passes.ts";
 import { traceRollout } from "../../shared/core/inspect/explain/trace-rollout.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explain } from "../../shared/controller/rollout/explain.ts";
+import { explain } from "../../shared/controller/rollout/dry-run.ts";
 import type { Stop } from "../../shared/controller/rollout/report.ts";
 import type { Summary } from "../../shared/core/rollout/summary.ts";
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-admission.ts";
+import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-observation.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../shared/kube/port.ts";
 import { startTestCluster, type TestCluster } from "./fixture.ts";

@@ -5,7 +5,7 @@ import { createMetrics } from "../../functions/server/metrics.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
-import { explain } from "../../shared/controller/rollout/explain.ts";
+import { explain } from "../../shared/controller/rollout/dry-run.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,6 +1,6 @@
 /** In which order groups have their turns. */
 import { expect, it } from "vitest";
-import { inTurns } from "../../shared/go/in-turns.ts";
+import { inTurns } from "../../shared/go/sequence.ts";
 
 it("inTurns takes one item of each group before it takes a second item of any group", () => {
   const items = ["a1", "a2", "a3", "b1", "c1", "b2"];

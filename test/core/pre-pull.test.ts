@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { explain } from "../../shared/controller/rollout/explain.ts";
+import { explain } from "../../shared/controller/rollout/dry-run.ts";
 import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";

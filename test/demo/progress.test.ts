@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { progressView } from "../../infra/demo/progress.ts";
+import { progressView } from "../../infra/demo/summary.ts";
 
 const half = { pods: 20, updated: 10, ready: 18, unavailable: 2, maxUnavailable: 4 };
 

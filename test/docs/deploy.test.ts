@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
 test("docs/deploy-parameters.md explains exactly the parameters of a deployment", async () => {
-  const settings = ["settings", "door-settings", "clusters-settings", "sizing"].map((file) => `infra/aws/${file}.ts`);
+  const settings = ["settings", "door-settings", "clusters-settings"].map((file) => `infra/aws/${file}.ts`);
   const sources = ["serverless.yml", ...settings];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
   const taken = [

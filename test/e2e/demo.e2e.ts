@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
-import { type Manifest, readManifests } from "../../infra/demo/manifests.ts";
+import { type Manifest, readManifests } from "../../infra/demo/stage.ts";
 import type { SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,7 +1,7 @@
 /** Ordered sets beside the built-in StatefulSet controller: same spec, same events, same kubelet; same pods in the same order. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { tickSetsUntilAborted } from "../../functions/server/ticks.ts";
-import type { ApiObject } from "../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../infra/local/storage/json.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { statefulSetInstallation } from "../../shared/install/manifests.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { storedSidecarSet } from "../../functions/library/pass-input.ts";
 import { preview } from "../../functions/library/preview.ts";
-import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newPod } from "../support/objects.ts";
 

@@ -1,6 +1,6 @@
 /** A deployment is refused when a function could not start with its parameters. */
 import { describe, expect, it } from "vitest";
-import { checkEnvironment } from "../../infra/aws/check-environment.ts";
+import { checkEnvironment } from "../../infra/aws/deploy/parameters.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf } from "../../infra/aws/functions.ts";
 import { readSettings } from "../../infra/aws/settings.ts";

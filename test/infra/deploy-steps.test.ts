@@ -1,8 +1,8 @@
 /** Steps of a deployment, which leave no objects behind and remove no others, also when they fail. */
 import { expect, test } from "vitest";
 import type { Aws, Stack } from "../../infra/aws/deploy/aws.ts";
-import { Changes, type Deployment, throughStages } from "../../infra/aws/deploy/deployment.ts";
 import { letIn } from "../../infra/aws/deploy/functions.ts";
+import { Changes, type Deployment, throughStages } from "../../infra/aws/deploy/objects.ts";
 import { type DeployOptions, parseStages } from "../../infra/aws/deploy/options.ts";
 import { checkConcurrency, checkTopics } from "../../infra/aws/deploy/preflight.ts";
 import { injectFirstPod } from "../../infra/aws/deploy/verify.ts";

@@ -2,10 +2,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { containerRecreateRequestSchema } from "../../shared/install/crd/container-recreate-request-schema.ts";
 import type { Schema } from "../../shared/install/crd/schema.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
-import { statefulSetCrd, statefulSetSchema } from "../../shared/install/crd/stateful-set-crd.ts";
+import {
+  containerRecreateRequestSchema,
+  statefulSetCrd,
+  statefulSetSchema,
+} from "../../shared/install/crd/stateful-set-crd.ts";
 import { fenceObjects, installation, manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
 import { type AccessObject, accessObjects, peopleObjects } from "../../shared/install/rbac/access.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";

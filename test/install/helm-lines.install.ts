@@ -4,9 +4,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { planFromKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
+import { planFromKruise, planToKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
 import type { Migration } from "../../shared/core/inspect/migrate/inventory.ts";
-import { planToKruise } from "../../shared/core/inspect/migrate/to-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 import { ROOT, run } from "./run.ts";
 

@@ -12,7 +12,7 @@ import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { eksToken } from "../../shared/kube/eks.ts";
 import { inClusterAccess } from "../../shared/kube/in-cluster.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
-import { renewableToken } from "../../shared/kube/renewable-token.ts";
+import { renewableToken } from "../../shared/kube/token-access.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import { type ClusterSettings, parseCluster } from "../../shared/settings/cluster-settings.ts";
 

@@ -1,6 +1,6 @@
 /** The version and the clock of an API server. */
 import { afterEach, expect, test } from "vitest";
-import { readServerFacts } from "../../shared/kube/server-facts.ts";
+import { readServerFacts } from "../../shared/kube/port.ts";
 import { answer, closeServers, failureOf, serve } from "./servers.ts";
 
 afterEach(closeServers);

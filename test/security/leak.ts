@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { logCrashes } from "../../functions/server/crash.ts";
+import { logCrashes } from "../../functions/server/tracing.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { accessOf } from "../../shared/kube/connect.ts";
 import { eksToken } from "../../shared/kube/eks.ts";

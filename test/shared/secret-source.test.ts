@@ -4,8 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog, withoutSecrets } from "../../shared/log.ts";
-import { parseSecretReference } from "../../shared/settings/reference.ts";
-import { readText, secretSource } from "../../shared/settings/secret-source.ts";
+import { parseSecretReference, readText, secretSource } from "../../shared/settings/secret-source.ts";
 
 const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const MINUTE_MS = 60_000;

@@ -9,7 +9,7 @@ import type { Session } from "../../functions/cli/session.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { checkBlocked } from "../../shared/core/inspect/check/blocked.ts";
+import { checkBlocked } from "../../shared/core/inspect/check/passes.ts";
 import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { judged } from "../support/hold-places.ts";

@@ -1,20 +1,17 @@
 /** The API server of the world: the embedded cluster's own store, reads, creates, deletes and watches; patches by a short way. */
 
 import { listQuery } from "../../infra/local/http/query.ts";
-import { BUILT_IN_KINDS } from "../../infra/local/kinds/built-in-kinds.ts";
 import type { Kind } from "../../infra/local/kinds/kind.ts";
-import { createRegistry } from "../../infra/local/kinds/registry.ts";
+import { BUILT_IN_KINDS, createRegistry } from "../../infra/local/kinds/registry.ts";
 import { patchObject } from "../../infra/local/patch/patch.ts";
 import { type Api, type Call, type Caller, component, internalCall } from "../../infra/local/storage/api.ts";
-import { createObject } from "../../infra/local/storage/create.ts";
-import { deleteObject } from "../../infra/local/storage/delete.ts";
 import type { RecordedWrite } from "../../infra/local/storage/history.ts";
-import { type ApiObject, storageKey } from "../../infra/local/storage/object.ts";
+import { type ApiObject, storageKey } from "../../infra/local/storage/json.ts";
 import { getObject, listObjects } from "../../infra/local/storage/read.ts";
 import { StatusError, unknownResource } from "../../infra/local/storage/status-error.ts";
 import { Store } from "../../infra/local/storage/store.ts";
 import { type WatchSession, type WatchSink, watchObjects } from "../../infra/local/storage/watch.ts";
-import { commit, commitRemoval } from "../../infra/local/storage/write.ts";
+import { commit, commitRemoval, createObject, deleteObject } from "../../infra/local/storage/write.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { errorOfStatus } from "../../shared/kube/failure.ts";
 import {

@@ -3,7 +3,7 @@
  * replaced for it.
  */
 import { type FieldError, forbiddenField } from "../../infra/local/kinds/field-error.ts";
-import type { ApiObject } from "../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../infra/local/storage/json.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
 import type { Write } from "./api-server.ts";

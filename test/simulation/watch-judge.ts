@@ -1,6 +1,5 @@
 /** Asks `status -w` how it would end now, and says where a recount from the store contradicts its exit code. */
-import { standingOf } from "../../functions/cli/input/progress.ts";
-import { watchCode } from "../../functions/cli/input/watch.ts";
+import { standingOf, watchCode } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

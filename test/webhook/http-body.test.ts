@@ -3,9 +3,8 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Answerer } from "../../shared/webhook/server/http.ts";
+import type { Answerer, ReviewError } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
-import type { ReviewError } from "../../shared/webhook/server/review-error.ts";
 
 const MIB = 1024 * 1024;
 const LIMIT = 64 * MIB;

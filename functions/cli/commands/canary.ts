@@ -2,7 +2,7 @@
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 import { changeSet, DRY_RUN } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";

@@ -5,22 +5,26 @@ import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
-import { checkBeforeInstall, type Tried } from "../../../shared/core/inspect/check/before-install.ts";
-import { type CheckReport, checkInstallation } from "../../../shared/core/inspect/check/check.ts";
+import {
+  type CheckReport,
+  checkBeforeInstall,
+  checkInstallation,
+  type Tried,
+} from "../../../shared/core/inspect/check/check.ts";
 import {
   type Definition,
   type Facts,
   seenOf,
   type WebhookConfiguration,
 } from "../../../shared/core/inspect/check/facts.ts";
-import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
+import { addressesOf } from "../../../shared/core/inspect/check/webhooks.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
 import { readObjects } from "../../terminal/read-objects.ts";
+import { CliError } from "../../terminal/screen.ts";
 import { showReport } from "../../terminal/show-check.ts";
 import type { Command, Input } from "../command.ts";
 import { all, PROBES_AT_ONCE, readCheckFacts, readManagers, readRegistered, readServer } from "../input/check-facts.ts";

@@ -11,7 +11,7 @@ import { inFile } from "../../../shared/install/webhooks/webhook-configurations.
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command, Input } from "../command.ts";
 import { readGivenSet } from "../input/given-set.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";

@@ -1,8 +1,7 @@
 /** `completion`: the script for a shell, and the words that it asks for. */
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
-import { listSets, readSet } from "../input/read-set.ts";
-import { SET_KIND } from "../input/target.ts";
+import { listSets, readSet, SET_KIND } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 import { listStatefulSets } from "../statefulset/read-statefulset.ts";
 import { containersOf } from "./set-image.ts";

@@ -1,6 +1,6 @@
 /** `demo`: the whole product on an embedded cluster. */
 
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 
 export const DEMO: Command = {

@@ -15,11 +15,9 @@ import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { duration } from "../../terminal/duration.ts";
-import { CliError } from "../../terminal/error.ts";
 import { alert, code, codeBlock, markdownOf, markdownTable, prose } from "../../terminal/markdown.ts";
-import { showRenewals } from "../../terminal/renewals.ts";
-import type { Color, Screen } from "../../terminal/screen.ts";
-import { wrap } from "../../terminal/table.ts";
+import { CliError, type Color, type Screen } from "../../terminal/screen.ts";
+import { showRenewals, wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import {
   type GivenSet,

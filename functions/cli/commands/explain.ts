@@ -5,15 +5,19 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type ObjectKey, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
-import { showSteps } from "../../terminal/show-steps.ts";
+import { CliError } from "../../terminal/screen.ts";
+import { showSteps } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { printPodExplanation, readUnasked } from "../input/explain-pod.ts";
-import { printWorkloadExplanation, type WorkloadTarget, workloadTarget } from "../input/explain-workload.ts";
-import { listSets, readFacts } from "../input/read-set.ts";
-import { SET_KIND, type Target, targetOf } from "../input/target.ts";
+import {
+  printPodExplanation,
+  printWorkloadExplanation,
+  readUnasked,
+  type WorkloadTarget,
+  workloadTarget,
+} from "../input/explain-pod.ts";
+import { listSets, readFacts, SET_KIND, type Target, targetOf } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
-import { printStatefulSetExplanation } from "../statefulset/explain.ts";
+import { printStatefulSetExplanation } from "../statefulset/status.ts";
 
 export const EXPLAIN: Command = {
   name: "explain",

@@ -1,7 +1,7 @@
 /** `fleet apply`, `fleet status` and `fleet undo`: a SidecarSet in several clusters. The clusters keep all state. */
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { explain } from "../../../shared/controller/rollout/explain.ts";
+import { explain } from "../../../shared/controller/rollout/dry-run.ts";
 import { setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
@@ -9,10 +9,10 @@ import { revisionData } from "../../../shared/core/sidecarset/revision/revision-
 import { counted } from "../../../shared/go/counted.ts";
 import { addSeconds, secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
-import { CliError } from "../../terminal/error.ts";
-import type { Part } from "../../terminal/screen.ts";
+import { CliError, type Part } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import { type Command, Input } from "../command.ts";
+import { recordedRevisions, undoChange } from "../input/change-set.ts";
 import {
   type FleetMember,
   fieldsThatDiffer,
@@ -35,10 +35,8 @@ import {
   twinsOf,
 } from "../input/fleet-members.ts";
 import { readGivenSets } from "../input/given-set.ts";
-import { standingOf } from "../input/progress.ts";
+import { NOT_DONE, standingOf, watch, watchCode } from "../input/progress.ts";
 import { type ReadSet, readFacts } from "../input/read-set.ts";
-import { recordedRevisions, undoChange } from "../input/undo-change.ts";
-import { NOT_DONE, watch, watchCode } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 import { cellsOf, HEADINGS, NEEDS_SOMEBODY } from "./status-all.ts";
 

@@ -7,7 +7,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 import { Confirmations, type Intended, VALID_MINUTES } from "../input/confirmations.ts";
 import { readSet } from "../input/read-set.ts";

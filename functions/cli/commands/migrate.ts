@@ -6,14 +6,13 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import type { Definition, Seen, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { registered } from "../../../shared/core/inspect/check/webhooks.ts";
-import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
+import { planFromKruise, planToKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
 import type {
   CountedKind,
   Migration,
   MigrationFacts,
   Workload,
 } from "../../../shared/core/inspect/migrate/inventory.ts";
-import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
 import {
   type Cluster,
   CONFIG_MAPS,
@@ -23,8 +22,7 @@ import {
   PODS,
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
-import type { Color, Screen } from "../../terminal/screen.ts";
+import { CliError, type Color, type Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import { all, count, DEFINITIONS, DEPLOYMENTS, readManagers, readOrWhy, VALIDATING } from "../input/check-facts.ts";

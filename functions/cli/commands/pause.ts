@@ -1,8 +1,7 @@
 /** `pause` and `resume`. */
 import type { Command, Input } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
-import { readSet } from "../input/read-set.ts";
-import { type SetTarget, TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import { readSet, type SetTarget, TARGET_ARGUMENT, targetOf } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 import { changeStatefulSet } from "../statefulset/change-statefulset.ts";
 import { keyOf, readSetNamed } from "../statefulset/read-statefulset.ts";

@@ -1,6 +1,6 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
 
-import { explain } from "../../../shared/controller/rollout/explain.ts";
+import { explain } from "../../../shared/controller/rollout/dry-run.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
 import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
@@ -10,14 +10,12 @@ import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import { duration } from "../../terminal/duration.ts";
-import { CliError } from "../../terminal/error.ts";
 import { code, codeBlock, collapsed, markdownTable, prose } from "../../terminal/markdown.ts";
-import type { Part, Screen } from "../../terminal/screen.ts";
+import { CliError, type Part, type Screen } from "../../terminal/screen.ts";
 import { printTable, wrap } from "../../terminal/table.ts";
 import type { Command, Input } from "../command.ts";
 import { readGivenSet, readNeighbours, readNewSet, requireValid, showNewSet, storedSet } from "../input/given-set.ts";
-import { readSet } from "../input/read-set.ts";
-import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
+import { readSet, TARGET_ARGUMENT, type Target, targetOf } from "../input/read-set.ts";
 import { type Session, shownLines } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
 import { drainText, givenSets, meaningOf, printReviews, pulledFirstText, type Review, reviewOfChange } from "./diff.ts";

@@ -3,8 +3,7 @@
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
-import type { Part } from "../../terminal/screen.ts";
+import { CliError, type Part } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";

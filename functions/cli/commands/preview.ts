@@ -2,7 +2,7 @@
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
-import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
+import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-observation.ts";
 import { type Preview, podRefusals, podsOf, previewPod } from "../../../shared/core/injection/preview.ts";
 import {
   namespaceNamed,
@@ -13,17 +13,15 @@ import {
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 import { fieldsBeyond, minorVersion, newerFields } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
-import type { Cluster } from "../../../shared/kube/port.ts";
-import { readServerFacts } from "../../../shared/kube/server-facts.ts";
+import { type Cluster, readServerFacts } from "../../../shared/kube/port.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { warnOfReplaced } from "../../../shared/webhook/review/admission-warnings.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
 import { lint } from "../../library/lint.ts";
-import { kindText } from "../../library/stored-sidecarset.ts";
-import { CliError } from "../../terminal/error.ts";
+import { kindText } from "../../library/pass-input.ts";
 import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
-import type { Part } from "../../terminal/screen.ts";
+import { CliError, type Part } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 import {
   gatesOfLint,

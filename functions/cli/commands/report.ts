@@ -5,7 +5,7 @@ import { type ReadReportContext, readDetail, readOverview } from "../../../share
 import type { ReportContent, SetDetail } from "../../../shared/core/inspect/report/content.ts";
 import { renderPage } from "../../../shared/core/inspect/report/page.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 
 const FORMATS = ["json", "yaml", "table"];

@@ -1,9 +1,9 @@
 /** `serve`: every webhook on one port, and passes on a timer. */
 import { resolve } from "node:path";
 import { hasClusters, readPort } from "../../../shared/settings/config.ts";
-import type { SecretReference } from "../../../shared/settings/reference.ts";
-import { authenticationOf, secretsAt } from "../../server/authentication.ts";
-import { CliError } from "../../terminal/error.ts";
+import type { SecretReference } from "../../../shared/settings/secret-source.ts";
+import { authenticationOf, secretsAt } from "../../server/serve.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command, Input } from "../command.ts";
 
 export const SERVE: Command = {

@@ -1,7 +1,7 @@
 /** `set image`: new images for sidecars. */
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { parseImageReference } from "../../../shared/go/image-reference.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";

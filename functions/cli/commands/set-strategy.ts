@@ -4,7 +4,7 @@ import { isMatched } from "../../../shared/core/pod/is-matched.ts";
 import { partitionOf } from "../../../shared/core/rollout/select/budget.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { scaleIntOrPercent } from "../../../shared/go/int-or-percent.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command, Input } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { readFacts, readSet } from "../input/read-set.ts";

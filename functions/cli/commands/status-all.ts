@@ -8,8 +8,8 @@ import { age } from "../../terminal/duration.ts";
 import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
+import { NOT_DONE, watch } from "../input/progress.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
-import { NOT_DONE, watch } from "../input/watch.ts";
 import type { Session } from "../session.ts";
 
 export const NEEDS_SOMEBODY = 4;

@@ -8,7 +8,7 @@ import type { NamedCluster } from "../../server/named-cluster.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import { withTraces } from "../../server/tracing.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command, Input } from "../command.ts";
 import type { Session } from "../session.ts";
 import { portNumber, restOf } from "./serve.ts";

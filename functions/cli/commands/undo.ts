@@ -1,20 +1,20 @@
 /** `undo`, `abort` and `history`: return to a recorded revision. */
 
 import { revisionOutcome } from "../../../shared/core/rollout/history/outcomes.ts";
-import { imagesText } from "../../terminal/tree.ts";
+import { imagesText } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { changeSet, DRY_RUN } from "../input/change-set.ts";
-import { podRows } from "../input/pod-rows.ts";
-import { readFacts } from "../input/read-set.ts";
-import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import {
   abortChange,
+  changeSet,
+  DRY_RUN,
   isCurrent,
   outcomesOf,
   recordedRevisions,
   revisionFor,
   undoChange,
-} from "../input/undo-change.ts";
+} from "../input/change-set.ts";
+import { podRows } from "../input/pod-rows.ts";
+import { readFacts, TARGET_ARGUMENT, targetOf } from "../input/read-set.ts";
 import { printHistory, showHistory, undoStatefulSet } from "../statefulset/change-statefulset.ts";
 
 const COMMON = {

@@ -1,6 +1,6 @@
 /** `version`: this program's, and the cluster's components'. */
 import manifest from "../../../package.json" with { type: "json" };
-import { readServerFacts } from "../../../shared/kube/server-facts.ts";
+import { readServerFacts } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
 
 export const VERSION: Command = {

@@ -1,14 +1,35 @@
 /** A change to a SidecarSet, or to another object, that is stored only if nobody else changed it since it was read. */
-import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { unansweredText, webhookDoubts } from "../../../shared/core/inspect/webhook-doubts.ts";
+import { commandText } from "../../../shared/core/pod/command-text.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import {
+  giveUpCurrent,
+  isWayBack,
+  type OutcomeFacts,
+  outcomeFacts,
+  readyAt,
+  revisionOutcome,
+  wayBack,
+  whyGivenUp,
+} from "../../../shared/core/rollout/history/outcomes.ts";
+import { undoneBefore } from "../../../shared/core/rollout/rules/halt/undone.ts";
+import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
+import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { counted } from "../../../shared/go/counted.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
+import { imagesText } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
 import type { Session } from "../session.ts";
 import { readConfigurations } from "./check-facts.ts";
 import { isCertificate } from "./check-probe.ts";
+import { podRows } from "./pod-rows.ts";
+import { nowText, type ReadSet } from "./read-set.ts";
 
 export interface Change {
   /** merge patch of its spec: null takes a field away */
@@ -127,4 +148,164 @@ function unanswered(title: string, error: unknown): unknown {
 export interface ChangeOf {
   readonly sidecarSet: SidecarSet;
   readonly change: Change;
+}
+
+// Finds the revision that `undo` and `abort` go back to, and the change that they write for it.
+
+/** Returns the change that `undo` writes, and the sentence about it. @throws CliError where waves cannot be skipped */
+export function undoChange(read: ReadSet, revision: ControllerRevision, isSkipping: boolean): Required<Change> {
+  const { updateStrategy } = read.sidecarSet.spec;
+  const notes = [
+    ...notUpdateNotes(read.sidecarSet),
+    ...(updateStrategy?.paused ? ["The rollout is paused: pods go back after sidecarset resume."] : []),
+    ...(isAbsent(updateStrategy?.partition)
+      ? []
+      : [`The partition is ${updateStrategy?.partition}: so many pods stay as they are.`]),
+    ...doubtsOf(read, revision),
+  ];
+  const skip = skipOf(read.sidecarSet, revision, isSkipping);
+  const annotations = { ...givenUp(read, revision, "undone"), ...skip.annotations };
+  return { ...changeTo(revision), annotations, notes: [...notes, ...skip.notes] };
+}
+
+/** Returns the change that `abort` writes. @throws CliError where nothing can be given up */
+export function abortChange(read: ReadSet): Change {
+  const revision = revisionOfOthers(read);
+  const { spec, text } = changeTo(revision);
+  const skip = steeringOf(read.sidecarSet).waves === undefined ? undefined : skipOf(read.sidecarSet, revision, true);
+  const annotations = { ...givenUp(read, revision, "aborted"), ...skip?.annotations };
+  const isCanary = read.sidecarSet.spec.injectionStrategy?.revision?.policy === "Partial";
+  const strategy = {
+    updateStrategy: { paused: false, partition: 0 },
+    ...(isCanary ? { injectionStrategy: { revision: null } } : {}),
+  };
+  const notes = notUpdateNotes(read.sidecarSet);
+  return { spec: { ...spec, ...strategy }, annotations, text: `aborted, ${text}`, notes };
+}
+
+/** Returns the revisions of the SidecarSet, the newest first. */
+export function recordedRevisions({ sidecarSet, facts }: ReadSet): readonly ControllerRevision[] {
+  const own = facts.revisions.filter((revision) => isControlledBy(revision, sidecarSet));
+  return own.toSorted((a, b) => b.revision - a.revision);
+}
+
+export function isCurrent({ metadata }: ControllerRevision, sidecarSet: SidecarSet): boolean {
+  return metadata?.annotations?.[HASH_ANNOTATION] === sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+export function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevision {
+  const { sidecarSet } = read;
+  const all = recordedRevisions(read);
+  const numbers = all.map(({ revision }) => revision).join(", ");
+  if (wanted !== undefined) {
+    const found = all.find(({ revision }) => revision === wanted);
+    if (found) return found;
+    throw new CliError(`--to-revision ${wanted}: there is no such revision, but ${numbers || "none at all"}`);
+  }
+  const previous = wayBack(outcomesOf(read));
+  if (previous) return previous;
+  const name = sidecarSet.metadata?.name;
+  const outcomes = outcomesOf(read);
+  const others = all.filter((one) => !isCurrent(one, sidecarSet));
+  if (others.length === 0)
+    throw new CliError(
+      commandText`SidecarSet ${name} has no previous revision; sidecarset history ${name} shows what there is`,
+    );
+  const why = others.map((one) => `${one.revision} (${revisionOutcome(one, outcomes)})`).join(", ");
+  throw new CliError(
+    `no revision of ${name} is left that may have worked: ${why}; name one to go back to it all the same: ${commandText`sidecarset undo ${name} --to-revision ${others[0]?.revision}`}`,
+  );
+}
+
+export function outcomesOf({ sidecarSet, facts }: ReadSet): OutcomeFacts {
+  return outcomeFacts(sidecarSet, facts.revisions, sceneOf({ ...facts, sidecarSet }, facts).states);
+}
+
+/** The annotation that records for which release the current one was given up. */
+function givenUp(read: ReadSet, target: ControllerRevision, how: "aborted" | "undone") {
+  return giveUpCurrent({ sidecarSet: read.sidecarSet, revisions: recordedRevisions(read) }, target, {
+    how,
+    at: nowText(),
+  });
+}
+
+function notUpdateNotes({ spec }: SidecarSet): readonly string[] {
+  return spec.updateStrategy?.type === "NotUpdate"
+    ? ["The update strategy is NotUpdate: pods stay as they are; only new pods get this revision."]
+    : [];
+}
+
+/** Reasons against a revision: it was taken back before, or no ready pod runs it. */
+function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[] {
+  const { sidecarSet, facts } = read;
+  const name = sidecarSet.metadata?.name ?? "";
+  const pods = podRows({ sidecarSet, facts });
+  const readyWith = ({ metadata }: ControllerRevision) =>
+    pods.filter((pod) => pod.isReady && pod.revision === metadata?.name).length;
+  const undone = undoneBefore(sidecarSet, revision.metadata?.annotations?.[HASH_ANNOTATION] ?? "");
+  const givenUp = whyGivenUp(sidecarSet, revision.metadata?.annotations?.[HASH_ANNOTATION] ?? "");
+  const taken = [
+    ...(undone === undefined ? [] : [`Revision ${revision.revision} was taken back before: ${undone}.`]),
+    ...(undone === undefined && givenUp !== undefined ? [`Revision ${revision.revision} was ${givenUp} before.`] : []),
+  ];
+  if (readyWith(revision) > 0 || readyAt(revision) !== undefined) return taken;
+  const running = pods.filter((pod) => pod.revision === revision.metadata?.name).length;
+  const seen =
+    running === 0 ? "No pod runs it now" : `${counted(running, "pod runs", "pods run")} it, and none is ready`;
+  const [best] = recordedRevisions(read).filter((one) => !isCurrent(one, sidecarSet) && readyWith(one) > 0);
+  const other = best
+    ? ` Revision ${best.revision} is ready in ${counted(readyWith(best), "pod")}: ${commandText`sidecarset undo ${name} --to-revision ${best.revision}`}.`
+    : "";
+  return [...taken, `It is not known whether revision ${revision.revision} was ever ready. ${seen}.${other}`];
+}
+
+/** The revision that most pods run that are not updated. */
+function revisionOfOthers(read: ReadSet): ControllerRevision {
+  const { sidecarSet, facts } = read;
+  const name = sidecarSet.metadata?.name;
+  const old = podRows({ sidecarSet, facts }).filter(({ isUpdated }) => !isUpdated);
+  const count = ({ metadata }: ControllerRevision) => old.filter(({ revision }) => revision === metadata?.name).length;
+  const run = recordedRevisions(read)
+    .filter((one) => count(one) > 0)
+    .toSorted((a, b) => count(b) - count(a));
+  const outcomes = outcomesOf(read);
+  const good = run.find((one) => !isCurrent(one, sidecarSet) && isWayBack(revisionOutcome(one, outcomes)));
+  if (good !== undefined) return good;
+  const back = wayBack(outcomesOf(read));
+  const next = back
+    ? `${commandText`sidecarset undo ${name}`} goes back to revision ${back.revision} (${imagesText(back)})`
+    : `choose one of ${commandText`sidecarset history ${name}`}: ${commandText`sidecarset undo ${name} --to-revision NUMBER`}`;
+  if (old.length === 0) throw new CliError(`no rollout of ${name} is under way, all pods are updated; ${next}`);
+  const [most] = run;
+  if (most === undefined) throw new CliError(`no revision is left of what the other pods of ${name} run; ${next}`);
+  const outcome = revisionOutcome(most, outcomes);
+  throw new CliError(
+    `the other pods of ${name} run revision ${most.revision}, which is not one to go back to (${outcome}); ${next}`,
+  );
+}
+
+/** The way back keeps the order of waves and says so, unless the user skips them, for this revision alone. */
+function skipOf(
+  sidecarSet: SidecarSet,
+  { metadata }: ControllerRevision,
+  isSkipping: boolean,
+): Required<Pick<Change, "notes">> & Pick<Change, "annotations"> {
+  const hasWaves = steeringOf(sidecarSet).waves !== undefined;
+  if (!hasWaves) return { notes: isSkipping ? ["It has no waves that could be skipped."] : [] };
+  const hash = metadata?.annotations?.[HASH_ANNOTATION];
+  if (!isSkipping) return { notes: ["Pods go back wave by wave; --skip-waves has all go back at once."] };
+  if (hash === undefined)
+    throw new CliError(
+      "--skip-waves: the revision does not say which hash it has; take the annotation waves away instead",
+    );
+  return { annotations: { [SKIP_WAVES_ANNOTATION]: hash }, notes: [] };
+}
+
+/** The recorded fields; null where there was nothing. */
+function changeTo(revision: ControllerRevision): Pick<Change, "spec" | "text"> {
+  return { spec: recordedFields(revision), text: `back to revision ${revision.revision} (${imagesText(revision)})` };
+}
+
+function isAbsent(partition: unknown): boolean {
+  return partition === undefined || partition === 0 || partition === "0%";
 }

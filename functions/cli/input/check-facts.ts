@@ -30,9 +30,8 @@ import {
   type Trial,
   type WebhookConfiguration,
 } from "../../../shared/core/inspect/check/facts.ts";
-import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
 import { restartsAllContainers } from "../../../shared/core/inspect/check/sidecar-sets.ts";
-import { podToTry, registrationsOf } from "../../../shared/core/inspect/check/webhooks.ts";
+import { addressesOf, podToTry, registrationsOf } from "../../../shared/core/inspect/check/webhooks.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
@@ -56,10 +55,10 @@ import {
   NODES,
   PODS,
   type Resource,
+  readServerFacts,
   SIDECARSETS,
   STATEFUL_SETS,
 } from "../../../shared/kube/port.ts";
-import { readServerFacts } from "../../../shared/kube/server-facts.ts";
 import type { Session } from "../session.ts";
 import { probe } from "./check-probe.ts";
 

@@ -4,7 +4,7 @@ import { request } from "node:https";
 import { isIP } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import type { Answer, Handshake, Probe } from "../../../shared/core/inspect/check/facts.ts";
-import type { Address } from "../../../shared/core/inspect/check/probe.ts";
+import type { Address } from "../../../shared/core/inspect/check/webhooks.ts";
 
 const PATIENCE_MS = 5_000;
 /** The secret part of a path, as it is registered. */

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 
 export const VALID_MINUTES = 5;
 /** Older ones are forgotten, so that a client in a loop takes no memory. */

@@ -1,13 +1,15 @@
 /** `explain` of a pod: a trace for every SidecarSet meant for it, or else the nearest ones with the reason why not. */
-
-import type { Namespace, Pod } from "../../../shared/api/kubernetes.ts";
+import type { KubernetesObject, LabelSelector, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { selectorText } from "../../../shared/controller/loop/pages.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
+import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-observation.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
+import { podsOf } from "../../../shared/core/injection/preview.ts";
 import {
   explainPod,
   explainPodAlone,
+  groupTraces,
   type NearSet,
   nearestSets,
 } from "../../../shared/core/inspect/explain/explain.ts";
@@ -18,20 +20,21 @@ import {
   whyUnasked,
 } from "../../../shared/core/inspect/explain/registration.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
+import { traceTemplate } from "../../../shared/core/inspect/explain/trace-injection.ts";
 import type { Unasked } from "../../../shared/core/inspect/restart-advice.ts";
-import { isInjected } from "../../../shared/core/pod/is-matched.ts";
+import { isActive, isInjected } from "../../../shared/core/pod/is-matched.ts";
+import { workloadOf } from "../../../shared/core/pod/workload.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { ifAllowed, isKubeError } from "../../../shared/kube/error.ts";
-import { type Cluster, NAMESPACES, PODS } from "../../../shared/kube/port.ts";
-import { CliError } from "../../terminal/error.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { showSteps } from "../../terminal/show-steps.ts";
+import { type Cluster, NAMESPACES, PODS, type Resource } from "../../../shared/kube/port.ts";
+import { CliError, type Screen } from "../../terminal/screen.ts";
+import { showSteps } from "../../terminal/table.ts";
 import type { Session } from "../session.ts";
-import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
+import { traceMissingPod, traceSetPod } from "../statefulset/status.ts";
 import { listSets, readFacts, readFactsWithin } from "./read-set.ts";
 
 /** The SidecarSets to explain: the ones meant for the pod, unless options say otherwise. */
-export interface Choice {
+interface Choice {
   readonly only: string | undefined;
   readonly isAll: boolean;
 }
@@ -42,13 +45,13 @@ interface Wanted extends Choice {
 }
 
 /** Facts that the rules of every SidecarSet read. */
-export interface Surroundings {
+interface Surroundings {
   readonly sidecarSets: readonly SidecarSet[];
   readonly namespace: Namespace | undefined;
   readonly registrations: Registrations;
 }
 
-export async function readSurroundings(cluster: Cluster, namespace: string): Promise<Surroundings> {
+async function readSurroundings(cluster: Cluster, namespace: string): Promise<Surroundings> {
   const [sidecarSets, namespaceObject, registrations] = await Promise.all([
     listSets(cluster),
     readNamespace(cluster, namespace),
@@ -116,7 +119,7 @@ async function stepsOf(
 }
 
 /** @throws CliError when `only` names none */
-export function meantFor(
+function meantFor(
   pods: readonly Pod[],
   { sidecarSets, namespace }: Surroundings,
   { only, isAll }: Choice,
@@ -134,7 +137,7 @@ function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | unde
   return isInjected(pod, sidecarSet.metadata?.name ?? "") || matches(sidecarSet, subject) !== false;
 }
 
-export interface Nearest {
+interface Nearest {
   readonly nearest: readonly NearSet[];
   /** number of SidecarSets */
   readonly of: number;
@@ -142,14 +145,14 @@ export interface Nearest {
   readonly webhook?: Step;
 }
 
-export function nearestOf(pod: Pod, { sidecarSets, namespace, registrations }: Surroundings): Nearest {
+function nearestOf(pod: Pod, { sidecarSets, namespace, registrations }: Surroundings): Nearest {
   const webhook = traceRegistration(pod, { namespace, registrations, sidecarSets });
   const nearest = nearestSets(pod, namespace, sidecarSets);
   return { nearest, of: sidecarSets.length, ...(webhook.verdict === "stop" ? { webhook } : {}) };
 }
 
 /** `what`: text such as `pod shop/web-0`. */
-export function showNearest(what: string, { nearest, of, webhook }: Nearest, screen: Screen): void {
+function showNearest(what: string, { nearest, of, webhook }: Nearest, screen: Screen): void {
   const title = of === 0 ? "The cluster has no SidecarSets." : `No SidecarSet is meant for ${what}`;
   if (webhook) showSteps(title, [webhook], screen);
   else screen.line({ text: title, color: "bold" });
@@ -182,4 +185,123 @@ async function printMissing(session: Session, cluster: Cluster, { namespace, nam
   session.print({ pod: { namespace, name }, sidecarSets: [], orderedSet: own }, (screen) =>
     showSteps(`pod ${namespace}/${name}, StatefulSet ${own.statefulSet}`, own.steps, screen),
   );
+}
+
+// `explain` of a workload: the sidecars of its new pods, and why its running pods are as they are.
+
+export interface WorkloadTarget {
+  readonly kind: "workload";
+  readonly resource: Resource;
+  /** in the form of `workloadOf`: `deployment/web` */
+  readonly workload: string;
+  readonly name: string;
+  /** absent: the namespace of -n, or of the context */
+  readonly namespace?: string;
+}
+
+const KINDS: readonly (readonly [string, RegExp, string])[] = [
+  ["deployment", /^(deployments?(\.apps)?|deploy)$/, "apps"],
+  ["statefulset", /^(statefulsets?(\.apps)?|sts)$/, "apps"],
+  ["daemonset", /^(daemonsets?(\.apps)?|ds)$/, "apps"],
+  ["replicaset", /^(replicasets?(\.apps)?|rs)$/, "apps"],
+  ["job", /^jobs?(\.batch)?$/, "batch"],
+];
+
+/** undefined: the kind is unknown */
+export function workloadTarget(text: string): WorkloadTarget | undefined {
+  const [kind = "", first = "", second, ...rest] = text.split("/");
+  const known = KINDS.find(([, pattern]) => pattern.test(kind.toLowerCase()));
+  if (known === undefined || first === "" || second === "" || rest.length > 0) return undefined;
+  const [singular, , group] = known;
+  const name = second ?? first;
+  const resource = { group, version: "v1", plural: `${singular}s`, namespaced: true };
+  const namespace = second === undefined ? {} : { namespace: first };
+  return { kind: "workload", resource, workload: `${singular}/${name}`, name, ...namespace };
+}
+
+interface Workload extends KubernetesObject {
+  readonly spec?: { readonly selector?: LabelSelector };
+}
+
+interface WorkloadTrace {
+  readonly sidecarSet: string;
+  /** steps of its next pods */
+  readonly newPods: readonly Step[];
+  /** steps of the running pods */
+  readonly pods: readonly Step[];
+}
+
+type WantedWorkload = WorkloadTarget & Choice & { readonly namespace: string };
+
+export async function printWorkloadExplanation(
+  session: Session,
+  cluster: Cluster,
+  target: WantedWorkload,
+): Promise<void> {
+  const { namespace, name, workload } = target;
+  const object = await readWorkload(cluster, target, namespace);
+  const [template] = podsOf({ ...object, metadata: { name, namespace } });
+  if (template === undefined) throw new CliError(`${workload} has no pod template`);
+  const [pods, around] = await Promise.all([
+    readPods(cluster, object, { namespace, workload }),
+    readSurroundings(cluster, namespace),
+  ]);
+  const traces = await traceAll(session, cluster, { template, pods, around, choice: target });
+  const nearest = traces.length === 0 ? nearestOf(template, around) : undefined;
+  const what = `${workload} in the namespace ${namespace}`;
+  session.print({ workload, namespace, sidecarSets: traces, ...nearest }, (screen) => {
+    for (const { sidecarSet, newPods, pods: running } of traces) {
+      showSteps(`${what}, SidecarSet ${sidecarSet}: new pods`, newPods, screen);
+      showSteps(`Pods that run: ${pods.length}`, running, screen);
+    }
+    if (nearest) showNearest(what, nearest, screen);
+  });
+}
+
+interface Subject {
+  readonly template: Pod;
+  readonly pods: readonly Pod[];
+  readonly around: Surroundings;
+  readonly choice: Choice;
+}
+
+async function traceAll(session: Session, cluster: Cluster, { template, pods, around, choice }: Subject) {
+  const traces: WorkloadTrace[] = [];
+  for (const { metadata } of meantFor([template, ...pods], around, choice)) {
+    const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
+    const all = { ...facts, ...around };
+    const running = pods.map((pod) => ({ pod: pod.metadata?.name ?? "", steps: explainPod(pod, sidecarSet, all) }));
+    const newPods = traceTemplate(template, sidecarSet, all);
+    traces.push({ sidecarSet: metadata?.name ?? "", newPods, pods: groupTraces(running) });
+  }
+  return traces;
+}
+
+async function readWorkload(cluster: Cluster, target: WorkloadTarget, namespace: string): Promise<Workload> {
+  const { resource, name, workload } = target;
+  try {
+    return await cluster.get<Workload>(resource, { namespace, name });
+  } catch (error) {
+    if (!isKubeError(error, 404)) throw error;
+    throw new CliError(
+      `there is no ${workload} in the namespace ${namespace}; choose another with -n, or write KIND/NAMESPACE/NAME`,
+    );
+  }
+}
+
+/** Reads pods by owner, because selectors of two workloads may overlap. */
+async function readPods(
+  cluster: Cluster,
+  { spec, metadata }: Workload,
+  { namespace, workload }: { readonly namespace: string; readonly workload: string },
+): Promise<readonly Pod[]> {
+  const text = spec?.selector && selectorText(spec.selector);
+  const isOwn = (pod: Pod) =>
+    workloadOf(pod).workload === workload ||
+    pod.metadata?.ownerReferences?.some(({ uid }) => uid === metadata?.uid) === true;
+  const options = { namespace, ...(text ? { labelSelector: text } : {}) };
+  const { items } = await listAll<Pod, Pod>(cluster, PODS, options, (pod) =>
+    isActive(pod) && isOwn(pod) ? pod : undefined,
+  );
+  return items;
 }

@@ -17,7 +17,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { secondText } from "../../../shared/time-text.ts";
 import { within } from "../../../shared/webhook/server/http.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Input } from "../command.ts";
 import type { Session } from "../session.ts";
 import { storeUnlessChanged } from "./change-set.ts";

@@ -13,12 +13,10 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { type LintFinding, type LintInput, lint } from "../../library/lint.ts";
-import { storedSidecarSet } from "../../library/stored-sidecarset.ts";
-import { CliError } from "../../terminal/error.ts";
+import { storedSidecarSet } from "../../library/pass-input.ts";
 import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
-import { showRenewals } from "../../terminal/renewals.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { wrap } from "../../terminal/table.ts";
+import { CliError, type Screen } from "../../terminal/screen.ts";
+import { showRenewals, wrap } from "../../terminal/table.ts";
 import type { Session } from "../session.ts";
 import { listSets } from "./read-set.ts";
 

@@ -7,7 +7,7 @@ import { clusterPath } from "../../../shared/webhook/server/cluster-path.ts";
 import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../../shared/webhook/server/paths.ts";
 import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
-import { CliError } from "../../terminal/error.ts";
+import { CliError } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
 import { clusterName, readPathSecret, readPathSecrets } from "../manifests.ts";
 import type { Session } from "../session.ts";

@@ -1,4 +1,6 @@
 /** The progress of a rollout, and the time for the rest by the pace of the updated pods. */
+
+import { setTimeout as sleep } from "node:timers/promises";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";
@@ -16,6 +18,9 @@ import { type Scene, sceneOf } from "../../../shared/core/rollout/select/observe
 import type { Summary } from "../../../shared/core/rollout/summary.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { type Sequence, where } from "../../../shared/go/sequence.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import type { Input } from "../command.ts";
+import type { Session } from "../session.ts";
 
 export interface Progress {
   readonly summary: Summary;
@@ -75,4 +80,72 @@ function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): numbe
     return seconds === undefined || seconds < 0 ? [] : [Math.max(1, seconds)];
   });
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
+}
+
+// Looks at something every two seconds, until it is done or the time is up.
+
+const WATCH_MS = 2_000;
+
+interface Look {
+  /** one sentence; a new one is worth a line. absent: each change shows everything again */
+  readonly why?: string;
+  readonly data: object;
+  readonly show: (screen: Screen) => void;
+  /** the exit code; undefined: look again */
+  readonly code: number | undefined;
+  /** time until the next look; absent: two seconds */
+  readonly waitMs?: number;
+}
+
+export async function watch(input: Input, session: Session, look: () => Promise<Look>): Promise<number> {
+  const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
+  for (let last = ""; ; ) {
+    const seen = await look();
+    const now = seen.why ?? JSON.stringify(seen.data);
+    showLook(session, seen, now !== last);
+    const code = seen.code ?? (performance.now() > endsAt ? NOT_DONE : undefined);
+    if (code !== undefined) return code;
+    last = now;
+    await sleep(seen.waitMs ?? WATCH_MS);
+  }
+}
+
+/** On a terminal everything is drawn again; elsewhere each change is a line. */
+function showLook(session: Session, { why, data, show }: Look, isNew: boolean): void {
+  const { screen, output } = session;
+  if (output === "table" && screen.isTerminal) {
+    screen.clear();
+    show(screen);
+  } else if (isNew && output === "table") why === undefined ? show(screen) : screen.line(why);
+  else if (isNew) session.printNext(data);
+}
+
+// Decides with which exit code `status -w` ends, and when it goes on watching.
+
+/** Watched, and it was not done in the end. */
+export const NOT_DONE = 3;
+
+interface WatchedSet {
+  readonly sidecarSet: SidecarSet;
+  readonly progress: Progress;
+}
+
+/** undefined: it still moves without help, or no pass has seen its newest state. */
+export function watchCode(status: WatchedSet): number | undefined {
+  const { summary, isStopped, isUndone } = status.progress;
+  if (isStopped) return NOT_DONE;
+  if (isDone(status)) return 0;
+  const end = endOf(summary);
+  const isKnown = isSeen(status) || EFFECTS[summary.hold].follow === "off";
+  if (end === undefined || isUndone || !isKnown) return undefined;
+  return end === "well" ? 0 : NOT_DONE;
+}
+
+function isDone(status: WatchedSet): boolean {
+  const { summary } = status.progress;
+  return isSeen(status) && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+}
+
+function isSeen({ sidecarSet: { metadata, status } }: WatchedSet): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
 }

@@ -20,12 +20,11 @@ import { type Cluster, STORAGE_CLASSES } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
 import { duration } from "../../terminal/duration.ts";
-import { CliError } from "../../terminal/error.ts";
 import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
-import type { Part, Screen } from "../../terminal/screen.ts";
+import { CliError, type Part, type Screen } from "../../terminal/screen.ts";
 import { printTable, wrap } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
-import { SET_KIND, type SetTarget } from "../input/target.ts";
+import { SET_KIND, type SetTarget } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 import { keyOf, readSetNamed } from "./read-statefulset.ts";
 

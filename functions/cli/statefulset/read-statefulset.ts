@@ -20,9 +20,8 @@ import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import { CliError } from "../../terminal/error.ts";
-import { readLastPass } from "../input/read-set.ts";
-import { SET_KIND, type SetTarget } from "../input/target.ts";
+import { CliError } from "../../terminal/screen.ts";
+import { readLastPass, SET_KIND, type SetTarget } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 
 const BUILT_IN: Resource = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };

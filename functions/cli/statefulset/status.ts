@@ -1,10 +1,11 @@
 /** `status` of an Advanced StatefulSet: its revisions and pods, and how far it is. */
-
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import { STATEFUL_SET_KIND } from "../../../shared/api/names.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
-import { ordinalOf } from "../../../shared/core/pod/pod-name.ts";
+import { ordinalOf, parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import {
   explainSet,
   isOwn,
@@ -13,22 +14,23 @@ import {
   setStanding,
   whyNotAvailable,
 } from "../../../shared/core/statefulset/explain/explain-set.ts";
-import { isMonotonic } from "../../../shared/core/statefulset/explain/trace-pod.ts";
+import { explainSetPod, isMonotonic, type SetStep } from "../../../shared/core/statefulset/explain/trace-pod.ts";
+import { explainWholeSet } from "../../../shared/core/statefulset/explain/trace-set.ts";
 import { readState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
 import { planSetRollout } from "../../../shared/core/statefulset/plan/plan-set-rollout.ts";
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
 import { restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { duration } from "../../terminal/duration.ts";
 import type { Part, Screen } from "../../terminal/screen.ts";
-import { wrap } from "../../terminal/table.ts";
-import { bar, showTree } from "../../terminal/tree.ts";
+import { bar, showSteps, showTree, wrap } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
-import type { SetTarget } from "../input/target.ts";
-import { NOT_DONE, watch } from "../input/watch.ts";
+import { NOT_DONE, watch } from "../input/progress.ts";
+import type { SetTarget } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
-import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
+import { type AdvancedStatefulSet, findStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 
 interface Status {
   readonly facts: AdvancedStatefulSet;
@@ -167,4 +169,54 @@ function usualSeconds(pods: readonly Pod[], updateRevision: string | undefined):
     return seconds === undefined || seconds < 0 ? [] : [Math.max(1, seconds)];
   });
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
+}
+
+// `explain` of an Advanced StatefulSet, and of the pods that it has or is to have.
+
+export async function printStatefulSetExplanation(
+  session: Session,
+  cluster: Cluster,
+  target: SetTarget,
+): Promise<void> {
+  const facts = await readStatefulSet(session, cluster, target);
+  const { namespace, name } = facts.key;
+  const steps = explainWholeSet(facts);
+  session.print({ statefulSet: { namespace, name }, steps }, (screen) =>
+    showSteps(`StatefulSet ${namespace}/${name}`, steps, screen),
+  );
+}
+
+interface SetPodTrace {
+  /** name of the set */
+  readonly statefulSet: string;
+  readonly steps: readonly SetStep[];
+}
+
+/** Traces the Advanced StatefulSet that owns the pod. undefined: there is none, or the caller may not read it. */
+export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod): Promise<SetPodTrace | undefined> {
+  const { namespace = "", name = "", ownerReferences = [] } = pod.metadata ?? {};
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  const isOfSet = owner?.kind === STATEFUL_SET_KIND && owner.apiVersion.startsWith("apps.kruise.io/");
+  return isOfSet ? await trace(session, cluster, { namespace, name: owner.name }, name) : undefined;
+}
+
+/** Traces a missing pod whose name is one of an Advanced StatefulSet. */
+export async function traceMissingPod(
+  session: Session,
+  cluster: Cluster,
+  { namespace, name }: SetKey,
+): Promise<SetPodTrace | undefined> {
+  const { parent, ordinal } = parsePodName(name);
+  if (ordinal < 0 || parent === "" || name !== `${parent}-${ordinal}`) return undefined;
+  return await trace(session, cluster, { namespace, name: parent }, name);
+}
+
+async function trace(session: Session, cluster: Cluster, key: SetKey, pod: string): Promise<SetPodTrace | undefined> {
+  try {
+    const facts = await findStatefulSet(session, cluster, key);
+    return facts && { statefulSet: key.name, steps: explainSetPod(pod, facts) };
+  } catch (error) {
+    if (isKubeError(error, 403)) return undefined;
+    throw error;
+  }
 }

@@ -3,11 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYED } from "../deployed.ts";
 import { changesOfGiven } from "../given-parameters.ts";
 import { roleId } from "../names.ts";
-import type { Stack } from "./aws.ts";
-import { DeployError, type Deployment, outputOf } from "./deployment.ts";
+import { runProgram, type Stack } from "./aws.ts";
 import { refuseForgotten } from "./last-deployment.ts";
+import { DeployError, type Deployment, outputOf } from "./objects.ts";
 import { parametersOf } from "./preflight.ts";
-import { runProgram } from "./programs.ts";
 
 const POLL_MS = 5_000;
 /** CloudFormation gives up sooner. */

@@ -1,7 +1,7 @@
 /** Compares with the last deployment's parameters: a left-out parameter, or another cluster, is taken for a mistake. */
 import { FOUND_OUT, lastGiven } from "../given-parameters.ts";
 import type { Stack } from "./aws.ts";
-import { DeployError } from "./deployment.ts";
+import { DeployError } from "./objects.ts";
 import { BY_HAND, type DeployOptions } from "./options.ts";
 
 /** `parameters`: an empty one is the default, on purpose. @throws DeployError */

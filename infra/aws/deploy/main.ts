@@ -4,15 +4,21 @@ import { createScreen, type Screen } from "../../../functions/terminal/screen.ts
 import { counted } from "../../../shared/go/counted.ts";
 import { mayColor, readEnvironment } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
-import { openAws } from "./aws.ts";
-import { Changes, DeployError, type Deployment, type Tools, throughStages } from "./deployment.ts";
+import { endPrograms, openAws, openKubectl } from "./aws.ts";
 import { deployFunctions, letIn } from "./functions.ts";
-import { addressOf, applyObjects, registerWebhooks } from "./objects.ts";
+import {
+  addressOf,
+  applyObjects,
+  Changes,
+  DeployError,
+  type Deployment,
+  registerWebhooks,
+  type Tools,
+  throughStages,
+} from "./objects.ts";
 import { type DeployOptions, parseStages, USAGE } from "./options.ts";
-import { SERVICE } from "./parameters.ts";
-import { ensureSecrets } from "./path-secrets.ts";
+import { ensureSecrets, SERVICE } from "./parameters.ts";
 import { preflight, type Reservations } from "./preflight.ts";
-import { endPrograms, openKubectl } from "./programs.ts";
 import { check, injectFirstPod, untilReady } from "./verify.ts";
 
 function toolsFor(options: DeployOptions, screen: Screen): Tools {

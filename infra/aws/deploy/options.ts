@@ -1,8 +1,7 @@
 /** Options of `npm run deploy:all`. */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
-import { FOUND_OUT } from "../given-parameters.ts";
-import { refuseRepeated } from "../read-parameter.ts";
+import { FOUND_OUT, refuseRepeated } from "../given-parameters.ts";
 
 export interface DeployOptions {
   readonly stage: string;

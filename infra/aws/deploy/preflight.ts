@@ -12,16 +12,13 @@ import { type Registered, registered } from "../../../shared/core/inspect/check/
 import { counted } from "../../../shared/go/counted.ts";
 import { type SecretPath, splitPath } from "../../../shared/webhook/server/authenticate.ts";
 import { pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
+import { readSizing, type Sizing } from "../door-settings.ts";
 import { hasGiven, lastGiven } from "../given-parameters.ts";
 import type { AwsSettings } from "../settings.ts";
-import { readSizing, type Sizing } from "../sizing.ts";
-import type { Aws, EksCluster, Stack } from "./aws.ts";
-import { DeployError, type Facts, nameOfDeployment, type Tools } from "./deployment.ts";
+import { type Aws, type EksCluster, type Kubectl, type Stack, sentenceOf } from "./aws.ts";
 import { refuseForgotten } from "./last-deployment.ts";
-import { readAuthority } from "./objects.ts";
-import { checkParameters } from "./parameters.ts";
-import { digestsOf, parseSecrets, secretName } from "./path-secrets.ts";
-import { type Kubectl, sentenceOf } from "./programs.ts";
+import { DeployError, type Facts, nameOfDeployment, readAuthority, type Tools } from "./objects.ts";
+import { checkParameters, digestsOf, parseSecrets, secretName } from "./parameters.ts";
 
 /** The concurrency that AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;

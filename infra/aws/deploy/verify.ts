@@ -13,8 +13,8 @@ import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containe
 import { registeredPath } from "../../../shared/webhook/server/path-secret.ts";
 import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import { DEPLOYED } from "../deployed.ts";
-import { DeployError, type Deployment, type SecretAddress } from "./deployment.ts";
-import { runProgram, sentenceOf } from "./programs.ts";
+import { runProgram, sentenceOf } from "./aws.ts";
+import { DeployError, type Deployment, type SecretAddress } from "./objects.ts";
 
 const CLI = fileURLToPath(new URL("../../../functions/cli.mjs", import.meta.url));
 /** The schedule calls once a minute. */

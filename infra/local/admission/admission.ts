@@ -2,12 +2,13 @@
 
 import { randomUUID } from "node:crypto";
 import { decodeObject } from "../http/decode.ts";
-import { SERVICE_ACCOUNT } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { randomSuffix } from "../kinds/names.ts";
+import { SERVICE_ACCOUNT } from "../kinds/registry.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import type { Api, Call } from "../storage/api.ts";
 import {
+  type ApiObject,
   asList,
   asObject,
   asText,
@@ -19,10 +20,10 @@ import {
   type JsonObject,
   objectsIn,
   setDefault,
+  storageKey,
   textAt,
   textsIn,
 } from "../storage/json.ts";
-import { type ApiObject, storageKey } from "../storage/object.ts";
 import { badRequest, forbidden, internalError, StatusError } from "../storage/status-error.ts";
 import { convert } from "./conversion.ts";
 import { callWebhook, WebhookCallError } from "./webhook-call.ts";

@@ -5,8 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
 import { withDefaults } from "../schema/schema-validate.ts";
-import { asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import { internalError } from "../storage/status-error.ts";
 import { callWebhook } from "./webhook-call.ts";
 

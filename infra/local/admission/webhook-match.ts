@@ -2,11 +2,10 @@
 
 import { evaluate } from "@marcbachmann/cel-js";
 import { matchesLabels } from "../http/selector.ts";
-import { NAMESPACE } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
+import { NAMESPACE } from "../kinds/registry.ts";
 import type { Api, Call } from "../storage/api.ts";
-import { asList, asObject, asText, type JsonObject, objectsIn, textMap } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, asList, asObject, asText, type JsonObject, objectsIn, textMap } from "../storage/json.ts";
 import { forbidden } from "../storage/status-error.ts";
 
 type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";

@@ -1,12 +1,24 @@
 /** Deployments: a ReplicaSet per template, the newest scaled up and the others down within surge and unavailability. */
-import { DEPLOYMENT, POD, REPLICA_SET } from "../kinds/built-in-kinds.ts";
+
 import { templateHash } from "../kinds/names.ts";
+import { DEPLOYMENT, POD, REPLICA_SET } from "../kinds/registry.ts";
 import { type Api, component, internalCall } from "../storage/api.ts";
-import { createObject } from "../storage/create.ts";
-import { asNumber, asObject, at, type JsonObject, objectsIn, textAt, textMap } from "../storage/json.ts";
-import { type ApiObject, controllerOf, keyOf, timestamp } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asNumber,
+  asObject,
+  at,
+  controllerOf,
+  type JsonObject,
+  keyOf,
+  objectsIn,
+  textAt,
+  textMap,
+  timestamp,
+} from "../storage/json.ts";
 import type { Change } from "../storage/store.ts";
 import { changeObject } from "../storage/update.ts";
+import { createObject } from "../storage/write.ts";
 import { controlledBy, type Ownership } from "./ownership.ts";
 import { type Controller, runController } from "./work-queue.ts";
 import { createPod, deletePod, isActive, isReady, ownerReference, writeStatus } from "./workload-pods.ts";

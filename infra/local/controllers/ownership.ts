@@ -1,5 +1,5 @@
 /** An index of owners by uid, kept up to date with the store. */
-import { type ApiObject, controllerOf, keyOf, storageKey } from "../storage/object.ts";
+import { type ApiObject, controllerOf, keyOf, storageKey } from "../storage/json.ts";
 import type { Change, Store } from "../storage/store.ts";
 
 export interface Located {

@@ -1,10 +1,9 @@
 /** Gives every pod that has none a node, one after the other. */
 
-import { NODE, POD } from "../kinds/built-in-kinds.ts";
 import { bind } from "../kinds/pod-subresource.ts";
+import { NODE, POD } from "../kinds/registry.ts";
 import { type Api, component, internalCall } from "../storage/api.ts";
-import { at, textAt } from "../storage/json.ts";
-import { type ApiObject, keyOf } from "../storage/object.ts";
+import { type ApiObject, at, keyOf, textAt } from "../storage/json.ts";
 import type { Change } from "../storage/store.ts";
 import { type Controller, runController } from "./work-queue.ts";
 

@@ -1,10 +1,9 @@
 /** StatefulSets: pods numbered from 0, created upwards and replaced downwards, one at a time. */
 
-import { POD, STATEFUL_SET } from "../kinds/built-in-kinds.ts";
 import { templateHash } from "../kinds/names.ts";
+import { POD, STATEFUL_SET } from "../kinds/registry.ts";
 import { type Api, component } from "../storage/api.ts";
-import { asNumber, at, type JsonObject, textAt } from "../storage/json.ts";
-import { type ApiObject, controllerOf } from "../storage/object.ts";
+import { type ApiObject, asNumber, at, controllerOf, type JsonObject, textAt } from "../storage/json.ts";
 import type { Change } from "../storage/store.ts";
 import { controlledBy, type Ownership } from "./ownership.ts";
 import { type Controller, runController } from "./work-queue.ts";

@@ -1,14 +1,22 @@
 /** Shared by the workload controllers: pods from a template, and the rule of readiness. */
 
-import { POD } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
+import { POD } from "../kinds/registry.ts";
 import { type Api, type Caller, internalCall } from "../storage/api.ts";
-import { createObject } from "../storage/create.ts";
-import { deleteObject } from "../storage/delete.ts";
-import { asObject, at, isEqual, type JsonObject, objectsIn, textMap } from "../storage/json.ts";
-import { type ApiObject, keyOf, type Metadata } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asObject,
+  at,
+  isEqual,
+  type JsonObject,
+  keyOf,
+  type Metadata,
+  objectsIn,
+  textMap,
+} from "../storage/json.ts";
 import { isStatus } from "../storage/status-error.ts";
 import { changeObject } from "../storage/update.ts";
+import { createObject, deleteObject } from "../storage/write.ts";
 
 export function ownerReference(owner: ApiObject): JsonObject {
   const { name, uid } = owner.metadata;

@@ -6,8 +6,17 @@ import { readQuantity } from "../kinds/quantity.ts";
 import { strategyOf } from "../kinds/strategy.ts";
 import { pruned, withDefaults } from "../schema/schema-validate.ts";
 import type { Call } from "../storage/api.ts";
-import { asObject, at, copyOf, isObject, type JsonObject, objectsIn, setField } from "../storage/json.ts";
-import type { ApiObject, Metadata } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asObject,
+  at,
+  copyOf,
+  isObject,
+  type JsonObject,
+  type Metadata,
+  objectsIn,
+  setField,
+} from "../storage/json.ts";
 import { badRequest } from "../storage/status-error.ts";
 
 interface Reading {

@@ -5,10 +5,7 @@ import { bindPod, evictPod } from "../kinds/pod-subresource.ts";
 import { patchScale, readScale, replaceScale } from "../kinds/scale.ts";
 import { patchObject } from "../patch/patch.ts";
 import type { Api, Call, Caller } from "../storage/api.ts";
-import { createObject } from "../storage/create.ts";
-import { type Deletion, deleteObject } from "../storage/delete.ts";
-import { asObject, type JsonObject } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, asObject, type JsonObject } from "../storage/json.ts";
 import { getObject, listObjects } from "../storage/read.ts";
 import {
   badRequest,
@@ -20,6 +17,7 @@ import {
 } from "../storage/status-error.ts";
 import { replaceObject } from "../storage/update.ts";
 import { type WatchEvent, watchObjects } from "../storage/watch.ts";
+import { createObject, type Deletion, deleteObject } from "../storage/write.ts";
 import { tableOf } from "../table/table.ts";
 import { type Answer, type ApiRequest, type ObjectAnswer, parsedBody, parsedPatch } from "./http-message.ts";
 import { isTrue, listQuery, type ResourcePath, watchQuery } from "./query.ts";

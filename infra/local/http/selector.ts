@@ -1,6 +1,5 @@
 /** Label and field selectors of lists and watches, and metav1.LabelSelector of webhooks and controllers. */
-import { asText, at, objectsIn, textMap, textsIn } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, asText, at, objectsIn, textMap, textsIn } from "../storage/json.ts";
 import { badRequest } from "../storage/status-error.ts";
 
 export type Test = (object: ApiObject) => boolean;

@@ -1,6 +1,5 @@
 /** A served kind in one version: the facts for URLs, discovery and the verbs. */
-import type { JsonObject } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import type { ApiObject, JsonObject } from "../storage/json.ts";
 
 export interface PrinterColumn {
   readonly name: string;

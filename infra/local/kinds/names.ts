@@ -1,8 +1,7 @@
 /** Valid names, labels and annotations, and generated names. */
 
 import { createHash } from "node:crypto";
-import { textMap } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, textMap } from "../storage/json.ts";
 import { type FieldError, invalid, required, tooLong } from "./field-error.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";

@@ -1,5 +1,6 @@
 /** Pods: defaults, status of a new pod, and the fields that may change in a running pod. */
 import {
+  type ApiObject,
   asList,
   asObject,
   asText,
@@ -12,7 +13,6 @@ import {
   objectsIn,
   setDefault,
 } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
 import { labelNameErrors } from "./names.ts";
 import { quantityText, readQuantity } from "./quantity.ts";

@@ -1,15 +1,25 @@
 /** pods/binding, pods/eviction and pods/ephemeralcontainers. */
 import { type Answer, type ApiRequest, parsedBody } from "../http/http-message.ts";
 import type { Api, Call } from "../storage/api.ts";
-import { deleteObject } from "../storage/delete.ts";
-import { asObject, at, childOf, copyOf, isEqual, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
-import { type ApiObject, storageKey, timestamp } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asObject,
+  at,
+  childOf,
+  copyOf,
+  isEqual,
+  type JsonObject,
+  objectsIn,
+  storageKey,
+  textAt,
+  timestamp,
+} from "../storage/json.ts";
 import { conflict, forbidden, notFound } from "../storage/status-error.ts";
-import { commit } from "../storage/write.ts";
-import { NODE } from "./built-in-kinds.ts";
+import { commit, deleteObject } from "../storage/write.ts";
 import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
 import { qualityOfService } from "./pod-strategy.ts";
 import { integerOf, milliOf, NO_QUANTITY, readQuantity, sumOf } from "./quantity.ts";
+import { NODE } from "./registry.ts";
 
 function scheduled(pod: ApiObject, nodeName: string, now: string): ApiObject {
   const next = structuredClone(pod);

@@ -4,8 +4,7 @@ import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "../http/h
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { applyMergePatch } from "../patch/patch.ts";
 import type { Api, Call } from "../storage/api.ts";
-import { asNumber, asObject, asText, at, isObject, type JsonObject, textMap } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, asNumber, asObject, asText, at, isObject, type JsonObject, textMap } from "../storage/json.ts";
 import { getObject } from "../storage/read.ts";
 import { badRequest } from "../storage/status-error.ts";
 import { changeObject } from "../storage/update.ts";

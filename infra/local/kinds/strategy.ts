@@ -2,6 +2,7 @@
 
 import { matchesLabels } from "../http/selector.ts";
 import {
+  type ApiObject,
   asList,
   asObject,
   asText,
@@ -16,7 +17,6 @@ import {
   textMap,
   textsIn,
 } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
 import { type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
 import type { Kind } from "./kind.ts";
 import { defaultPodSpec, POD_STRATEGY, podSpecErrors } from "./pod-strategy.ts";

@@ -1,8 +1,7 @@
 /** A container on a node: pulled, started, ready, killed and restarted when its image changes. */
 import { randomBytes } from "node:crypto";
 import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
-import { asObject, asText, at, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
-import { timestamp } from "../storage/object.ts";
+import { asObject, asText, at, isEqual, type JsonObject, objectsIn, timestamp } from "../storage/json.ts";
 import { fullName, type ImageBehaviour, imageId, type KubeletSettings } from "./kubelet-settings.ts";
 
 /** A node's refusal of new resources for a running container: it has 64 cores, and others use half of them. */

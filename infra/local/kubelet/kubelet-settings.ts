@@ -1,7 +1,7 @@
 /** The speed of nodes, and the behaviour of images on them. */
 
 import { createHash } from "node:crypto";
-import type { Clock } from "../storage/clock.ts";
+import type { Clock } from "../storage/api.ts";
 
 export interface KubeletSettings {
   readonly clock: Clock;

@@ -1,13 +1,23 @@
 /** The kubelets of all nodes: one worker for every pod that is bound. */
 import type { Controller } from "../controllers/work-queue.ts";
-import { CONFIG_MAP, NODE, POD } from "../kinds/built-in-kinds.ts";
+import { CONFIG_MAP, NODE, POD } from "../kinds/registry.ts";
 import { type Api, type Caller, internalCall } from "../storage/api.ts";
-import { deleteObject } from "../storage/delete.ts";
-import { asObject, asText, at, isObject, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
-import { type ApiObject, keyOf, storageKey } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asObject,
+  asText,
+  at,
+  isObject,
+  type JsonObject,
+  keyOf,
+  objectsIn,
+  storageKey,
+  textAt,
+} from "../storage/json.ts";
 import { isStatus } from "../storage/status-error.ts";
 import type { Change } from "../storage/store.ts";
 import { changeObject } from "../storage/update.ts";
+import { deleteObject } from "../storage/write.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { type PodApi, PodWorker } from "./pod-worker.ts";
 

@@ -1,6 +1,5 @@
 /** A pod on its node: runs its containers in order and reports their states, until the pod is gone. */
-import { asObject, asText, at, type JsonObject, objectsIn } from "../storage/json.ts";
-import { type ApiObject, timestamp } from "../storage/object.ts";
+import { type ApiObject, asObject, asText, at, type JsonObject, objectsIn, timestamp } from "../storage/json.ts";
 import { ContainerRun, type Role } from "./container-run.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 

@@ -2,8 +2,17 @@
 import { decodeObject, goProblem } from "../http/decode.ts";
 import { invalid, invalidObject } from "../kinds/field-error.ts";
 import type { Api, Call } from "../storage/api.ts";
-import { asList, asText, isEqual, isObject, type JsonObject, objectsIn, setField, textsIn } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asList,
+  asText,
+  isEqual,
+  isObject,
+  type JsonObject,
+  objectsIn,
+  setField,
+  textsIn,
+} from "../storage/json.ts";
 import { badRequest, internalError, unprocessable, unsupportedMediaType } from "../storage/status-error.ts";
 import { changeObject, checkName } from "../storage/update.ts";
 import { applyJsonPatch } from "./json-patch.ts";

@@ -9,8 +9,17 @@ import {
   tooMany,
   typeInvalid,
 } from "../kinds/field-error.ts";
-import { asObject, copyOf, isEqual, isObject, type JsonObject, objectsIn, setField, textsIn } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asObject,
+  copyOf,
+  isEqual,
+  isObject,
+  type JsonObject,
+  objectsIn,
+  setField,
+  textsIn,
+} from "../storage/json.ts";
 
 function typeOf(value: unknown): string {
   if (value === null) return "null";

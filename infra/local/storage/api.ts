@@ -1,10 +1,8 @@
 /** The state that every verb works on, and the contents of a call. */
-
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
-import type { Clock } from "./clock.ts";
 import type { History } from "./history.ts";
-import type { Key } from "./object.ts";
+import type { Key } from "./json.ts";
 import type { Store } from "./store.ts";
 
 export interface Api {
@@ -52,4 +50,40 @@ export function component(name: string): Caller {
 /** A call from inside the cluster. */
 export function internalCall(caller: Caller, kind: Kind, key: Key, subresource = ""): Call {
   return { ...key, kind, subresource, caller, dryRun: false, fieldValidation: "Ignore", warnings: [] };
+}
+
+// Time for the embedded cluster: one place that knows every timer, so that closing leaves none behind.
+
+export interface Clock {
+  /** milliseconds since the epoch */
+  now(): number;
+  /** Runs once after `delayMs`; the returned function cancels. */
+  after(delayMs: number, run: () => void): () => void;
+  /** Cancels everything that still waits; later calls of `after` do nothing. */
+  close(): void;
+}
+
+export function systemClock(): Clock {
+  const waiting = new Set<NodeJS.Timeout>();
+  let isClosed = false;
+  return {
+    now: () => Date.now(),
+    after(delayMs, run) {
+      if (isClosed) return () => undefined;
+      const timer = setTimeout(() => {
+        waiting.delete(timer);
+        run();
+      }, delayMs);
+      waiting.add(timer);
+      return () => {
+        clearTimeout(timer);
+        waiting.delete(timer);
+      };
+    },
+    close() {
+      isClosed = true;
+      for (const timer of waiting) clearTimeout(timer);
+      waiting.clear();
+    },
+  };
 }

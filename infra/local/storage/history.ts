@@ -1,5 +1,5 @@
 /** A history: every write, every admission, and how often each caller called. */
-import type { ApiObject } from "./object.ts";
+import type { ApiObject } from "./json.ts";
 
 export type WriteVerb = "create" | "update" | "patch" | "delete";
 

@@ -3,8 +3,7 @@
 import { convert } from "../admission/conversion.ts";
 import type { ListQuery } from "../http/query.ts";
 import type { Api, Call } from "./api.ts";
-import { asText, type JsonObject } from "./json.ts";
-import { type ApiObject, keyOf, storageKey } from "./object.ts";
+import { type ApiObject, asText, type JsonObject, keyOf, storageKey } from "./json.ts";
 import { badRequest, expired, notFound, tooLargeResourceVersion } from "./status-error.ts";
 
 export interface ListPage {

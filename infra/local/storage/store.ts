@@ -1,5 +1,5 @@
 /** All objects in memory, one resourceVersion for all, and recent changes, for watches and consistent pages. */
-import { type ApiObject, keyOf, storageKey } from "./object.ts";
+import { type ApiObject, keyOf, storageKey } from "./json.ts";
 
 export interface Change {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";

@@ -8,8 +8,7 @@ import { checkRoom, debugErrors, debuggedOnly, resizedOnly, resizeErrors } from 
 import { strategyOf } from "../kinds/strategy.ts";
 import type { Api, Call } from "./api.ts";
 import type { WriteVerb } from "./history.ts";
-import { asObject, isEqual, type JsonObject } from "./json.ts";
-import { type ApiObject, keyOf, type Metadata, storageKey } from "./object.ts";
+import { type ApiObject, asObject, isEqual, type JsonObject, keyOf, type Metadata, storageKey } from "./json.ts";
 import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
 import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
 

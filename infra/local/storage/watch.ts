@@ -4,8 +4,7 @@ import { convert } from "../admission/conversion.ts";
 import type { WatchQuery } from "../http/query.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
 import type { Api, Call } from "./api.ts";
-import type { JsonObject } from "./json.ts";
-import type { ApiObject } from "./object.ts";
+import type { ApiObject, JsonObject } from "./json.ts";
 import { expired, StatusError } from "./status-error.ts";
 import type { Change } from "./store.ts";
 

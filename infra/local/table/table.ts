@@ -1,7 +1,16 @@
 /** metav1.Table: the rows that kubectl prints. */
 import type { Kind, PrinterColumn } from "../kinds/kind.ts";
-import { asList, asNumber, asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
-import { type ApiObject, controllerOf } from "../storage/object.ts";
+import {
+  type ApiObject,
+  asList,
+  asNumber,
+  asText,
+  at,
+  controllerOf,
+  type JsonObject,
+  objectsIn,
+  textAt,
+} from "../storage/json.ts";
 
 function partial(object: ApiObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };

@@ -11,7 +11,7 @@ import {
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
 import { isLately } from "../../core/pod/was-ready.ts";
-import { inTurns } from "../../go/in-turns.ts";
+import { inTurns } from "../../go/sequence.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";

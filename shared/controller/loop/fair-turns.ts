@@ -1,6 +1,6 @@
 /** Serves objects of many namespaces, so that refused or slow writes in one namespace do not delay others. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
-import { inTurns } from "../../go/in-turns.ts";
+import { inTurns } from "../../go/sequence.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 

@@ -12,8 +12,8 @@ import {
   keysOfBudgets,
 } from "../../core/rollout/rules/disruption-budgets/disruption-budget.ts";
 import { writeOf } from "../../core/rollout/rules/disruption-budgets/guard.ts";
-import { inTurns } from "../../go/in-turns.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
+import { inTurns } from "../../go/sequence.ts";
 import { about, isDenied } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { attempt } from "./act.ts";

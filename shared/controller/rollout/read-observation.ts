@@ -1,17 +1,23 @@
 /** Reads the inputs of a pass's decision, for readers that write nothing: the dry run, the command line, the page. */
-import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isReplacedByFile } from "../../core/inspect/check/webhooks.ts";
+import {
+  type PodRegistration,
+  REGISTRATION_IN_FILES,
+  type Registrations,
+} from "../../core/inspect/explain/registration.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { restartsAtOnce } from "../../core/pod/replaced.ts";
 import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
-import { ifAllowed } from "../../kube/error.ts";
-import type { Cluster } from "../../kube/port.ts";
+import { ifAllowed, isKubeError } from "../../kube/error.ts";
+import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
 import { NO_KUBELETS } from "./kubelets.ts";
 import { decideContext, decideOn, decideUntilKnown, keptOf, observe, surroundingsOf } from "./observe.ts";
-import { listRevisions, observePods } from "./observe-pods.ts";
+import { listAll, listRevisions, observePods } from "./observe-pods.ts";
 import { Reading } from "./reading.ts";
 import { newTally } from "./report.ts";
 import { readAsked } from "./workloads.ts";
@@ -98,4 +104,69 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       ...(revisions === undefined ? [`revisions in ${kruiseNamespace}`] : []),
     ],
   };
+}
+
+// Reads what explains whether a pod was admitted with sidecars: its Namespace, and the webhooks that are registered for pods.
+
+/** undefined: it may not be read, or is not there. */
+export async function readNamespace(cluster: Cluster, name: string): Promise<Namespace | undefined> {
+  try {
+    return await cluster.get<Namespace>(NAMESPACES, { name });
+  } catch (error) {
+    if (isKubeError(error, 403, 404)) return undefined;
+    throw error;
+  }
+}
+
+interface WebhookRule {
+  readonly operations?: readonly string[];
+  readonly resources?: readonly string[];
+}
+
+interface Webhook extends PodRegistration {
+  readonly rules?: readonly WebhookRule[];
+  readonly clientConfig?: {
+    readonly url?: string;
+    readonly caBundle?: string;
+    readonly service?: { readonly name?: string; readonly namespace?: string; readonly path?: string };
+  };
+  readonly timeoutSeconds?: number;
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+  readonly reinvocationPolicy?: string;
+}
+
+interface Configuration extends KubernetesObject {
+  readonly webhooks?: readonly Webhook[];
+}
+
+/** undefined: they may not be read. */
+async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
+  return (
+    await ifAllowed(listAll<Configuration, Configuration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS, {}, (one) => one))
+  )?.items;
+}
+
+/** Webhooks that inject sidecars into new pods, of this project or OpenKruise: both serve the same path. */
+function podWebhooks(configurations: readonly Configuration[]): readonly Webhook[] {
+  return configurations.flatMap(({ webhooks }) => webhooks ?? []).filter((one) => isForNewPods(one) && isInjector(one));
+}
+
+function isForNewPods({ rules = [] }: Webhook): boolean {
+  return rules.some(
+    ({ operations = [], resources = [] }) =>
+      (operations.includes("CREATE") || operations.includes("*")) &&
+      (resources.includes("pods") || resources.includes("*")),
+  );
+}
+
+function isInjector({ name, clientConfig }: Webhook): boolean {
+  const path = clientConfig?.url ?? clientConfig?.service?.path ?? "";
+  return name === "mpod.kb.io" || path.endsWith("/mutate-pod");
+}
+
+export async function readRegistrations(cluster: Cluster): Promise<Registrations> {
+  const configurations = await readMutating(cluster);
+  if (configurations === undefined) return undefined;
+  const webhooks = podWebhooks(configurations);
+  return webhooks.length === 0 && configurations.some(isReplacedByFile) ? [REGISTRATION_IN_FILES] : webhooks;
 }

@@ -14,8 +14,7 @@ import { type Cluster, EVENTS, type ObjectKey, PODS, SIDECARSETS } from "../../k
 import { timestamp } from "../loop/clock.ts";
 import { announcedSettings, type LeaseState, readLease } from "../loop/lease.ts";
 import { listAll } from "./observe-pods.ts";
-import { readNamespace, readRegistrations } from "./read-admission.ts";
-import { type ReadContext, readObservation } from "./read-observation.ts";
+import { type ReadContext, readNamespace, readObservation, readRegistrations } from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
   /** the cluster's name on the page; "" for none. `settings`: for passes that have not published theirs */

@@ -1,7 +1,7 @@
 /** Writes the condition that says whether a pod's sidecars can be updated in place. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Action } from "../../core/actions.ts";
-import { isUpgradableBy, planCondition } from "../../core/rollout/upgrade/upgradable-condition.ts";
+import { isUpgradableBy, planCondition } from "../../core/rollout/upgrade/pod-change.ts";
 import { timestamp } from "../loop/clock.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
 import { type Context, readPod, type Snapshot } from "./observe.ts";

@@ -5,7 +5,7 @@ import { isSteeredAlike } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { drainNow } from "../../core/rollout/rules/drain/drain.ts";
 import type { EvictPod } from "../../core/rollout/rules/replacement/plan-replacement.ts";
-import { inTurns } from "../../go/in-turns.ts";
+import { inTurns } from "../../go/sequence.ts";
 import { ConcurrencyLimit, mapLimited, mapWithin } from "../loop/concurrency-limit.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
 import { isForgotten } from "./count-disruptions.ts";

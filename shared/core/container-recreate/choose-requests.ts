@@ -1,10 +1,10 @@
 /** Tells which requests may recreate containers now: one per pod, and within the limit of each batch. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
-import { inTurns } from "../../go/in-turns.ts";
 import { scaleIntOrPercent } from "../../go/int-or-percent.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
+import { inTurns } from "../../go/sequence.ts";
 
 /** Requests that are created together all exist before the first one begins. */
 const BATCH_SECONDS = 2;

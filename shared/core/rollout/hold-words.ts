@@ -2,8 +2,7 @@
 import { counted } from "../../go/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
-import type { ConditionReason } from "./conditions/condition-reasons.ts";
-import type { RolloutVerdict } from "./conditions/verdict.ts";
+import type { ConditionReason, RolloutVerdict } from "./conditions/verdict.ts";
 import type { Hold } from "./hold.ts";
 import type { LeftDown } from "./select/down-pods.ts";
 import type { Summary } from "./summary.ts";

@@ -1,5 +1,5 @@
 /** The notation for the Go types of the API, which decide how JSON decodes and prints. */
-import { editDistance } from "../edit-distance.ts";
+import { editDistance } from "../unseen.ts";
 
 /** A Go type. `T` is the TypeScript shape of a decoded value; it exists at compile time only. */
 export type GoType<T = unknown> = (

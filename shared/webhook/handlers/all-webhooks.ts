@@ -24,13 +24,12 @@ import {
 import { type ClusterView, clusterView, type LiveView, type ViewOptions } from "../view/cluster-view.ts";
 import { Breaker, patientConnect } from "../view/fresh.ts";
 import { announcing } from "./announce.ts";
-import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, recentNames, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { decideSample } from "./sample-decision.ts";
 import { answerConversions, convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
-import { statefulSetValidation } from "./stateful-set-validation.ts";
+import { containerRecreateAdmission, statefulSetValidation } from "./stateful-set-validation.ts";
 import { widening } from "./widen-registration.ts";
 
 export interface WebhooksOptions extends ViewOptions {

@@ -11,11 +11,11 @@ import {
   isRead,
   jsonAnswer,
   printedAnswer,
+  ReviewError,
   textAnswer,
   within,
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
-import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { answerOther, refuseMethod, refusingStrangers } from "./refusals.ts";

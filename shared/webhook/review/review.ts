@@ -2,7 +2,7 @@
 import type { AdmissionRequest, ConversionReview } from "../../api/admission.ts";
 import { mayBeLossy, parseJson } from "../../go/json/json-number.ts";
 import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
-import { ReviewError } from "../server/review-error.ts";
+import { ReviewError } from "../server/http.ts";
 import { isPlainReview } from "./object-size.ts";
 
 export type ConversionRequest = NonNullable<ConversionReview["request"]>;

@@ -1,6 +1,6 @@
 /** The bodies of requests under way, of which a process holds no more at once than it has memory for. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ReviewError } from "./review-error.ts";
+import { ReviewError } from "./http.ts";
 
 /** Limit of the bodies in memory until they are answered. The smallest container of this project has 512 MiB. */
 const MAX_BYTES_HELD = 64 * 1024 * 1024;

@@ -2,8 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { toCommonJs } from "../../../infra/aws/commonjs.ts";
-import { deferredModules, deferredName } from "../../../infra/aws/deferred.ts";
+import { deferredModules, deferredName, toCommonJs } from "../../../infra/aws/deferred.ts";
 import { BUNDLING } from "../../../infra/build.ts";
 
 const entryOf = (name: string) => ({ in: `functions/lambda/${name}.ts`, out: "index" });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkBeforeInstall } from "../../../shared/core/inspect/check/before-install.ts";
+import { checkBeforeInstall } from "../../../shared/core/inspect/check/check.ts";
 import { IN_ORDER } from "./fixture.ts";
 
 it("checkBeforeInstall reports each object that the API server would refuse and counts the tried objects", () => {

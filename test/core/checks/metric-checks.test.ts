@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
+import { checkBlocked } from "../../../shared/core/inspect/check/passes.ts";
 import type { MetricCheck } from "../../../shared/core/pod/steering/metric-checks.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { nearestSets } from "../../../shared/core/inspect/explain/explain.ts";
-import { editDistance } from "../../../shared/go/edit-distance.ts";
+import { editDistance } from "../../../shared/go/unseen.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const POD: Pod = listedPod({ name: "web-0", namespace: "shop", labels: { app: "webb", tier: "front" } });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { logReport } from "../../../functions/lambda/rollout.ts";
 import { logFilters } from "../../../infra/aws/log-filters.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
-import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
+import { checkBlocked } from "../../../shared/core/inspect/check/passes.ts";
 import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { CAUSES } from "../../../shared/core/rollout/causes.ts";
 import { ROLLOUT_VERDICTS } from "../../../shared/core/rollout/conditions/verdict.ts";

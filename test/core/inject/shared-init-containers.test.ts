@@ -1,6 +1,6 @@
 /** Parts of a SidecarSet that are equal for all pods are built once. An init container that shares volumes of the pod is not such a part. */
 import { expect, it } from "vitest";
-import { storedSidecarSet } from "../../../functions/library/stored-sidecarset.ts";
+import { storedSidecarSet } from "../../../functions/library/pass-input.ts";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { previewPod } from "../../../shared/core/injection/preview.ts";

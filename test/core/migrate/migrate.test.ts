@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
+import { planFromKruise, planToKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
 import type { Migration, MigrationFacts } from "../../../shared/core/inspect/migrate/inventory.ts";
-import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
 import { formatLedger } from "../../../shared/core/ledger.ts";
 import { SET } from "../check/fixture.ts";
 import { FACTS, kind, URL } from "./fixture.ts";

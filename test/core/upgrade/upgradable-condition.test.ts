@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
-import { planCondition } from "../../../shared/core/rollout/upgrade/upgradable-condition.ts";
+import { planCondition } from "../../../shared/core/rollout/upgrade/pod-change.ts";
 import { NOW, podOf } from "../../support/rollout-fixture.ts";
 
 const BEFORE = "2025-05-01T00:00:00Z";

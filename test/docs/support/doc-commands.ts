@@ -4,10 +4,9 @@ import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { buildCli } from "../../../infra/build-cli.ts";
-import { readManifests } from "../../../infra/demo/manifests.ts";
-import { progressView } from "../../../infra/demo/progress.ts";
 import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
-import { type Stage, setStage } from "../../../infra/demo/stage.ts";
+import { readManifests, type Stage, setStage } from "../../../infra/demo/stage.ts";
+import { progressView } from "../../../infra/demo/summary.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { createStatefulSet } from "./doc-set.ts";
 

@@ -1,6 +1,6 @@
 /** Every object of a kind and every change to one, until the caller stops. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiObject } from "../../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
 
 const WATCH_SECONDS = 300;

@@ -3,9 +3,16 @@
 import { configProblem, nodeObject } from "../../../infra/local/kubelet/kubelet.ts";
 import { imageBehaviour, type KubeletSettings } from "../../../infra/local/kubelet/kubelet-settings.ts";
 import { type PodApi, PodWorker } from "../../../infra/local/kubelet/pod-worker.ts";
-import { systemClock } from "../../../infra/local/storage/clock.ts";
-import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/storage/json.ts";
-import { type ApiObject, keyOf, timestamp } from "../../../infra/local/storage/object.ts";
+import { systemClock } from "../../../infra/local/storage/api.ts";
+import {
+  type ApiObject,
+  asText,
+  type JsonObject,
+  keyOf,
+  objectsIn,
+  textAt,
+  timestamp,
+} from "../../../infra/local/storage/json.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type Resource } from "../../../shared/kube/port.ts";

@@ -1,6 +1,6 @@
 /** The times when each container of a namespace was first seen ready, and each key of a barrier first seen open. */
 import { onTestFinished } from "vitest";
-import type { ApiObject } from "../../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../../shared/kube/port.ts";
 import { follow } from "./follow.ts";

@@ -1,5 +1,5 @@
 /** Every state that the pods of a namespace were ever in: a watch leaves no resourceVersion out. */
-import type { ApiObject } from "../../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import { follow, sequenceOf } from "./follow.ts";
 import { until } from "./until.ts";

@@ -2,7 +2,7 @@
  * Two sets with the same spec, one for the built-in controller and one for the product, and the histories of their
  * pods.
  */
-import type { ApiObject } from "../../../infra/local/storage/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import {

@@ -5,9 +5,8 @@ import { matches } from "../../../shared/core/injection/match/matches.ts";
 import { isHotUpgrade } from "../../../shared/core/pod/sidecar-containers.ts";
 import { isServing, slotsToEmpty } from "../../../shared/core/rollout/upgrade/hot-slot.ts";
 import { planFlip, planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
-import type { PodPlan } from "../../../shared/core/rollout/upgrade/pod-change.ts";
+import { type PodPlan, planCondition } from "../../../shared/core/rollout/upgrade/pod-change.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
-import { planCondition } from "../../../shared/core/rollout/upgrade/upgradable-condition.ts";
 import { compare, type Difference } from "../compare.ts";
 import { predicatesOf } from "./status.ts";
 

@@ -1,5 +1,4 @@
 /** The faults of an installation, from the facts about it. */
-
 import type { ControllerRevision, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -20,17 +19,15 @@ import { type Surroundings, stateReader } from "../../rollout/select/observed-st
 import { reservedOf } from "../../rollout/select/reserved.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
 import { restartAdvice } from "../restart-advice.ts";
-import { checkBlocked, type Decided } from "./blocked.ts";
 import { checkDefinition } from "./definition.ts";
 import { type Facts, type Seen, seenOf } from "./facts.ts";
-import { type Finding, finding, SEVERITIES, type Severity } from "./finding.ts";
+import { type Finding, type FindingId, finding, SEVERITIES, type Severity } from "./finding.ts";
 import { checkOthers } from "./others.ts";
-import { checkPasses } from "./passes.ts";
+import { checkBlocked, checkPasses, type Decided } from "./passes.ts";
 import { checkCoverage, checkRollout, type Rollout } from "./pods.ts";
-import { checkProbes } from "./probe.ts";
 import { checkRegistration, checkRights } from "./registration.ts";
 import { checkSidecarSets } from "./sidecar-sets.ts";
-import { OUTSIDE_OF_EXEMPT, type Registrations, registrationsOf, selects } from "./webhooks.ts";
+import { checkProbes, OUTSIDE_OF_EXEMPT, type Registrations, registrationsOf, selects } from "./webhooks.ts";
 
 export interface CheckReport {
   /** worst first */
@@ -256,4 +253,71 @@ function missedOf(
   const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, facts.now).since);
   // The canaries were assigned before.
   return missedPods(candidates, { exemptNamespaces: new Set(exempt), canaries: [] });
+}
+
+// The check of a manifest before it is applied: the findings as if it were installed already.
+
+/** The result of creating or changing one object of the manifest in a dry run. */
+export interface Tried {
+  /** such as `ClusterRole sidecarset-reconciler` */
+  readonly object: string;
+  /** the API server's sentence; undefined: it would accept the object */
+  readonly refusal?: string;
+  /** the caller lacks the right */
+  readonly isForbidden?: boolean;
+  /** its namespace does not exist yet */
+  readonly isUntried?: boolean;
+}
+
+/** Findings that make sense before an installation. The others say that it is missing, or not in use yet. */
+const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
+  "NotLookedAt",
+  "PlaceholderAddress",
+  "FailsOpen",
+  "FailsClosed",
+  "FailsClosedForAll",
+  "WebhookUnreachable",
+  "NotReachableFromHere",
+  "NotProbed",
+  "CertificateNotTrusted",
+  "CertificateNameWrong",
+  "CertificateExpired",
+  "CertificateExpiresSoon",
+  "CaBundleBroken",
+  "AnyoneIsAnswered",
+  "CallerRefused",
+  "WebhookFailing",
+  "WebhookSlow",
+  "OpenKruiseActive",
+  "OpenKruiseWebhooksLeft",
+  "InjectedTwice",
+  "OtherPodWebhooks",
+  "OldVersionStored",
+  "ApiServerOld",
+  "ApiServerUntested",
+  "ClockSkew",
+]);
+
+/** Pure. `facts`: the current cluster, with the manifest's registrations and CRD in place of the replaced ones. */
+export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): CheckReport {
+  const { findings, looked } = checkInstallation(facts);
+  const refused = tried.flatMap((one) => (one.refusal === undefined ? [] : refusedBy(one, one.refusal)));
+  const all = [...refused, ...findings.filter(({ id }) => MEANT.has(id))];
+  const count = (severity: Finding["severity"]) => all.filter((one) => one.severity === severity).length;
+  return {
+    findings: all,
+    counts: { error: count("error"), warning: count("warning"), note: count("note") },
+    looked: { ...looked, objects: tried.filter(({ isUntried }) => !isUntried).length, kindsOfFindings: MEANT.size + 1 },
+  };
+}
+
+function hintFor(object: string): string {
+  const why = "see what refuses it: a policy of the cluster, or an API server that does not serve this kind";
+  const isFence = object.startsWith("ValidatingAdmissionPolicy");
+  return isFence ? `${why} (install --without-fence leaves out what Kubernetes before 1.30 lacks)` : why;
+}
+
+function refusedBy({ object, isForbidden }: Tried, refusal: string): readonly Finding[] {
+  const hint = isForbidden ? "apply the manifest as a user who may, with --context or --kubeconfig" : hintFor(object);
+  return [finding("InstallRefused", object, `the API server would refuse it: ${refusal}`, hint)];
 }

@@ -16,7 +16,7 @@ import { powerfulSharing } from "../../sidecarset/validate/doubts.ts";
 import { fieldsBeyond } from "../../sidecarset/validate/newer-fields.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
-import { lastWriteOf } from "./written.ts";
+import { lastWriteOf } from "./passes.ts";
 
 const LONG_SECONDS = 7 * 86_400;
 const MANY_PODS = 100;

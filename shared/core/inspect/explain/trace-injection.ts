@@ -9,9 +9,9 @@ import type {
 } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECT_KEY, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { editDistance } from "../../../go/edit-distance.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
+import { editDistance } from "../../../go/unseen.ts";
 import { matches } from "../../injection/match/matches.ts";
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { commandText } from "../../pod/command-text.ts";

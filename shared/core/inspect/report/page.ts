@@ -4,7 +4,9 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { Step, Verdict } from "../explain/step.ts";
 import type { Batch } from "./batches.ts";
 import {
+  bar,
   countOf,
+  curve,
   type NextBatch,
   type ReportContent,
   roughLengthOf,
@@ -14,10 +16,8 @@ import {
   timeOf,
 } from "./content.ts";
 import { document, type Frame, type Refresh } from "./document.ts";
-import { bar, curve } from "./figures.ts";
-import type { PodGroup } from "./groups.ts";
 import { type Html, html } from "./html.ts";
-import type { PodStanding, Standing } from "./pod-standing.ts";
+import type { PodGroup, PodStanding, Standing } from "./pod-standing.ts";
 import type { Reason } from "./reasons.ts";
 import type { SetRow } from "./rows.ts";
 

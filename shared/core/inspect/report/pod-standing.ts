@@ -2,6 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, IGNORE_MISSED_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
@@ -132,4 +133,43 @@ function whyWithout(pod: Pod, sidecarSet: SidecarSet): string | undefined {
   if (declinesSidecars(pod) || pod.metadata?.annotations?.[IGNORE_MISSED_ANNOTATION] === "true") return undefined;
   const age = secondsBetween(metadata?.creationTimestamp ?? "", pod.metadata?.creationTimestamp ?? "");
   return age !== undefined && age < 0 ? CREATED_BEFORE : undefined;
+}
+
+// Counts of a SidecarSet's pods by node and by workload.
+
+/** The number of pods by standing; an absent one is 0. */
+export type StandingCounts = Readonly<Partial<Record<Standing, number>>>;
+
+export interface PodGroup {
+  /** name of the node or workload; "" for pods without a node */
+  readonly name: string;
+  readonly total: number;
+  readonly counts: StandingCounts;
+  /** sorted by namespace and name */
+  readonly pods: readonly PodStanding[];
+}
+
+/** Sorted by name. */
+export function groupPods(pods: readonly PodStanding[], by: "node" | "workload"): readonly PodGroup[] {
+  return [...Map.groupBy(pods, (pod) => pod[by])]
+    .sort(([a], [b]) => compareUtf8(a, b))
+    .map(([name, group]) => ({
+      name,
+      total: group.length,
+      counts: countStandings(group),
+      pods: group.toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
+    }));
+}
+
+/** Sorts groups by the number of pods that need somebody, most first. */
+export function byNeed(groups: readonly PodGroup[]): readonly PodGroup[] {
+  const need = ({ counts: { failing = 0, down = 0, without = 0, notUpgradable = 0 } }: PodGroup) =>
+    failing + down + without + notUpgradable;
+  return groups.toSorted((a, b) => need(b) - need(a));
+}
+
+export function countStandings(pods: readonly PodStanding[]): StandingCounts {
+  const counts: Partial<Record<Standing, number>> = {};
+  for (const { standing } of pods) counts[standing] = (counts[standing] ?? 0) + 1;
+  return counts;
 }

@@ -16,11 +16,9 @@ import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
 import { type Summary, unavailableOf } from "../../rollout/summary.ts";
 import { traceTick } from "../explain/trace-tick.ts";
-import { batchesOf } from "./batches.ts";
+import { batchesOf, type Course, progressOf } from "./batches.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
-import { byNeed, countStandings, groupPods } from "./groups.ts";
-import { podStanding } from "./pod-standing.ts";
-import { type Course, progressOf } from "./progress.ts";
+import { byNeed, countStandings, groupPods, podStanding } from "./pod-standing.ts";
 import { type Reason, reasonsOf, sentence } from "./reasons.ts";
 import { type EventObject, eventLines, imagesOf, type RevisionRow, revisionRows } from "./rows.ts";
 

@@ -11,8 +11,7 @@ import { isPassTrouble } from "../pass-trouble.ts";
 import { lastUndone, wasFinished } from "../rules/halt/undone.ts";
 import { restartsText } from "../rules/replacement/replaced.ts";
 import type { Summary } from "../summary.ts";
-import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
-import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
+import { type ConditionReason, type ConditionType, natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 
 export interface Standing {
   readonly summary: Summary;

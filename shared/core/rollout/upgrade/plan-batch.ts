@@ -19,10 +19,16 @@ import { type Selection, selectPods } from "../select/select.ts";
 import type { Draining, PodProblem } from "../summary.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
-import { flipEvent, notUpgradableEvent, patchPod, preconditionOf } from "./pod-actions.ts";
-import type { PodPlan } from "./pod-change.ts";
+import {
+  flipEvent,
+  isSaidNotUpgradable,
+  notUpgradableEvent,
+  type PodPlan,
+  patchPod,
+  planCondition,
+  preconditionOf,
+} from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
-import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
 
 export interface Batch {
   readonly actions: readonly Action[];

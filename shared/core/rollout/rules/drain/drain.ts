@@ -14,8 +14,7 @@ import type { PodState } from "../../../pod/pod-state.ts";
 import { isHotUpgrade, slotNames } from "../../../pod/sidecar-containers.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { NONE_PASSED_OVER, type PassedOver } from "../../../refused-pods.ts";
-import { plannedPatch } from "../../upgrade/pod-actions.ts";
-import type { PodPlan } from "../../upgrade/pod-change.ts";
+import { type PodPlan, plannedPatch } from "../../upgrade/pod-change.ts";
 import type { ReplacementPlan } from "../replacement/plan-replacement.ts";
 
 type PatchPod = Extract<Action, { kind: "PatchPod" }>;

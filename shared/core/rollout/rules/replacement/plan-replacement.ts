@@ -4,7 +4,7 @@ import { addSeconds } from "../../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../../actions.ts";
 import { controllerOf, isOwnerKept } from "../../../pod/replaced.ts";
 import type { BudgetUse } from "../../select/budget.ts";
-import { preconditionOf } from "../../upgrade/pod-actions.ts";
+import { preconditionOf } from "../../upgrade/pod-change.ts";
 import type { Replacement } from "./replacement.ts";
 
 /** Kubernetes' default of terminationGracePeriodSeconds. */

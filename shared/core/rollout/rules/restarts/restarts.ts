@@ -1,8 +1,7 @@
 /** Tells which workloads are restarted next, when restarts replace evictions, and why others are not. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
-import { inTurns } from "../../../../go/in-turns.ts";
-import { each, type Sequence } from "../../../../go/sequence.ts";
+import { each, inTurns, type Sequence } from "../../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../../actions.ts";
 import { canBeUpdated, type PodState } from "../../../pod/pod-state.ts";
 import { isOwnerKept, restartsAtOnce } from "../../../pod/replaced.ts";
