@@ -92,7 +92,7 @@ function problemOf(name: string, value: string, defaults: FeatureGates): string 
   if (name === "PodWebhook" && value === "false")
     return "turns PodWebhook off: leave the pod webhook out of the registration instead.";
   if (ELSEWHERE.has(name) && value === "true")
-    return `turns ${name} on, a gate of OpenKruise's for what is not served here.`;
+    return `turns ${name} on, OpenKruise's gate for a feature that is not served here.`;
   return undefined;
 }
 

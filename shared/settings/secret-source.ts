@@ -28,7 +28,7 @@ class SecretError extends Error {
 /** Milliseconds of reuse, for a file and for AWS: a call there costs money and time. */
 const FILE_FRESHNESS_MS = 10_000;
 const AWS_FRESHNESS_MS = 5 * 60_000;
-/** A store that has never answered is left alone for so long: strangers' requests ask for secrets, too. */
+/** Pause after a store that never answered failed again, because strangers' requests ask for secrets too. */
 const FAILED_MS = 1_000;
 /** The new one and the old one. */
 const MAX_SECRETS = 2;

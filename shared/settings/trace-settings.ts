@@ -44,7 +44,7 @@ function parseSampler(text: string, argument: string): TraceSettings {
   const kind = text.replace(/^parentbased_/, "");
   if (!SAMPLERS.includes(kind))
     throw new ConfigError(
-      `OTEL_TRACES_SAMPLER=${text} is none of ${SAMPLERS.join(", ")}, nor one of them behind parentbased_.`,
+      `OTEL_TRACES_SAMPLER=${text} is not one of ${SAMPLERS.join(", ")}, with or without parentbased_ before it.`,
     );
   const share = kind === "always_off" ? 0 : Number(kind === "always_on" ? "1" : argument);
   if (!(share >= 0 && share <= 1))

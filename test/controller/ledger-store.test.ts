@@ -90,7 +90,7 @@ describe("refuseOlderList:", () => {
 
   it("refuseOlderList refuses a list that is older than the ledger", () => {
     expect(() => refuseOlderList(stored("10"), "9")).toThrow(
-      "pods were listed as of resourceVersion 9, and the ledger was written at 10: the API server that listed them lags behind, so nothing is decided from that",
+      "pods were listed as of resourceVersion 9, and the ledger was written at 10: the API server that listed them lags behind, so the pass makes no decision from this list",
     );
     const told = { code: 0, reason: "StaleList", isOutcomeKnown: true };
     expect(() => refuseOlderList(stored("10"), "9")).toThrow(expect.objectContaining(told));

@@ -123,7 +123,7 @@ describe("FEATURE_GATES:", () => {
   test.each([
     [
       "WorkloadSpread=true",
-      "FEATURE_GATES turns WorkloadSpread on, a gate of OpenKruise's for what is not served here.",
+      "FEATURE_GATES turns WorkloadSpread on, OpenKruise's gate for a feature that is not served here.",
     ],
     ["PodWebhook=false", "FEATURE_GATES turns PodWebhook off: leave the pod webhook out of the registration instead."],
     ["AllAlpha=1", 'FEATURE_GATES sets AllAlpha to "1", which is neither true nor false.'],

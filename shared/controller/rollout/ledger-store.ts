@@ -103,7 +103,7 @@ export function refuseOlderList({ resourceVersion: written }: StoredLedger, list
   if (written === undefined || listed === undefined || !isLater(written, listed)) return;
   const message =
     `pods were listed as of resourceVersion ${listed}, and the ledger was written at ${written}: ` +
-    "the API server that listed them lags behind, so nothing is decided from that";
+    "the API server that listed them lags behind, so the pass makes no decision from this list";
   throw new KubeError(message, { code: 0, reason: "StaleList", isOutcomeKnown: true });
 }
 

@@ -73,12 +73,14 @@ describe("the waves annotation:", () => {
     [
       "has a selector with a number as a label value",
       [{ name: "dev", namespaceSelector: { matchLabels: { stage: 1 } } }],
-      ["has a bad namespaceSelector in the wave dev: its matchLabels are no labels and texts"],
+      ["has a bad namespaceSelector in the wave dev: its matchLabels do not map labels to texts"],
     ],
     [
       "has a selector with an incomplete requirement",
       [{ name: "dev", namespaceSelector: { matchExpressions: [{ key: "stage" }] } }],
-      ["has a bad namespaceSelector in the wave dev: its matchExpressions are no list of key, operator and values"],
+      [
+        "has a bad namespaceSelector in the wave dev: its matchExpressions are not a list of objects with key, operator and values",
+      ],
     ],
     [
       "has a selector with an unknown operator",

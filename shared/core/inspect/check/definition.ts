@@ -69,7 +69,7 @@ function checkConversion({ spec }: Definition, { mutating }: Facts): readonly Fi
       finding(
         "ConversionMissing",
         ABOUT,
-        "no conversion webhook: a SidecarSet that is read in the version that it is not stored in loses fields",
+        "no conversion webhook: a SidecarSet loses fields when somebody reads it in another version than the stored one",
         APPLY,
       ),
     );

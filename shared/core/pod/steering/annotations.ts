@@ -54,7 +54,7 @@ const REPLACED = ["NotUpgradable", "Missed", "Jobs"] as const;
 
 export interface Replace {
   readonly words: ReadonlySet<(typeof REPLACED)[number]>;
-  /** so many workloads are restarted at once; 0: pods are evicted */
+  /** number of workloads that are restarted at once; 0: pods are evicted */
   readonly restarts: number;
 }
 

@@ -141,9 +141,9 @@ type GivenRequirement = Anything<"key" | "operator" | "values">;
 /** The first fault in the shape that the validation of selectors requires. */
 function shapeProblem({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string | undefined {
   if (!(isJsonObject(matchLabels) && areTexts(Object.values(matchLabels))))
-    return "its matchLabels are no labels and texts";
+    return "its matchLabels do not map labels to texts";
   if (!(Array.isArray(matchExpressions) && matchExpressions.every(isRequirement)))
-    return "its matchExpressions are no list of key, operator and values";
+    return "its matchExpressions are not a list of objects with key, operator and values";
   return undefined;
 }
 

@@ -45,7 +45,7 @@ const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-/** These conditions are kept whole; of others only their presence matters. */
+/** Conditions that are kept whole; of others only their presence matters. */
 const CONDITIONS: ReadonlySet<string> = new Set([
   "Ready",
   UPGRADABLE_CONDITION,
@@ -232,7 +232,7 @@ const MOST_CHARACTERS = 64 * 1024;
 const CHARACTERS_OF_ENTRY = 100;
 export const TOO_LARGE = `is left out: its labels, its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
 
-const MALFORMED = "is left out: no API server sends such a pod, without a spec or with a container that has no name";
+const MALFORMED = "is left out: it has no spec, or a container without a name, which no API server sends";
 
 /** Why passes leave the pod out; undefined: they do not. */
 export function whyLeftOut(pod: Pod, sidecarSet: SidecarSet): string | undefined {
