@@ -175,6 +175,23 @@ const LONG = 1_200;
 const written = pages.filter((page) => !GENERATED.includes(page.replace(/^docs\/|\.md$/g, "")));
 const lengths = written.map((page) => words([page]));
 
+/** Doc comments by file, each as one line. */
+function docComments(...places: readonly string[]): readonly string[] {
+  const sources = execFileSync("git", ["ls-files", ...places], { encoding: "utf8" }).split("\n");
+  return sources
+    .filter((file) => /\.m?[tj]s$/.test(file))
+    .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/\/\*\*(\s(?:[^*]|\*(?!\/))*)\*\//g)])
+    .map(([, text = ""]) => text.replaceAll(/\s*\n\s*\*?\s*/g, " ").trim());
+}
+
+/** Habits and pronouns: a doc comment opens with a noun phrase or a verb. */
+const HABIT =
+  /^(?:Decides|What|Of|By|Those|Their|Each|Whose|Where|Whether|It|Its|They|This|These)\b|\b(?:of ours|and the like)\b/;
+
+const MOST_WORDS = 25;
+const sentences = (text: string) => text.split(/(?<=[.!?])\s+(?=[A-Z`"(0-9])|\s(?=@[a-z])/);
+const isLong = (sentence: string) => sentence.split(/\s+/).length > MOST_WORDS;
+
 const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
@@ -239,6 +256,16 @@ const figures: readonly Figure[] = [
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
   { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 8 },
+  {
+    name: "doc comments that open with a habit or a pronoun",
+    value: docComments(".").filter((text) => HABIT.test(text)).length,
+    limit: 0,
+  },
+  {
+    name: `sentences of more than ${MOST_WORDS} words in doc comments of shared`,
+    value: docComments("shared").flatMap(sentences).filter(isLong).length,
+    limit: 15,
+  },
 ];
 
 for (const { name, value, limit, goal } of figures)
