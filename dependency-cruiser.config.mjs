@@ -28,7 +28,7 @@ const ROOMS = {
   ],
   "shared/webhook": ["server", "view", "review", "handlers"],
 };
-/** What the embedded cluster's package exports, as paths of the repository. */
+/** The exports of the embedded cluster's package, as paths of the repository. */
 const EXPORTED = Object.values(JSON.parse(readFileSync("infra/local/package.json", "utf8")).exports)
   .map((path) => path.slice("./".length).replaceAll(".", "[.]").replace("*", "[^/]+"))
   .join("|");

@@ -9,8 +9,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Each method writes one line `{"timestamp","level","message",…fields}` for Lambda and collectors, or nothing when its
- * level is below the log's.
+ * A log whose methods write one line each, `{"timestamp","level","message",…fields}`, for Lambda and collectors. A method
+ * below the log's level writes nothing.
  */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 

@@ -175,7 +175,7 @@ function carriesNever(address: string): boolean {
   return CARRIERS.some(([list, bits]) => list.check(address, "ipv6") && never.check(ipv4At(groups, bits)));
 }
 
-/** The four octets behind so many bits, past the ninth octet, which RFC 6052 leaves out behind short prefixes. */
+/** The four octets after this many bits, without the ninth octet, which RFC 6052 skips after short prefixes. */
 function ipv4At(groups: readonly number[], bits: number): string {
   const octets = groups.flatMap((group) => [group >> 8, group & 0xff]);
   const isSplit = bits >= 48 && bits <= 64;

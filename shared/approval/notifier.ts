@@ -18,7 +18,7 @@ interface Sending {
   readonly now: () => number;
 }
 
-/** A receiver that is down, or asked too much, is left alone for so long: others need not wait for it in vain. */
+/** Pause after a receiver failed, or was asked too much, so that others do not wait for it in vain. */
 const AGAIN_MS = 30_000;
 
 /** No sentence of it holds more of an address than its host. */

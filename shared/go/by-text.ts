@@ -1,6 +1,6 @@
 /** A cache of parsed texts: many pods have the same annotation, and every decision reads each of them. */
 
-/** Beyond so many, all are forgotten. */
+/** Limit of cached texts; beyond it all are dropped. */
 const MAX_KNOWN = 1_000;
 /** Longer texts are parsed each time, because they need too much memory. About twenty SidecarSets fit. */
 const MAX_LENGTH = 5_000;

@@ -129,7 +129,7 @@ function partition({ isLess, swap }: Positions, a: number, b: number, pivot: num
   return { middle: j, wasAlready: swaps === 0 };
 }
 
-/** Puts elements equal to the pivot first, greater ones after; returns the start of those. */
+/** Puts elements equal to the pivot first, greater ones after; returns the start of the greater ones. */
 function partitionEqual({ isLess, swap }: Positions, a: number, b: number, pivot: number): number {
   swap(a, pivot);
   let [i, j] = [a + 1, b - 1];

@@ -11,7 +11,7 @@ export function secondsBetween(from: string, to: string): number | undefined {
   return start === undefined || end === undefined ? undefined : end - start;
 }
 
-/** The RFC 3339 time so many seconds later, in UTC. Undefined if it is none. */
+/** The RFC 3339 time some seconds later, in UTC. Undefined for an invalid time. */
 export function addSeconds(time: string, seconds: number): string | undefined {
   const start = epochSeconds(time);
   if (start === undefined) return undefined;

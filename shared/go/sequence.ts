@@ -51,7 +51,7 @@ export class Picked<T> implements Sequence<T> {
     for (const place of this.#places) yield this.#find(place) as T;
   }
 
-  /** The first so many of them. */
+  /** The first ones, up to a number. */
   first(count: number): Picked<T> {
     return new Picked(this.#find, this.#places.subarray(0, count));
   }

@@ -157,7 +157,7 @@ export interface WatchOptions {
   readonly onOpen?: () => void;
 }
 
-/** An ERROR event (410 Gone for one) is not yielded: the iteration throws the KubeError it stands for. */
+/** An ERROR event (410 Gone for one) is not yielded: the iteration throws it as a KubeError. */
 export interface WatchEvent<T> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: T;

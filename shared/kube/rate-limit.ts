@@ -1,4 +1,4 @@
-/** How hard an API server is asked: so many calls a second, so many after a pause, so many at once. As client-go's QPS and Burst. */
+/** Limits of the calls to an API server: per second, after a pause, and at once. Like client-go's QPS and Burst. */
 import type { CallLimits } from "../settings/cluster-settings.ts";
 
 /** The places for calls. */

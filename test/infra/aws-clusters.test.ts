@@ -338,7 +338,7 @@ describe("the concurrency of the account:", () => {
 
   let askedAs: string | undefined;
 
-  /** What the plugin of osls says before it sends a template, where the account may run so many functions. */
+  /** The answer of the plugin of osls before it sends a template, in an account with this many functions. */
   async function saidBefore(UnreservedConcurrentExecutions: number, table: object | undefined, profile?: string) {
     const given =
       table === undefined ? await readSettings("sidecarset", "test", async () => "") : await settings(table);

@@ -30,7 +30,7 @@ async function instrument(): Promise<ReadonlyMap<string, string>> {
   return new Map(files.map(({ name, content }) => [name, countOnce(forgetful(content))]));
 }
 
-/** What a module remembers, it forgets between two runs of a test, so that a mutant neither hides nor stays there. */
+/** Resets the memory of modules between two runs of a test, so that a mutant neither hides nor stays there. */
 const forgetful = (text: string) =>
   text.replaceAll(/^(const \w+ = new )((?:Weak)?Map)(<.*\(\);)$/gm, "$1globalThis.Forgetful$2$3");
 

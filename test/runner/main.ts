@@ -48,7 +48,7 @@ async function runFolder(folder: string): Promise<readonly FileResult[]> {
   return results;
 }
 
-/** What was refused counts as failed: nothing in it was looked at. */
+/** Counts a refused file as failed, because the run did not look at its content. */
 function summarize(results: readonly FileResult[]): boolean {
   const waiting = results.filter((result) => result.kind === "pending");
   if (waiting.length > 0) say(`pending: ${waiting.map(({ title, total }) => `${title} (${total})`).join(", ")}`);

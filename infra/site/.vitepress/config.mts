@@ -5,7 +5,7 @@ import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress
 
 const ROOT = new URL("../../../", import.meta.url);
 
-/** Where files that are not pages are shown, such as https://github.com/OWNER/NAME/blob/main; without it they are plain text. */
+/** Address of files that are not pages, such as https://github.com/OWNER/NAME/blob/main; undefined: they are plain text. */
 const SOURCES = process.env["SITE_SOURCES"];
 
 /** The menu is the index of the documents: its headings, and the pages below each. */
@@ -24,7 +24,7 @@ function readPage(page: string): string {
   return readFileSync(new URL(`${page}.md`, ROOT), "utf8");
 }
 
-/** Each page once, in order. */
+/** All pages once, in order. */
 function linksIn(part: string): readonly string[] {
   return [...new Set([...part.matchAll(/\]\(([^)#]+)\.md\)/g)].map(([, link = ""]) => posix.join("docs", link)))];
 }
@@ -78,7 +78,7 @@ const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   });
 };
 
-/** What an agent reads first: each page with its first sentence, and the pages as they are written. */
+/** Texts for agents: each page with its first sentence, and the pages as they are written. */
 function writeForAgents(folder: string): void {
   const lineOf = (page: string) => {
     const [, sentence = ""] = /^# .+\n\n([A-Z].*?\.(?=\s|$)|[A-Z].*:$)/m.exec(readPage(page)) ?? [];

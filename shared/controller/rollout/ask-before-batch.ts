@@ -113,7 +113,7 @@ export async function askGate(
   return await refusalOf(context, gate, about, gateRequest(snapshot.sidecarSet, latestRevision, decision, asked));
 }
 
-/** A function may be frozen between two passes, when no time seems to go by, and its clock may be set. */
+/** A function may be frozen between two passes without noticing, and its clock may jump. */
 function isFresh(askedAtMs: number, nowMs: number): boolean {
   return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
 }

@@ -8,7 +8,7 @@ import { noPages, type Pages, readPages } from "../loop/pages.ts";
 import { PodView } from "../pod-store/pod-view.ts";
 import type { StoredLedger } from "./ledger-store.ts";
 
-/** By default API servers forget page tokens, and versions for watches, after five minutes. */
+/** Milliseconds of reuse: API servers forget page tokens, and versions for watches, after five minutes by default. */
 const BELIEVED_MS = 240_000;
 
 export class Reading {

@@ -41,7 +41,7 @@ async function register(context: Context, snapshot: Snapshot, writes: readonly R
   return true;
 }
 
-/** @throws KubeError when it was no matter of names */
+/** @throws KubeError for any other cause than a taken name */
 async function learnOfName(
   context: Context,
   snapshot: Snapshot,

@@ -173,7 +173,7 @@ export interface PassReport {
   readonly startedAt: string;
   readonly durationMs: number;
   readonly isDryRun: boolean;
-  /** set when another pass is at work and this one left everything to it */
+  /** set when another pass was running and this one did nothing */
   readonly heldBy?: string;
   /** trouble that concerns no SidecarSet in particular */
   readonly problems: readonly string[];

@@ -18,8 +18,8 @@ import { sayRefused } from "./refused-writes.ts";
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
 /**
- * This project's CRD defaults conditions to an empty list. A status without one means OpenKruise's CRD, which prunes
- * conditions, so every pass would write them again.
+ * The fields to add. The project's CRD defaults conditions to an empty list. A status without one means OpenKruise's
+ * CRD, which prunes conditions, so every pass would write them again.
  */
 export function statusAdditions(context: Context, snapshot: Snapshot, decision: Decision): Partial<SidecarSetStatus> {
   const { sidecarSet } = snapshot;

@@ -133,7 +133,7 @@ export function observationOf({ clock, gates }: SetContext, snapshot: SetSnapsho
   return { set, pods, revisions, gates, reserved, now: timestamp(clock) } satisfies SetObservation;
 }
 
-/** The template stands for itself: a new one is a new generation. */
+/** Generations identify templates: a new template is a new generation. */
 export function subjectOf({ metadata }: StatefulSet): Subject {
   return { uid: metadata?.uid ?? "", generation: metadata?.generation ?? 0, revision: "" };
 }

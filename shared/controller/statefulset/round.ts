@@ -34,7 +34,7 @@ import {
 
 // The reservations of a round in the ledger of a set, and the fences of unwanted ones.
 
-/** Each object once, in its listed state. */
+/** Lists each object once, in its listed state. */
 export function wantedStates({ writes }: SetPlan): readonly PodState[] {
   const states = new Map<string, PodState>();
   for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);

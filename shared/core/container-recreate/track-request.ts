@@ -33,7 +33,7 @@ export interface RequestStep {
   readonly requeueAfterSeconds: number;
 }
 
-/** A request that nobody took up for so long has failed. */
+/** Limit of the time without a pass: afterwards the request has failed. */
 const RESPONSE_SECONDS = 60;
 /** A watch may miss that a container is ready. */
 const POLL_SECONDS = 3;

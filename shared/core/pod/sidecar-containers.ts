@@ -47,7 +47,7 @@ export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string>
 
 const knownSingles = new WeakMap<SidecarSetSpec, ReadonlyMap<string, ReadonlySet<string>>>();
 
-/** Each name with a set of only that name. */
+/** Maps each name to a set of only that name. */
 export function singleContainerNames(sidecarSet: SidecarSet): ReadonlyMap<string, ReadonlySet<string>> {
   const known = knownSingles.get(sidecarSet.spec);
   if (known) return known;

@@ -31,7 +31,7 @@ interface HoldEffects {
 
 const NEVER = () => undefined;
 
-/** Each hold answers the three required columns: the compiler asks for them. */
+/** The effects of each hold: the compiler asks for the three required columns. */
 export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   paused: { follow: "off", stopsEvictions: true, endsIn: NEVER, isStill: true, keepsRelease: true },
   NotUpdate: { follow: "off", stopsEvictions: false, endsIn: NEVER, isStill: true, keepsRelease: true },

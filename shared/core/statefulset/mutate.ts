@@ -67,7 +67,7 @@ export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetA
 const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
 const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };
 const RETENTION: Defaults = { whenDeleted: "Retain", whenScaled: "Retain" };
-/** These defaults differ from those of sidecars. */
+/** Defaults of containers in a template, which differ from the defaults of sidecars. */
 const TEMPLATE_CONTAINER: Defaults = { ...CONTAINER_DEFAULTS, startupProbe: PROBE_DEFAULTS };
 const {
   terminationMessagePath: _path,

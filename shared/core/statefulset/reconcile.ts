@@ -169,7 +169,7 @@ function constructPod(pass: Unfilled, filled: Filled, ordinal: number): Pod {
   return pod;
 }
 
-/** A new pod below the partition is made as pods were before the update. */
+/** True for a new pod below the partition: it gets the template from before the update. */
 function isCurrentWanted({ set, range }: Unfilled, { below, notUpdated }: Filled, ordinal: number): boolean {
   const { updateStrategy }: StatefulSetSpec = set.spec;
   if (updateStrategy?.type !== "RollingUpdate") return false;

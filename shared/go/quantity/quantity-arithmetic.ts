@@ -70,7 +70,7 @@ export function integerValue(quantity: ParsedQuantity): bigint {
   return scaledValue(quantity, 0);
 }
 
-/** The quantity of so many thousandths. Source: apimachinery NewMilliQuantity. */
+/** The quantity of a number of thousandths. Source: apimachinery NewMilliQuantity. */
 export function quantityOfMilli(milli: bigint, format: QuantityFormat): ParsedQuantity {
   return { unscaled: milli, scale: MILLI, format, isInt64: true };
 }

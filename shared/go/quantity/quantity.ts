@@ -44,7 +44,7 @@ const NANO = -9;
 const ONE = 10n ** 9n;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_INT64_DIGITS = 18;
-/** This project's limit: more would cost time and memory, and no resource needs it. */
+/** A limit of this project: more would cost time and memory, and no resource needs it. */
 const MAX_EXPONENT = 10_000;
 const MAX_LENGTH = 1_000;
 

@@ -23,7 +23,7 @@ import { RECONCILER, RECONCILER_GROUP } from "../rbac/access.ts";
 
 // The common part of the fence's policies: the writers that they cover, and how an optional role widens them.
 
-/** This API does not exist: a role that may `use` one of its features tells the policies that somebody wants it. */
+/** An API that does not exist: a role that may `use` one of its features tells the policies that somebody wants it. */
 export const FENCE_GROUP = "fence.sidecarset.kruise.io";
 export const FENCE_RESOURCE = "features";
 export const FENCE_VERB = "use";

@@ -196,7 +196,7 @@ const RULES: Policy["validations"] = [
       "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml, and those that pull images, with pre-pull.yaml",
   },
   {
-    // A set may have no pods in the reconciler's own namespace: whoever created one there could use any of its
+    // A set may have no pods in the reconciler's own namespace: a creator of one there could use any of its
     // accounts.
     expression: `request.operation != "CREATE" || variables.subresource != "" || (variables.isOfSet && request.namespace != ${celText(KRUISE_NAMESPACE)}) || (${IS_HARMLESS})`,
     message: "the reconciler creates no pod to pull images that could do anything else",

@@ -88,7 +88,7 @@ const ACCOUNTS: readonly Account[] = [
   },
 ];
 
-/** Its label excludes it from the pod webhook. */
+/** The namespace, with a label that excludes it from the pod webhook. */
 export function kruiseNamespace(): KubernetesObject {
   return {
     apiVersion: "v1",

@@ -47,7 +47,7 @@ interface Registration {
 }
 
 /**
- * This project's own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
+ * Own names of this project, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
  * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
  */
 const OURS: Registration = {

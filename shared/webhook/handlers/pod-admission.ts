@@ -44,7 +44,7 @@ const NOT_NEEDED: Found = { value: undefined };
  * cannot be read and the known state is too old.
  */
 export function podAdmission({ view, kruiseNamespace, featureGates: gates }: PodAdmissionOptions): Admit {
-  /** Decides, or first reads what is missing. */
+  /** Makes the decision, or first reads what is missing. */
   const decide = (created: CreatedPod, listed: Listed, found?: Found, read?: readonly FoundRevisions[]): Decided => {
     const { request, admissionOf } = created;
     const near = found ?? namespaceWanted(request, listed.value.index, view);

@@ -22,7 +22,7 @@ import { answerOther, refuseMethod, refusingStrangers } from "./refusals.ts";
 import { admissionResponse, failure, messageOf, printReview, refuse } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
 
-/** Decides one admission. If it throws, the answer has code 500, and the registration's failurePolicy applies. */
+/** Makes one admission decision. If it throws, the answer has code 500, and the registration's failurePolicy applies. */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
 export interface WebhookOptions extends ReadinessOptions {

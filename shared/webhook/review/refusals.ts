@@ -29,7 +29,7 @@ export function refusingStrangers(
   };
 }
 
-/** This project's own probes identify themselves, and prove nothing on purpose. */
+/** The project's own probes identify themselves, and prove nothing on purpose. */
 export function isFromApiServer({ method, headers }: HttpRequest): boolean {
   return method === "POST" && !headers?.["user-agent"]?.startsWith(PROBE);
 }

@@ -76,8 +76,8 @@ const TURNS_FOR_OTHERS = 4;
 let turnsLeft = 0;
 
 /**
- * Decides bodies that end in the same turn of the event loop together, and then answers them. A system call after each
- * would empty the processor's caches and double the cost. Large bodies are decided one by one, with ordinary ones
+ * Handles bodies that end in the same turn of the event loop together: decides on all, then answers. A system call after
+ * each would empty the processor's caches and double the cost. Large bodies are decided one by one, with ordinary ones
  * between them.
  */
 function atEndOfTurn(then: () => void, isLarge: boolean): void {

@@ -98,7 +98,7 @@ function unchangedSince(steady: () => number): (version: string) => number {
   };
 }
 
-/** Undefined: writes may go by unannounced. @throws KubeError */
+/** Undefined: a write may happen without an announcement. @throws KubeError */
 async function readRegistration(cluster: Cluster): Promise<Registration | undefined> {
   const key = { name: VALIDATING_CONFIGURATION };
   const reading = cluster.get<Configuration>(VALIDATING_WEBHOOK_CONFIGURATIONS, key);

@@ -19,7 +19,7 @@ export const MAX_ANNOUNCEMENTS = 128;
 
 /** How each warning about a stale value begins. */
 export const STALE_WORDS = "decided on an earlier state of";
-/** A caller with nothing to go by waits so long: API servers wait five seconds for our answer. */
+/** Limit of the wait of a caller without a known value: API servers wait five seconds for the answer. */
 export const PATIENCE_MS = 4_000;
 /** Kubernetes' own goal for such reads. A caller with a known state waits no longer, for up to three kinds. */
 export const SLOW_MS = 1_000;

@@ -69,7 +69,7 @@ export class Breaker {
     this.kind = kind;
   }
 
-  /** True while callers do not wait for a reading. Those with nothing to go by do, unless there was no answer at all. */
+  /** True while callers do not wait for a reading. A caller without a known value waits, unless there was no answer at all. */
   isResting(isKnown: boolean): boolean {
     const { trouble } = this;
     return trouble !== undefined && (isKnown || trouble.isSilent) && this.ageOf(trouble.seen) < trouble.restMs;
@@ -108,7 +108,7 @@ export class Breaker {
   }
 }
 
-/** A cluster whose calls wait as long as a pod that has nothing to go by. After silence they fail at once for some seconds. */
+/** A cluster whose calls wait like a caller without a known value. After silence they fail at once for some seconds. */
 export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker): () => Promise<Cluster> {
   const patiently = async <T>(call: () => Promise<T>): Promise<T> => {
     if (breaker.isResting(false)) throw breaker.trouble?.because;

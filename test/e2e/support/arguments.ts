@@ -11,7 +11,7 @@ export interface Arguments {
   readonly isSoak: boolean;
   /** pods run on a real node of this machine */
   readonly isOnNode: boolean;
-  /** arguments of vitest: names of files, -t NAME and the like */
+  /** arguments of vitest: names of files, -t NAME and other options */
   readonly others: readonly string[];
 }
 

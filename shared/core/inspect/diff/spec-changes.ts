@@ -143,7 +143,7 @@ function containerChange(
   });
 }
 
-/** Each member has the effect of the top-level field. */
+/** Lists changed members; each has the effect of the top-level field. */
 function memberChanges(path: string, before: Json, after: Json): readonly SpecChange[] {
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return fields

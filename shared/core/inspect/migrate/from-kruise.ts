@@ -228,7 +228,7 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
   };
 }
 
-/** Its own CRD would still ask its stopped manager for conversions. */
+/** The step for StatefulSets, whose CRD would still ask the stopped manager for conversions. */
 function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
   const patch = (conversion: string) =>
     `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;

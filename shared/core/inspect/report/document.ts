@@ -6,7 +6,7 @@ import { type Html, html, verbatim } from "./html.ts";
 
 // The look of the page: calm, at any width, in light and dark.
 
-/** Each colour in one place: text has a contrast of 4.5:1 or more, shapes 3:1 or more. */
+/** All colours in one place: text has a contrast of 4.5:1 or more, shapes 3:1 or more. */
 const COLOURS = `:root{color-scheme:light dark;
 --ground:#f4f5f3;--card:#fff;--ink:#1a2325;--muted:#556063;--rule:#dde2df;--link:#0b6456;--tint:#e6f1ee;
 --updated:#1c8268;--failing:#a3241f;--down:#bd6a12;--changing:#7657c6;--waiting:#7289a0;--notSelected:#838b88;--notUpgradable:#a04a75;--without:#c23b35;

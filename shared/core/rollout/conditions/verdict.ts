@@ -1,4 +1,4 @@
-/** Where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
+/** The state of a rollout in one word, the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { countsText } from "../counts-text.ts";
 import { askedHolds } from "../hold.ts";

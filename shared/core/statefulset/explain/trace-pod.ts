@@ -99,7 +99,7 @@ function traceMissing(name: string, facts: SetExplanationFacts): readonly SetSte
   return [missing, wait("ScaleBudgetUsed", `${down}: others come first`)];
 }
 
-/** Pods above are no matter of it. */
+/** Pods above do not matter here. */
 function traceEarlier(facts: SetExplanationFacts, name: string): SetStep | undefined {
   const step = traceBefore(facts, { metadata: { name } });
   const { waitingFor } = setStanding(facts.seen, facts.plan.outcome.updateRevision);

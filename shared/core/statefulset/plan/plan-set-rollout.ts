@@ -34,7 +34,7 @@ export interface PlannedSetStep {
   /** after the step: the number of ready pods, and of wanted pods that are not available */
   readonly ready: number;
   readonly unavailable: number;
-  /** of the update; creating and removing pods is no matter of it */
+  /** of the update; creations and removals of pods do not count */
   readonly maxUnavailable: number;
 }
 

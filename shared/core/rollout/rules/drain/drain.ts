@@ -19,7 +19,7 @@ import type { ReplacementPlan } from "../replacement/plan-replacement.ts";
 
 type PatchPod = Extract<Action, { kind: "PatchPod" }>;
 type Planned = Extract<PodPlan, { kind: "planned" }>;
-/** The pod is out of endpoints. The write follows after so many seconds. */
+/** The pod is out of endpoints. The write follows when the seconds are over. */
 export interface DrainWait {
   readonly kind: "draining";
   readonly seconds: number;
