@@ -16,7 +16,7 @@ import { listAll } from "./observe-pods.ts";
 
 /** Milliseconds for which budgets are reused, for any SidecarSet: a write to a changed budget fails. */
 const GOOD_FOR_MS = 500;
-/** What was read is good for so many times as long as the reading took: a tenant with 20 MB of budgets costs each reading a second. */
+/** Reuse lasts this many times as long as the reading, which 20 MB of a tenant's budgets extend by a second. */
 const SPARED = 10;
 
 export const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";
