@@ -58,7 +58,7 @@ const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
 /** Half a minute and a quarter of one. With fewer SidecarSets the warm-up would count most. */
 const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
 const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
-/** These rounds take about 20 seconds, and the short ones 10. */
+/** Rounds that take about 20 seconds, and the short ones 10. */
 const GROWTH_ROUNDS = 5;
 const SHORT_GROWTH_ROUNDS = 3;
 const CLUSTER_PROCESSES = 9;
