@@ -116,7 +116,7 @@ test.each<[string, (pod: Pod) => object]>([
   const { view, leftOut } = await observePods(on.cluster, on.readSet());
   expect([...view.records]).toHaveLength(WAYS.length);
   expect([...leftOut.values()]).toMatchObject([
-    { name: "web-0", why: expect.stringMatching(/^is left out: no API server/) },
+    { name: "web-0", why: expect.stringMatching(/^is left out: it has no spec, or a container without a name/) },
   ]);
 });
 
