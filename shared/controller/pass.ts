@@ -203,7 +203,7 @@ const PODS_AT_ONCE = 16;
 /** A pod that starts is written to by scheduler and kubelet meanwhile. */
 const MAX_TRIES = 5;
 const NEWS_MS = 1_000;
-/** Once the watch is lost. */
+/** Interval of lists after the watch is lost. */
 const RELIST_MS = 30_000;
 
 interface Opening {

@@ -46,7 +46,7 @@ const RESERVE_MS = 2_000;
 /** An answer that took longer is outdated, because the process was frozen meanwhile. */
 const LATE_MS = 10_000;
 
-/** Whom an answer is for. */
+/** The pods and the mode for which an answer counts. */
 interface Asking {
   /** uids of pods that were allowed when they were reserved, by whichever pass */
   readonly reserved: ReadonlySet<string>;

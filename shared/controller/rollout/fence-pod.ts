@@ -22,7 +22,7 @@ export async function fencePod(cluster: Cluster, state: PodState, isSlow = false
   return second?.kind === "done" ? second : outcome;
 }
 
-/** undefined: the pod is gone, or another state of it than the reserved one. */
+/** Undefined: the pod is gone, or its state is not the reserved one. */
 async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome | undefined> {
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace: state.namespace, name: state.name }));
   const { uid, resourceVersion } = pod?.metadata ?? {};

@@ -123,7 +123,7 @@ async function terminate({ service, report, logged }: Terminating, pod: Pod): Pr
   }
 }
 
-/** Once in a pass. */
+/** Logs it once in a pass. */
 async function logLeft(
   { cluster, clock }: Service,
   pod: Pod,

@@ -26,7 +26,9 @@ export class OutdatedSnapshot extends Error {
   override readonly name = "OutdatedSnapshot";
 }
 
-/** How those requests are answered that the rest of the pass depends on. @throws OutdatedSnapshot, and KubeError for trouble. */
+/**
+ * Answers the requests whose results the rest of the pass needs. @throws OutdatedSnapshot, and KubeError for trouble.
+ */
 export async function answer(context: SetContext, snapshot: SetSnapshot, request: Request): Promise<Reply> {
   try {
     const done = await carryOut(context, snapshot, request);

@@ -74,7 +74,7 @@ function partsOf(sidecarSet: SidecarSet, source: InjectionSource): Brought | Ref
   return parts;
 }
 
-/** In the order of the SidecarSets; the first that refuses is the answer. */
+/** Collects parts in the order of the SidecarSets; the first refusal is the answer. */
 function partsOfAll(pod: Pod, sidecarSets: readonly SidecarSet[]): Brought | Refusal {
   const source = { pod, sidecarSets };
   const all: Brought[] = [];

@@ -20,7 +20,7 @@ export interface WebhookFacts extends Pick<Facts, "mutating" | "validating"> {
 /** Stops passes while no webhook answers, because it writes no SidecarSet. */
 export const EMERGENCY_STOP = "kubectl delete clusterrolebinding sidecarset-reconciler";
 const REGISTER = "sidecarset webhooks --url URL | kubectl apply -f -";
-/** Nobody can see what files of API servers register. */
+/** The end of the sentence: nobody can see what files of API servers register. */
 const VISIBLY = "in the cluster (sidecarset check tries whether files of API servers register it)";
 const READING = "status, explain, plan and history read the cluster";
 const STOP = `Emergency stop of every rollout: ${EMERGENCY_STOP}`;

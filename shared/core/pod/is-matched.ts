@@ -49,7 +49,7 @@ export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
   return replacesNotUpgradable(sidecarSet) && !hasAllSidecars(pod, sidecarSet);
 }
 
-/** For people. */
+/** The pod's name for people. */
 export function podName({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }

@@ -49,7 +49,7 @@ export function planTermination(pod: Pod, view: TerminationView): TerminationPla
   return { kind: "plan", actions: [...actions, ...finishPod(pod, now), ...last] };
 }
 
-/** In the pod's namespace. */
+/** The name of the request, which is in the pod's namespace. */
 export function terminationRequestName({ metadata }: Pod): string {
   return `sidecar-termination-${metadata?.uid ?? ""}`;
 }

@@ -99,7 +99,7 @@ function isUp(pass: Pass, pod: Pod): boolean {
   return isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
 }
 
-/** Never limited by the partition. */
+/** Deletes pods marked for deletion, whatever the partition is. */
 function* deleteSpecified(pass: Pass, down: Set<Pod>, budget: number): Steps<void> {
   for (const pod of pass.slots.toReversed()) {
     if (!pod || !isSpecifiedDelete(pod) || (down.size >= budget && !down.has(pod))) continue;

@@ -111,7 +111,7 @@ export interface StatefulSetFeatureGates {
   readonly StatefulSetUnblocked: boolean;
 }
 
-/** OpenKruise's, and ours off. */
+/** OpenKruise's defaults; this project's own gate is off. */
 export const DEFAULT_STATEFUL_SET_FEATURE_GATES: StatefulSetFeatureGates = {
   StatefulSetAutoDeletePVC: true,
   PodIndexLabel: true,

@@ -133,7 +133,7 @@ const RESTART_RULE = struct({
   exitCodes: pointer(struct({ operator: optional(STRING), values: optional(list(INT32)) })),
 });
 
-/** To be inlined: a SidecarContainer begins with them. */
+/** Fields of a container, which a SidecarContainer inlines first. */
 export const CONTAINER_FIELDS = {
   name: always(STRING),
   image: optional(STRING),

@@ -229,7 +229,7 @@ const column = (name: string, type: string, jsonPath: string, description: strin
   description,
 });
 
-/** With -o wide. */
+/** A column that `kubectl get` shows only with -o wide. */
 const wide = (name: string, jsonPath: string, description: string) => ({
   ...column(name, "string", jsonPath, description),
   priority: 1,

@@ -214,7 +214,7 @@ const container = object(
   "name",
 );
 
-/** With the limits of metav1.Condition. */
+/** A condition with the limits of metav1.Condition. */
 const requestCondition = object(
   {
     lastTransitionTime: dateTime,

@@ -170,12 +170,12 @@ function serviceAccount(name: string): AccessObject {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: KRUISE_NAMESPACE } };
 }
 
-/** Whom a binding gives the reconciler's privileges to. */
+/** Subjects that a binding gives the reconciler's privileges to. */
 export function reconcilerSubjects(): readonly object[] {
   return subjectsOf({ name: RECONCILER, group: RECONCILER_GROUP });
 }
 
-/** Whom a binding gives the webhooks' privileges to. */
+/** Subjects that a binding gives the webhooks' privileges to. */
 export function webhooksSubjects(): readonly object[] {
   return subjectsOf({ name: WEBHOOKS, group: WEBHOOKS_GROUP });
 }

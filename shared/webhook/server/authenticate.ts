@@ -1,4 +1,4 @@
-/** Who may ask: every request is checked by its certificate, token or path before its body is read. */
+/** Checks every request by its certificate, token or path before its body is read. */
 import { timingSafeEqual } from "node:crypto";
 import type { AwsAccess } from "../../aws/access.ts";
 import { hideSecret, type Log, rateLimited } from "../../log.ts";

@@ -34,7 +34,10 @@ export function partitionOf(strategy: UpdateStrategy | undefined, total: number)
   return Math.max(0, Math.min(kept, total));
 }
 
-/** In pods. Compat: text is a percentage even without its sign, else 0 (upgrade-select, hand/maxunavailable-5-of-7). */
+/**
+ * The limit in pods. Compat: text is a percentage even without its sign, else 0 (upgrade-select,
+ * hand/maxunavailable-5-of-7).
+ */
 export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: number): number {
   return scaleIntOrPercentLegacy(strategy?.maxUnavailable ?? 1, total) ?? 0;
 }

@@ -4,7 +4,7 @@ import { REVISION_HASH_LABEL } from "../../../api/names.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { revisionText } from "./revision-data.ts";
 
-/** Without a controller, or with the owner as such. */
+/** True without a controller, or with the owner as controller. */
 export function isOwn({ metadata }: KubernetesObject, owner: KubernetesObject): boolean {
   const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   return controller === undefined || controller.uid === owner.metadata?.uid;

@@ -115,7 +115,7 @@ function validateReference(reference: FieldReference, field: string): readonly F
   return invalidEach(field, subscript, qualifiedNameErrors(key));
 }
 
-/** Only a single label or annotation of the pod is allowed, although OpenKruise's documentation mentions names. */
+/** Allows only a single label or annotation of the pod, although OpenKruise's documentation mentions names. */
 function validateTransferEnv(transferEnv: readonly TransferEnvVar[] | undefined, field: string): readonly FieldError[] {
   return (transferEnv ?? []).flatMap(({ sourceContainerNameFrom }) => {
     const reference = sourceContainerNameFrom?.fieldRef;

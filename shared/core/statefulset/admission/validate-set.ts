@@ -327,7 +327,7 @@ function tolerationErrors(text: string, field: string): readonly FieldError[] {
   return tolerations.flatMap((one, index) => (one ? errorsOf(one, `${field}.${TOLERATIONS}[${index}]`) : []));
 }
 
-/** In the words of Go. */
+/** The error in the words of Go. */
 function notList(value: unknown): string {
   const kind = typeof value === "boolean" ? "bool" : typeof value === "string" ? "string" : "number";
   const what = isJsonObject(value) ? "object" : kind;

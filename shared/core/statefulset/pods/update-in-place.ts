@@ -72,7 +72,7 @@ function* updateStored(pass: Pass, pod: Pod, { before, options }: Change) {
   return yield* carryOut(pass, fresh, step);
 }
 
-/** Once no hook holds the pod. */
+/** True once no hook holds the pod. */
 function* mayBegin(pass: Pass, pod: Pod): Steps<boolean> {
   const state = lifecycleState(pod);
   const hook = pass.set.spec.lifecycle?.inPlaceUpdate;

@@ -9,7 +9,10 @@ import { isRunningAndReady } from "../../../pod/is-ready.ts";
 import { controllerKey, ownerKey } from "../../../pod/replaced.ts";
 import { isIgnored } from "../../../pod/was-ready.ts";
 
-/** So long after its time a departure without a successor puts the pods of its namespace behind all others. */
+/**
+ * Limit of the wait after the deadline: then a departure without a successor puts its namespace's pods behind all
+ * others.
+ */
 const REMEMBERED_SECONDS = 3_600;
 /** Limit of clock differences between API servers: a pod created this shortly before may be newer. */
 const CLOCKS_SECONDS = 5;

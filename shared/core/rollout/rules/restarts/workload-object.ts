@@ -50,7 +50,7 @@ interface OwedFacts {
   readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
 }
 
-/** Without a new pod for so long, a restart holds up no others any more. */
+/** Time without a new pod after which a restart no longer delays others. */
 const HOLDING_SECONDS = 3_600;
 /** Clocks differ by less; a later time is no time of a restart. */
 const AHEAD_SECONDS = 300;
