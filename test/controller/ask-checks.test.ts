@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { decideRound, withChecks } from "../../shared/controller/rollout/ask-before-batch.ts";
+import { decideRound, withChecks } from "../../shared/controller/rollout/decide-round.ts";
 import { type Context, decideOn, observe } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { round } from "../../shared/controller/rollout/round.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, it, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { askGate } from "../../shared/controller/rollout/ask-before-batch.ts";
+import { askGate } from "../../shared/controller/rollout/decide-round.ts";
 import type { Context, Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";

@@ -8,7 +8,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { narrow } from "../../core/rollout/narrow.ts";
 import { about } from "../../kube/error.ts";
 import { act, type NotDone, STATUS_FIELDS } from "./act.ts";
-import { askGate } from "./ask-before-batch.ts";
+import { askGate } from "./decide-round.ts";
 import { beginNotify } from "./notify.ts";
 import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, statusPatch, transitions } from "./status-additions.ts";

@@ -1,4 +1,4 @@
-/** Asks before a batch: checks of metrics, also before a wave passes, then the gate. An answer is for one batch. */
+/** Decision of one round: the core decides, then checks, the gate and budgets narrow it. An answer is for one batch. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
