@@ -245,6 +245,32 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(third.patched.toSorted()).toEqual(["on-n1", "on-n2"]);
   });
 
+  describe("where pods of a StatefulSet follow their order, behind one whose node has failed", () => {
+    const plain = setOf(1);
+    const annotations = { ...plain.metadata?.annotations, "sidecarset.kruise.io/follow-ordinals": "true" };
+    const set = { ...plain, metadata: { ...plain.metadata, annotations } };
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true };
+    const member = (pod: Pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } });
+    const pods = [0, 1, 2].map((at) => member(podOn(`n${at}`, { name: `db-${at}` })));
+    const afterFailure = (status: PodStatus) => {
+      const second = decided(set, pods, seenAfter(decided(set, pods), { n2: status }));
+      return { second, facts: seenAfter(second, { n1: PULLED }) };
+    };
+
+    test("it is tried again when its time has come, though a node has pulled whose pods wait", () => {
+      const { second, facts } = afterFailure(REFUSED);
+      expect(second.nodes).toEqual(["n1"]);
+      const stuck = { summary: { rules: { prePull: { nodes: 2, isStuck: true } } } };
+      expect(decided(set, pods, facts)).toMatchObject({ nodes: [], deleted: [], patched: [], ...stuck });
+      const due = decided(set, pods, facts, "2025-06-01T00:00:31Z");
+      expect(due).toMatchObject({ nodes: ["n2"], deleted: [facts.pods[0]?.metadata?.name], ...stuck });
+    });
+
+    test("it goes without a pull where nothing was learnt, since no pod behind it can go before it", () => {
+      expect(afterFailure(NO_ROOM).second.patched).toEqual(["db-2"]);
+    });
+  });
+
   test("no other node is tried after fifty failed ones", () => {
     const set = setOf(60);
     const pods = Array.from({ length: 60 }, (_, at) => podOn(`n${at}`));

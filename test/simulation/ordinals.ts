@@ -47,14 +47,14 @@ function isWaiting(pod: Pod, sidecarSet: SidecarSet, isIn: IsInNamespace): boole
 }
 
 /** True for pods of StatefulSets, which alone have an order. */
-function isOfSet({ metadata }: Pod): boolean {
+export function isOfSet({ metadata }: Pod): boolean {
   return metadata?.ownerReferences?.[0]?.kind === "StatefulSet";
 }
 
-function ownerOf({ metadata }: Pod): string | undefined {
+export function ownerOf({ metadata }: Pod): string | undefined {
   return metadata?.ownerReferences?.[0]?.uid;
 }
 
-function ordinalOf({ metadata }: Pod): number {
+export function ordinalOf({ metadata }: Pod): number {
   return Number(metadata?.name?.split("-").at(-1));
 }

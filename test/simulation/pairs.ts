@@ -42,11 +42,6 @@ const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
     "not sampled: such worlds turn budgets of owners off",
   ],
   ["ordinals", ["waves", "metrics"], "not sampled: such worlds turn the order of ordinals off"],
-  [
-    "ordinals",
-    ["pulls"],
-    "a known fault, seed 1853 of e0b7d961: pulls of pods that wait in their order keep the places of the node that is next",
-  ],
   ["disruptions", ["hot"], "not sampled: such worlds turn hot upgrades off"],
   [
     "finished",

@@ -10,6 +10,7 @@ import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
 import { hashOfPod, imageIDOf, isPodReady, isSidecarOf, KRUISE_NAMESPACE, type SetPlan, timeOf } from "./objects.ts";
+import { isOfSet, ordinalOf, ownerOf } from "./ordinals.ts";
 import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { mostPasses, writtenByPass } from "./settle.ts";
@@ -190,7 +191,9 @@ export async function judgePulls(world: World, { first }: PullPlan): Promise<voi
 
 function problemsOf(world: World, set: SidecarSet): readonly string[] {
   const late = latePods(world, set);
-  const others = late.filter((pod) => !world.pulls.isHeld(pod, set));
+  const held = late.filter((pod) => world.pulls.isHeld(pod, set));
+  const isOrdinal = world.scenario.sets.some(({ name, isOrdinal: is }) => is && name === set.metadata?.name);
+  const others = late.filter((pod) => !held.includes(pod) && !(isOrdinal && held.some((one) => isBehind(pod, one))));
   const matched = world.server.all<Pod>(PODS).filter((pod) => selects(set, pod, world.witness.namespaces.now)).length;
   const isUnnamed = late.length > 0 && others.length === 0 && !isNamed(set);
   return [
@@ -210,6 +213,11 @@ function latePods({ server, witness }: World, set: SidecarSet): readonly Pod[] {
     reaches(set, pod, now) &&
     hashOfPod(pod, set.metadata?.name ?? "") !== hash;
   return server.all<Pod>(PODS).filter(isLate);
+}
+
+/** Where StatefulSets are followed: only higher ordinals of the same one never wait for the other pod. */
+function isBehind(pod: Pod, other: Pod): boolean {
+  return isOfSet(pod) && isOfSet(other) && !(ownerOf(pod) === ownerOf(other) && ordinalOf(pod) > ordinalOf(other));
 }
 
 const wordsOf = ({ status }: SidecarSet) =>

@@ -483,7 +483,7 @@ const BESIDE_PULLS = [
   "nodes",
   "history",
   "drains",
-  undefined,
+  "ordinals",
   "hot",
   "owners",
   "partition",
@@ -507,6 +507,8 @@ function besidePulls(other: (typeof BESIDE_PULLS)[number], chance: Chance, base:
       return {};
     case "hot":
       return withSets({ isHot: true });
+    case "ordinals":
+      return withSets({ isOrdinal: true });
     case "owners":
       return withSets({ perOwner: chance.pick(["1", "2"]) });
     case "partition":

@@ -14,6 +14,7 @@ import { nativeSidecars } from "../../../pod/native-sidecars.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "../../select/budget.ts";
+import { placeOf } from "../ordinals/ordinal-order.ts";
 import {
   DEADLINE_SECONDS,
   formatRecord,
@@ -57,7 +58,7 @@ interface Given {
 /** Without facts the guard allows everything. */
 export function pullGuard(given: Given, canTake: (state: PodState) => boolean): PullGuard {
   const { sidecarSet, line, pods, budgetUse } = given;
-  const pulls = budgetUse.rules.prePull;
+  const { prePull: pulls, ordinals } = budgetUse.rules;
   const atOnce = steeringOf(sidecarSet).prePull;
   if (pulls === undefined || atOnce === undefined) return { canTake, outcome: () => undefined };
   const images = imagesOf(sidecarSet);
@@ -73,10 +74,10 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   const waitingNodes = new Set<string>();
   const waiting = new Set<string>();
   const areOthersDone = onceKnown(() => {
-    // Every node has been tried, and no failure proves the image bad.
+    // Every node that matters has been tried, and no failure proves the image bad. Pods that follow an order cannot overtake.
     const failures = [...seen.failures.values()];
     if (failures.length >= MOST_FAILURES && failures.every(({ kind }) => kind === "unclear")) return true;
-    const others = nodesOf(line, lacks);
+    const others = nodesOf(line, (state) => !(ordinals && placeOf(state.pod)) && lacks(state));
     return [...others].every((node) => seen.failures.has(node));
   });
   const isOpen = (state: PodState) =>
@@ -99,6 +100,8 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
         seen,
         // A gate may hold the pods that are taken, and the next pass must ask it about the same ones.
         needed: new Set([...takenNodes, ...waitingNodes, ...asked]),
+        next: waitingNodes,
+        taken: takenNodes,
         waiting,
         atOnce,
         facts: pulls,
@@ -184,6 +187,10 @@ interface Planned {
   readonly seen: SeenPulls;
   /** nodes whose pods wait for images, or are next and have them, in order */
   readonly needed: ReadonlySet<string>;
+  /** nodes whose pods would go now if they had the images */
+  readonly next: ReadonlySet<string>;
+  /** nodes that have pulled, and whose pods go now */
+  readonly taken: ReadonlySet<string>;
   readonly waiting: ReadonlySet<string>;
   readonly atOnce: number;
   readonly facts: PullFactsNow;
@@ -195,25 +202,32 @@ function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
   const { created, deleted } = placesOf(sidecarSet, planned);
   const lacking = [...needed].filter((node) => seen.current.get(node)?.pull.kind !== "pulled");
   const failures = [...seen.failures.values()].filter(({ node }) => needed.has(node)).slice(0, MOST_FAILURES);
+  const nodesCreated = created.map(({ node }) => node);
   const isOver = lacking.length + created.length + facts.pods.length === 0;
   const pods = created.map(({ node, name }) => pullPod(sidecarSet, { name, node, images, digest, facts }));
   return {
     actions: [...deleted.map(deletion), ...pods.map((pod): Action => ({ kind: "CreatePullPod", pod }))],
     record: isOver ? undefined : formatRecord({ digest, failures, refusal: seen.refusal }),
     waiting,
-    ...(lacking.length > 0 ? { summary: summaryOf(planned, lacking, created.length) } : {}),
+    ...(lacking.length > 0 ? { summary: summaryOf(planned, lacking, nodesCreated) } : {}),
   };
 }
 
-/** The nodes to pull on, in order. Nodes that failed come last, when they may be tried again. */
-function placesOf(sidecarSet: SidecarSet, { seen, needed, atOnce, facts }: Planned) {
+/**
+ * The nodes to pull on, in order. Nodes that failed come last, when they may be tried again. If only such a node keeps
+ * pods from going, it takes the place of one that has pulled for pods that cannot go yet.
+ */
+function placesOf(sidecarSet: SidecarSet, { seen, needed, next, taken, atOnce, facts }: Planned) {
   const { current, failures } = seen;
   const isDue = (one: { readonly until: string } | undefined) => one !== undefined && one.until <= facts.now;
   const kindOf = (node: string) => current.get(node)?.pull.kind;
   const isKept = (node: string) => needed.has(node) && (kindOf(node) === "pulled" || kindOf(node) === "underWay");
   const inLine = [...needed].filter((node) => isKept(node) || !failures.has(node));
   const again = [...needed].filter((node) => !isKept(node) && isDue(failures.get(node)));
-  const first = [...(failures.size >= MOST_FAILURES ? [] : inLine), ...again].slice(0, atOnce);
+  const front = failures.size >= MOST_FAILURES ? [] : inLine.slice(0, atOnce);
+  const isIdle = (node: string) => kindOf(node) === "pulled" && !taken.has(node);
+  const byTurn = [front.filter((node) => !isIdle(node)), again.filter((node) => next.has(node)), front, again];
+  const first = [...new Set(byTurn.flat())].slice(0, atOnce);
   const isRefused = seen.refusal !== undefined && !isDue(seen.refusal);
   const missing = isRefused ? [] : first.filter((node) => !isKept(node));
   const kept = [...current.keys()].filter(isKept);
@@ -241,16 +255,18 @@ function freeNames(
 }
 
 function summaryOf(
-  { seen, needed, waiting, atOnce, facts }: Planned,
+  { seen, needed, next, waiting, atOnce, facts }: Planned,
   lacking: readonly string[],
-  created: number,
+  created: readonly string[],
 ): PullsSummary {
   const { current, failures, refusal } = seen;
   const open = [...failures.values()].filter(({ node }) => needed.has(node));
   const pulling = lacking.filter((node) => current.get(node)?.pull.kind === "underWay");
-  const underWay = pulling.length + created;
+  const underWay = pulling.length + created.length;
   const areNoneLeft = lacking.every((node) => failures.has(node)) || failures.size >= MOST_FAILURES;
-  const isHopeless = refusal !== undefined || areNoneLeft;
+  // Nodes that have pulled for later pods may keep the places of others.
+  const isNextFailed = next.size > 0 && [...next, ...created].every((node) => failures.has(node));
+  const isHopeless = refusal !== undefined || areNoneLeft || isNextFailed;
   const ends = [...open, ...(refusal ? [refusal] : [])].map(({ until }) => secondsBetween(facts.now, until) ?? 0);
   return {
     nodes: lacking.length,
