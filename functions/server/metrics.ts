@@ -110,7 +110,7 @@ export function createMetrics(): Metrics {
   const states = family(
     STATE,
     "gauge",
-    "1 for the state that the condition Ready names (Updating, Blocked, Ready, …), and the cause that holds the rollout",
+    "1 for the state that the condition Ready names (Updating, Blocked, Ready, …), and its cause: what holds the rollout, or PodsFail",
   );
   const views = family(
     VIEW,

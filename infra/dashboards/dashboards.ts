@@ -170,7 +170,7 @@ function statOf(name: string): string {
 /** For docs/metrics.md. */
 export function metricsTable(): string {
   const state =
-    "- `sidecarset_state{state=…,cause=…}`: 1 for the state that its condition `Ready` names, and for [the cause](reasons.md#what-holds-a-rollout) that holds the rollout";
+    "- `sidecarset_state{state=…,cause=…}`: 1 for the state that its condition `Ready` names, and for its cause: [what holds the rollout](reasons.md#what-holds-a-rollout), or `PodsFail` with `Degraded`";
   const line = (one: Parameters<typeof prometheusName>[0] & { readonly help: string }) =>
     `- \`${prometheusName(one)}\`: ${one.help}`;
   const lines = [state, ...SIDECARSET_METRICS.map(line), "\nOf passes:\n", ...PASS_METRICS.map(line)];

@@ -16,6 +16,7 @@ import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { BOOK, endOf, holdOfBlocked, holdsIn, saidBy, wordsOf } from "../../shared/core/rollout/book.ts";
 import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
 import {
+  causeOfState,
   natureOf,
   ROLLOUT_VERDICTS,
   type RolloutVerdict,
@@ -23,6 +24,7 @@ import {
 } from "../../shared/core/rollout/conditions/verdict.ts";
 import { type DecideContext, decide, type Observation } from "../../shared/core/rollout/decide.ts";
 import type { Hold } from "../../shared/core/rollout/hold.ts";
+import { isStill } from "../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../shared/core/rollout/narrow.ts";
 import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
@@ -62,7 +64,7 @@ export function judged(
     why: "",
     summary,
     state,
-    cause: words.cause,
+    cause: causeOfState(state, words.cause),
     tally: newTally(),
   };
   const facts = {
@@ -91,6 +93,8 @@ export function judged(
     conditions,
     condition,
     state,
+    /** what metrics and logs name: the pods, where they make the state */
+    ownCause: OF_PODS[state] ?? words.cause,
     /** the same by a pass that remembers that the rollout was finished */
     stateSince,
     report,
@@ -102,6 +106,11 @@ export function judged(
     page,
   };
 }
+
+const OF_PODS: { readonly [State in RolloutVerdict]?: string } = {
+  Degraded: "PodsFail",
+  NotUpgradable: "NotUpgradable",
+};
 
 /** Makes the value when it is first asked for. */
 function once<T>(make: () => T): () => T {
@@ -250,6 +259,19 @@ export const PLACES = {
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
   },
 
+  "explain advises about a rollout that stands still what the book advises": ({ observation, facts, held, words }) => {
+    const [step] = explainSidecarSet(observation.sidecarSet, facts).filter(({ reason }) => reason === words.cause);
+    if (!isStill(held.hold) || step?.verdict !== "stop") return [];
+    return [differs(`advice about ${words.cause}`, step.hint, words.next)];
+  },
+
+  "a command that sets an image names a container of the SidecarSet": ({ observation: { sidecarSet }, facts }) => {
+    const steps = facts.pods.flatMap((pod) => explainPod(pod, sidecarSet, facts));
+    const names = sidecarSet.spec.containers?.map(({ name }) => name) ?? [];
+    const set = steps.flatMap(({ hint = "" }) => /set image \S+ (\S+)=IMAGE/.exec(hint)?.[1] ?? []);
+    return set.map((name) => isOneOf("container of set image", name, names));
+  },
+
   "the page names the cause of the hold, as grave as the book has it": ({ page, held, words }) => {
     const found = page().reasons.find(({ reason }) => reason === words.cause);
     // While pods are being updated it need not name the cause for the others.
@@ -314,7 +336,7 @@ export const PLACES = {
   "metrics carry the cause, and tell of trouble where the state is trouble": ({
     report,
     state,
-    words,
+    ownCause,
     isTrouble,
     name,
     now,
@@ -324,9 +346,9 @@ export const PLACES = {
     const lines = metrics.text();
     const { State, Cause } = (embeddedMetrics(passOf(report, now), 0)[1] ?? {}) as Record<string, unknown>;
     return [
-      contains("metrics", lines, `sidecarset_state{sidecarset="${name}",state="${state}",cause="${words.cause}"} 1`),
+      contains("metrics", lines, `sidecarset_state{sidecarset="${name}",state="${state}",cause="${ownCause}"} 1`),
       contains("metrics", lines, `sidecarset_in_trouble{sidecarset="${name}"} ${Number(isTrouble)}`),
-      differs("embedded metrics", [State, Cause], [state, words.cause]),
+      differs("embedded metrics", [State, Cause], [state, ownCause]),
     ];
   },
 } satisfies Readonly<Record<string, Place>>;

@@ -5,6 +5,7 @@ import { DRAIN_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
+import { causeOfState } from "../../core/rollout/conditions/verdict.ts";
 import { conditionsOfFailure, lastFailure, type PassFailure } from "../../core/rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
@@ -179,7 +180,7 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
   const { generation } = subjectOf(snapshot.sidecarSet);
   const missed = missedReport(snapshot, context.clock.epochMs());
   const state = stateNow(context, snapshot, result.decision);
-  const { cause } = wordsOf(summary.hold, { ...summary, halt }, name);
+  const cause = causeOfState(state.state, wordsOf(summary.hold, { ...summary, halt }, name).cause);
   const known = { ...(missed ? { missed } : {}), ...state, cause };
   return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }

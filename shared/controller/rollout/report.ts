@@ -1,6 +1,6 @@
 /** The report of a pass: what it did, and why not more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
-import type { HoldCause } from "../../core/rollout/causes.ts";
+import type { RolloutCause } from "../../core/rollout/causes.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import type { RolloutPlan } from "../../core/rollout/plan/planned-step.ts";
@@ -85,8 +85,8 @@ export interface SidecarSetReport {
   readonly state?: RolloutVerdict;
   /** RFC3339: since when the state needs attention; absent: it does not, or the definition keeps no conditions */
   readonly troubleSince?: string;
-  /** the hold's cause in docs/reasons.md; absent: nothing was decided, for an unknown reason */
-  readonly cause?: HoldCause;
+  /** what makes the state, named as in docs/reasons.md, mostly what holds the rollout; absent: no decision and no known reason */
+  readonly cause?: RolloutCause;
   readonly tally: Tally;
   /** why the pass did not come to a decision; absent: it did, or had no time */
   readonly failure?: PassFailure;

@@ -54,3 +54,5 @@ export const CAUSES = {
 } as const;
 
 export type HoldCause = keyof typeof CAUSES;
+/** PodsFail: the condition Degraded has it, and no hold. */
+export type RolloutCause = HoldCause | "PodsFail";

@@ -51,7 +51,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
   });
 
   test("log and alarm carry the cause, and ring where the state is trouble", async () => {
-    const { report, state, words, isTrouble, decision } = one;
+    const { report, state, ownCause, isTrouble, decision } = one;
     const lines: object[] = [];
     logReport(
       createLog("info", (line) => lines.push(JSON.parse(line) as object)),
@@ -59,7 +59,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
     );
     const isAnyLeftAlone = decision.summary.problems.length > 0;
     expect(lines).toContainEqual(
-      expect.objectContaining({ level: isTrouble || isAnyLeftAlone ? "warn" : "info", state, cause: words.cause }),
+      expect.objectContaining({ level: isTrouble || isAnyLeftAlone ? "warn" : "info", state, cause: ownCause }),
     );
     const { AttentionFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
     expect(countedBy(AttentionFilter, lines)).toBe(Number(isTrouble));

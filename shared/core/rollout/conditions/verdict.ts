@@ -1,5 +1,6 @@
 /** The state of a rollout in one word, the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
+import type { HoldCause, RolloutCause } from "../causes.ts";
 import { countsText } from "../counts-text.ts";
 import { askedHolds } from "../hold.ts";
 import { lastFailure } from "../pass-trouble.ts";
@@ -46,6 +47,12 @@ const NATURES: Readonly<Record<RolloutVerdict, Nature>> = {
 
 export function natureOf(verdict: RolloutVerdict): Nature {
   return NATURES[verdict];
+}
+
+/** The cause that metrics and logs name beside a state. Pods alone make two of the states, whatever holds the rollout. */
+export function causeOfState(state: RolloutVerdict | undefined, held: HoldCause): RolloutCause {
+  if (state === "Degraded") return "PodsFail";
+  return state === "NotUpgradable" ? "NotUpgradable" : held;
 }
 
 type Said = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
