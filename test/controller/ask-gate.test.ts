@@ -174,6 +174,20 @@ describe("askGate:", () => {
     expect((await holdAfter(Number.POSITIVE_INFINITY)).hold).toBe("gateDown");
   });
 
+  it("a gate's no stands until it says something else: one that had no time to answer again is quoted as before", async () => {
+    const { pass, asked, epoch, context } = await asking();
+    expect(await pass()).toBe("freeze 1");
+    epoch.ms += 31_000;
+    const ask = async (url: URL, { pods }: GateRequest, timeoutMs: number) => {
+      asked.push([pods.length, timeoutMs]);
+      return no(url.host, `did not answer within ${timeoutMs / 1_000} s`);
+    };
+    Object.assign(context, { endsAtMs: 2_100 });
+    Object.assign(context.gates ?? {}, { ask });
+    expect(await pass()).toBe("freeze 1");
+    expect(asked).toHaveLength(2);
+  });
+
   it("when a gate may not be called, its last answer for the same generation counts at any age", async () => {
     const { pass, asked, epoch, set } = await asking();
     expect(await pass(false)).toBeUndefined();

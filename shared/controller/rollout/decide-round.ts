@@ -141,8 +141,13 @@ async function ask(context: Context, gate: URL, request: GateRequest): Promise<G
     const answer = await askOne(gate, request, timeoutMs);
     return timeoutMs < TIMEOUT_MS ? answerInHaste(gate.host, answer, timeoutMs / 1_000) : answer;
   };
-  return await unlessSilent(context, `gate ${gate.host}`, asking, ({ allow }) => !allow);
+  const answer = await unlessSilent(context, `gate ${gate.host}`, asking, ({ allow }) => !allow);
+  const { uid, generation } = request.sidecarSet;
+  const last = gates.refusals.get(uid);
+  const isAboutThis = last?.about === `${generation} ${gate.href}`;
+  return !answer.allow && answer.isUnanswered && isAboutThis ? { allow: false, reason: last.reason } : answer;
 }
+
 
 const QUERY = "query ";
 

@@ -34,7 +34,14 @@ export interface GateRequest {
 }
 
 /** A `no` has a reason, never empty. Anything but a clear yes is a no. */
-export type GateAnswer = { readonly allow: true } | { readonly allow: false; readonly reason: string };
+export type GateAnswer = { readonly allow: true } | GateNo;
+
+export interface GateNo {
+  readonly allow: false;
+  readonly reason: string;
+  /** the gate had too little time to answer, so its last no still stands; absent: it answered */
+  readonly isUnanswered?: true;
+}
 
 const MOST_REASON = 200;
 
@@ -130,7 +137,8 @@ export function isPlainNo(reason: string): boolean {
 /** The answer of a gate asked at the end of a pass. A timeout this short does not mean that the gate is down. */
 export function answerInHaste(host: string, answer: GateAnswer, seconds: number): GateAnswer {
   if (answer.allow || !answer.reason.startsWith(`the gate at ${host} did not answer within`)) return answer;
-  return no(host, `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`);
+  const reason = `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`;
+  return { ...no(host, reason), isUnanswered: true };
 }
 
 /** `body`: body of the response, cut at the read limit. */
@@ -145,7 +153,7 @@ export function gateAnswer(host: string, code: number, body: string): GateAnswer
 }
 
 /** A gate's refusal. `did`: the words that follow the gate's host. */
-export function no(host: string, did: string): GateAnswer {
+export function no(host: string, did: string): GateNo {
   return { allow: false, reason: `the gate at ${host} ${did}` };
 }
 
