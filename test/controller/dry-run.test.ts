@@ -135,6 +135,6 @@ it("a dry run says that a halted release would be undone", async () => {
   await pass();
   await eventually(async () => expect((await readPods(cluster, name)).some(isPullFailing)).toBe(true));
   expect(await stepsBefore(name)).toEqual([
-    "SidecarSet halted: put back to revision 1, since 1 of 1 updated pods fail, and sidecarset.kruise.io/halt-on is 0: fix the image, or go back",
+    "SidecarSet halted: put back to revision 1, since 1 of 1 updated pods fail, and sidecarset.kruise.io/halt-on is 0",
   ]);
 });

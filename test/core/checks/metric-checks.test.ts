@@ -254,7 +254,7 @@ describe("a check with too many failures:", () => {
   const observe = (set: SidecarSet, checks: readonly CheckRecord[]) =>
     decide({ sidecarSet: set, pods: [podOf()], revisions: [], ...UNTOUCHED, checks }, CONTEXT);
   const HALT =
-    "the check errors is at 0.2, which has to be at most 0.05, and has failed 2 times in a row: fix the image, or go back";
+    "the check errors is at 0.2, which has to be at most 0.05, and has failed 2 times in a row: fix the image";
 
   test("a check with too many failures halts the rollout, with its value and its bound", () => {
     const { summary, halt, undo } = observe(SET, came(SET, FAIL, FAIL));

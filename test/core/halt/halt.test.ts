@@ -120,6 +120,6 @@ describe("an invalid halt-on annotation:", () => {
 
 test("the reason of a halt has the numbers of failing and updated pods and the limit", () => {
   expect(haltOf(set("1"), { witnesses: failing(0, 0), upgraded: 4, namespaces: 1 })).toBe(
-    "2 of 4 updated pods fail, and sidecarset.kruise.io/halt-on is 1: fix the image, or go back",
+    "2 of 4 updated pods fail, and sidecarset.kruise.io/halt-on is 1",
   );
 });

@@ -104,7 +104,7 @@ export function failedCheck(
   if (first === undefined) return undefined;
   const times = `${first.record.failures} ${first.record.failures === 1 ? "time" : "times in a row"}`;
   return {
-    halt: `${outcomeText(first.check, first.record)}, and has failed ${times}: fix the image, or go back`,
+    halt: `${outcomeText(first.check, first.record)}, and has failed ${times}`,
     isUndoing: failed.some(({ check }) => check.onFailure === "undo"),
   };
 }
