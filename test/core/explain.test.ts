@@ -93,6 +93,10 @@ function waitingPod(reason: string): Pod {
   return { ...one, status: { ...one.status, containerStatuses } };
 }
 
+function elsewhere(one: Pod): Pod {
+  return { ...one, metadata: { ...one.metadata, namespace: "elsewhere" } };
+}
+
 /** A pod whose conditions say that it was never ready since its start. */
 function neverReady(): Pod {
   const one = updated({ isReady: false });
@@ -793,6 +797,13 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["NextInLine", "ok", setOf(), [pod()], /updates 1 pod/],
   ["BudgetUsed", "stop", setOf(), [waitingPod("ImagePullBackOff"), pod({ name: "q" })], /ImagePullBackOff/],
   ["ContainerFailing", "stop", setOf(), [waitingPod("CrashLoopBackOff")], /not all are ready/],
+  [
+    "ContainerFailing",
+    "stop",
+    HALTING,
+    [takenDown(waitingPod("CrashLoopBackOff")), pod({ name: "q" }), elsewhere(pod({ name: "r" }))],
+    /halt-on is 0 and does not stop the rollout yet: the pods are in 2 namespaces, and those of one alone do not stop it$/,
+  ],
   ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
   ["PodNotReady", "stop", setOf(), [BEHIND_A_GATE], /not all are ready: .+ gate "lb\/x" is shut/],
   ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],
@@ -881,6 +892,15 @@ describe("explainPodAlone:", () => {
       expect(steps.map((step) => step.message).join("\n")).toMatch(text);
     },
   );
+
+  it("a budget that only a reserved pod uses is not held by a pod without a name", () => {
+    const [one, other] = [pod(), pod({ name: "q" })];
+    const reserved = reservedFor([one.metadata?.uid ?? ""]);
+    const steps = explainSidecarSet(setOf(), { ...FACTS, sidecarSets: [setOf()], pods: [one, other], reserved });
+    expect(steps.map(({ message }) => message).join("\n")).toContain(
+      "1 of at most 1 unavailable, held by 1 pod that a pass has reserved or evicted",
+    );
+  });
 
   it("without the other pods the trace still says what in the pod or the strategy holds it", () => {
     expect(alone(late(pod())).at(-1)).toBe("PreviousUpdateUnderWay");

@@ -160,7 +160,12 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   if (diff.noRenewal !== undefined)
     screen.line({ text: `Recreating pods does not help yet: ${diff.noRenewal}`, color: "yellow" });
   for (const { pods: count, standing } of disruptionBudgets)
-    screen.line({ text: `  ${counted(count, "pod is", "pods are")} updated as ${standing}`, color: "yellow" });
+    screen.line({ text: `  ${budgetLine(count, standing)}`, color: "yellow" });
+}
+
+/** `standing`: what the budget allows now. */
+function budgetLine(pods: number, standing: string): string {
+  return `${counted(pods, "pod is", "pods are")} updated no faster than a budget allows: ${standing}`;
 }
 
 export function drainText({ seconds, undrained }: DrainsAhead): string {
@@ -295,7 +300,7 @@ export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
   const left = changes.length - CHANGES_SHOWN;
   const warnings = [
     ...(noRenewal === undefined ? [] : [`Recreating pods does not help yet: ${noRenewal}`]),
-    ...disruptionBudgets.map(({ pods, standing }) => `${counted(pods, "pod is", "pods are")} updated as ${standing}`),
+    ...disruptionBudgets.map(({ pods, standing }) => budgetLine(pods, standing)),
   ];
   return {
     change: counted(changes.length, "field"),

@@ -32,6 +32,11 @@ export function slotNames(sidecar: string): readonly [string, string] {
   return [`${sidecar}-1`, `${sidecar}-2`];
 }
 
+/** The SidecarSet's name of a container, given the container's name in a pod. */
+export function sidecarOf(sidecarSet: SidecarSet, container: string): string {
+  return hotSidecars(sidecarSet).find((name) => slotNames(name).includes(container)) ?? container;
+}
+
 /** Names by spec, because every pod needs them. */
 const knownNames = new WeakMap<SidecarSetSpec, ReadonlySet<string>>();
 

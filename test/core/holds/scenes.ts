@@ -76,6 +76,18 @@ function failing(): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
+/** The second container of its hot upgrade cannot pull the image. */
+function hotFailing(): Pod {
+  const facts = { name: "failing", hash: NEW_HASH, labels: LABELS, isReady: false };
+  const pod = hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", facts);
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "mesh-2"
+      ? { ...status, imageID: "", ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }
+      : status,
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
 function owned(pod: Pod, kind: string): Pod {
   const owner = { apiVersion: "apps/v1", kind, name: "web", uid: "uid-web", controller: true };
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
@@ -257,6 +269,10 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(setOf(), [old(), down()]),
     scene(setOf(), [old(), failing()]),
     scene(setOf({ maxUnavailable: 0 }), [old()]),
+    scene(setOf({}, hotSidecarSetOf()), [
+      hotFailing(),
+      hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { labels: LABELS }),
+    ]),
   ],
   order: [
     scene(annotated("follow-ordinals", "true"), [

@@ -30,8 +30,11 @@ export function budgetText(
   const holders = budgetHolders(sidecarSet, states, HOLDERS_NAMED).map(
     ({ namespace, name, why }) => `${namespace}/${name} (${why})`,
   );
-  const more = used > holders.length ? `${holders.length > 0 ? ", " : ""}${used - holders.length} more` : "";
-  const held = used === 0 ? "" : `, held by ${holders.join(", ")}${more}`;
+  const left = used - holders.length;
+  // They use the budget before they are down, and when they are gone.
+  const rest = holders.length > 0 ? `${left} more` : `${counted(left, "pod")} that a pass has reserved or evicted`;
+  const more = left > 0 ? [rest] : [];
+  const held = used === 0 ? "" : `, held by ${[...holders, ...more].join(", ")}`;
   return `${used} of at most ${maxUnavailable} unavailable${held}${neverReadyText(sidecarSet, states)}`;
 }
 

@@ -16,8 +16,10 @@ import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import type { Unasked } from "../restart-advice.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
 
-type Still = Pick<Standstill, "halt" | "hasWayBack"> & {
+type Still = Pick<Standstill, "halt"> & {
   readonly hold: Hold;
+  /** undefined: it does not matter for this hold */
+  readonly hasWayBack: boolean | undefined;
   readonly undo?: Standstill["undo"] | undefined;
 };
 

@@ -12,6 +12,7 @@ import type { DecideContext, Decision, Observation } from "../../rollout/decide.
 import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/outcomes.ts";
 import { EFFECTS, isStill } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
+import { haltIsShort } from "../../rollout/rules/halt/standstill.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";
@@ -45,7 +46,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   return [
     updated === matched ? note(told("finished", progress).reason, progress) : note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
-    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...summary, halt, undo: decision.undo })]),
+    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...stillOf(summary), halt, undo: decision.undo })]),
     ...heldBy({ ...summary, halt }, name),
     ...traceHeld(
       sidecarSet,
@@ -58,6 +59,10 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ...traceDown(sidecarSet, { states, revisions: facts.revisions }, decision),
     ...traceLater(summary),
   ];
+}
+
+function stillOf({ hold, rules: { halt } }: Summary) {
+  return { hold, hasWayBack: halt?.hasWayBack };
 }
 
 /** The steps for all current holds, in the book's words, except holds with a more detailed step. */
@@ -123,7 +128,8 @@ function traceDown(
   { states, revisions }: { readonly states: readonly PodState[]; readonly revisions: SetFacts["revisions"] },
   { summary: { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown }, failing }: Decision,
 ): readonly Step[] {
-  const text = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const budget = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const text = [budget, haltIsShort(sidecarSet, states)].filter((part) => part !== undefined).join("; ");
   const foreign = failing.find(({ fault }) => fault === "foreign");
   const isBroken = foreign !== undefined || isOfRelease(failing);
   const name = sidecarSet.metadata?.name ?? "";

@@ -10,7 +10,7 @@ import { isConsistent } from "../../pod/is-consistent.ts";
 import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } from "../../pod/is-ready.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { sidecarContainerNames, sidecarOf } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
 import { valuesRecord } from "../../pod/values-record.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
@@ -81,7 +81,7 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolea
     if (!own.has(container)) return foreignHint(container, nameOf(sidecarSet));
     return hasOtherImage(pod, sidecarSet, container)
       ? describe
-      : imageAdvice(nameOf(sidecarSet), container, hasWayBack());
+      : imageAdvice(nameOf(sidecarSet), sidecarOf(sidecarSet, container), hasWayBack());
   }
 }
 

@@ -74,15 +74,16 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   const failed = failedCheck(facts.checks);
   if ((haltOn === undefined && !failed) || isOver(sidecarSet, facts)) return undefined;
   const failing = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
-  const halt = failing ?? failed?.halt;
-  if (halt === undefined) return undefined;
+  const why = failing ?? failed?.halt;
+  if (why === undefined) return undefined;
   const cause = failing === undefined ? ({ isByMetrics: true } as const) : {};
   const hasWayBack = wayBack(outcomeFacts(sidecarSet, facts.revisions, facts.pods)) !== undefined;
   const still = { hold: "halted", hasWayBack, ...cause } as const;
   const isUndoing = failed?.isUndoing === true;
-  const undo = undoNow(sidecarSet, { ...facts, halt, isUndoing });
-  if (typeof undo === "string") return { ...still, halt: `${halt}; ${undo}` };
-  return { ...still, halt, ...(undo ? { undo } : {}) };
+  const undo = undoNow(sidecarSet, { ...facts, halt: why, isUndoing });
+  if (typeof undo === "object") return { ...still, halt: why, undo };
+  const halt = `${why}: fix the image${hasWayBack ? ", or go back" : ""}`;
+  return { ...still, halt: undo === undefined ? halt : `${halt}; ${undo}` };
 }
 
 /** A sentence in place of an undo says why there is none now. */
@@ -247,8 +248,22 @@ export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces
   const count =
     limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
   return count >= needed
-    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${limit.text}: fix the image, or go back`
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${limit.text}`
     : undefined;
+}
+
+/** Why it goes on though more pods fail than may, to complete a sentence; undefined: it stops, or no more fail. */
+export function haltIsShort(sidecarSet: SidecarSet, states: Sequence<PodState>): string | undefined {
+  const { haltOn: limit } = steeringOf(sidecarSet);
+  const testimony = testimonyOf(sidecarSet, states);
+  const { witnesses, upgraded, namespaces } = testimony;
+  if (limit === undefined || haltOf(sidecarSet, testimony) !== undefined) return undefined;
+  if (witnesses.length <= (limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount)) return undefined;
+  const why =
+    namespaces > 1
+      ? `the pods are in ${namespaces} namespaces, and those of one alone do not stop it`
+      : "they did not fail close enough together";
+  return `${HALT_ON_ANNOTATION} is ${limit.text} and does not stop the rollout yet: ${why}`;
 }
 
 const EPOCH = "1970-01-01T00:00:00Z";

@@ -50,7 +50,7 @@ function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: Pu
   const failures =
     failedCount === 0
       ? ""
-      : `${counted(failedCount, "node has", "nodes have")} not pulled them: ${[...named, ...more].join(", ")}`;
+      : `${counted(failedCount, "node has", "nodes have")} not pulled the images: ${[...named, ...more].join(", ")}`;
   const rest = nodes - failedCount;
   const progress =
     rest <= 0 && underWay === 0
