@@ -1,7 +1,7 @@
 /** Tests the other work of a pass during a drain that is longer than the pass. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { DRAIN_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
+import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, INJECTED_LIST_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { refusal } from "./bare-cluster.ts";
 import { podOf, rolloutPart, SET, setOf } from "./rollout-part.ts";
@@ -19,4 +19,23 @@ it("a pass tries a pod again that was refused once, although another one is drai
   const { stop } = await followRollout(on.context, begun, { endsAtMs: 50_000 });
   const traffic = ["a", "b"].map((name) => on.readPod(name)?.metadata?.labels?.[TRAFFIC_LABEL]);
   expect([stop, traffic]).toEqual(["settled", ["drained", "drained"]]);
+});
+
+it("a pass waits half a minute for pods that only another SidecarSet drains, and the next pass goes on", async () => {
+  const on = rolloutPart();
+  const { metadata, ...pod } = podOf("a", 2);
+  const drained = {
+    labels: { ...metadata?.labels, [TRAFFIC_LABEL]: "drained" },
+    annotations: {
+      ...metadata?.annotations,
+      [INJECTED_LIST_ANNOTATION]: `${SET},other`,
+      [DRAINED_BY_ANNOTATION]: JSON.stringify({ other: { since: "2026-01-01T03:00:00Z", release: "r" } }),
+    },
+  };
+  on.put(setOf({ maxUnavailable: 1 }), { ...pod, metadata: { ...metadata, ...drained } }, podOf("b"));
+  const begun = await beginRollout(on.context, SET);
+  if (typeof begun === "string") throw new Error(begun);
+  expect(begun.result.decision.summary).toMatchObject({ hold: "budget", drainedElsewhere: 1, used: 0 });
+  const { stop } = await followRollout(on.context, begun, { endsAtMs: 600_000 });
+  expect([stop, Math.round(on.clock.now() / 1_000)]).toEqual(["stalled", 30]);
 });

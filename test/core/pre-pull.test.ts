@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { endOf } from "../../shared/core/rollout/book.ts";
 import { explain } from "../../shared/controller/rollout/dry-run.ts";
 import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
@@ -385,6 +386,18 @@ test("a plan counts the nodes that pull first, and takes the pulls to be done", 
   expect(plan.before.rules.prePull).toMatchObject({ nodes: 3, atOnce: 2 });
   expect(plan.steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 5, 10]);
   expect(plan).toMatchObject({ isComplete: true });
+});
+
+test("a plan keeps pods of a node that could not pull at their version, and says why", () => {
+  const set = setOf(2);
+  const pods = [podOn("n1"), podOn("n2"), podOn("n3")];
+  const pulls = seenAfter(decided(set, pods), { n1: REFUSED, n2: NO_ROOM });
+  const observation = { ...UNTOUCHED, revisions: [], sidecarSet: set, pods, pulls };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
+  expect(plan.steps.flatMap((step) => step.pods.map(({ name }) => name)).toSorted()).toEqual(["on-n2", "on-n3"]);
+  expect(plan).toMatchObject({ isComplete: false, isCutShort: false, after: { hold: "prePull", updated: 2 } });
+  expect(explain("oneRound", plan.after)).toContain("1 node has not pulled the images: n1 (ErrImagePull: not found)");
+  expect(endOf(plan.after)).toBe("badly");
 });
 
 test("fifty nodes without room for a pod that pulls go on without a pull, and then others are tried", () => {

@@ -254,10 +254,16 @@ function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly str
   return [
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
     ...(drain ? [drainText(drain)] : []),
-    ...(before.rules.prePull ? [`${pulledFirstText(before.rules.prePull)} That is not in the times below.`] : []),
+    ...pullsText(before.rules.prePull),
     ...(checks ? [checksText(checks, before)] : []),
     ...(before.trouble && before.selected > 0 ? [`It is known that ${before.trouble.text}.`] : []),
   ];
+}
+
+/** Pods of nodes that could not pull are not in the plan. */
+function pullsText(pulls: RolloutPlan["before"]["rules"]["prePull"]): readonly string[] {
+  const nodes = (pulls?.nodes ?? 0) - (pulls?.failedCount ?? 0);
+  return pulls && nodes > 0 ? [`${pulledFirstText({ ...pulls, nodes })} That is not in the times below.`] : [];
 }
 
 function changeText({ images, isReplaced }: PlannedPod): string {

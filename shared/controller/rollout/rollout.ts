@@ -101,7 +101,8 @@ export async function followRollout(
 async function step(context: Context, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
   const stop =
-    stopOf(context, progress) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
+    stopOf(context, progress) ??
+    stopByTime(context.clock.now(), movedAtMs + idleMsOf(progress.result), within(limits, progress.snapshot));
   if (stop) return stop;
   const snapshot = await nextSnapshot(context, following, limits);
   if (snapshot === "quiet") return undefined;
@@ -225,14 +226,23 @@ function stopOf(context: Context, progress: Progress): Stop | undefined {
 }
 
 function isUnderWay(summary: Summary, now: string): boolean {
-  const { hold, updated, updatedReady, used, selected, rules } = summary;
-  const { follow } = EFFECTS[hold];
+  const { follow } = EFFECTS[summary.hold];
   if (follow === "off") return false;
   if (follow === "wait" || follow === "retry" || isRestarting(summary) || waitsForOthers(summary)) return true;
-  if (endsSoon(summary, now)) return true;
+  return endsSoon(summary, now) || areOwnUnderWay(summary);
+}
+
+function areOwnUnderWay(summary: Summary): boolean {
+  const { updated, updatedReady, used, selected, rules } = summary;
   // A long drain is for the next pass.
   const drained = isTriedAgain(summary) ? 0 : (rules.drain?.pods ?? 0);
   return selected > drained || used > drained || updated > updatedReady;
+}
+
+/** How long a pass waits without any progress. Drains of other SidecarSets are left to the next pass. */
+function idleMsOf({ decision: { summary }, reserved }: RoundResult): number {
+  const areOthersOnly = waitsForOthers(summary) && reserved === 0 && !areOwnUnderWay(summary);
+  return areOthersOnly ? CLOCK_SECONDS * 1_000 : IDLE_MS;
 }
 
 /** True when a pod that was refused a moment ago has a free place beside the selected ones. */
@@ -240,10 +250,10 @@ function isTriedAgain({ trouble, waiting, partition, selected, ...rest }: Summar
   return trouble?.isLasting === false && waiting - partition > selected && unavailableOf(rest) < rest.maxUnavailable;
 }
 
-function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
+function stopByTime(nowMs: number, idleAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
   if (signal?.aborted) return "aborted";
   if (nowMs >= endsAtMs) return "deadline";
-  return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
+  return nowMs >= idleAtMs ? "stalled" : undefined;
 }
 
 /** True when only pods are left that are down for long. It also waits for a hold that may change without events. */

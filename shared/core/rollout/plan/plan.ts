@@ -40,8 +40,9 @@ const MAX_STEPS = 10_000;
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
-  // The plan counts image pulls and treats them as done, because their duration is unknown.
-  let simulation = begin({ ...observation, pulls: undefined }, options);
+  // Pulls are counted, and taken to be done: nobody knows how long they take. Nodes that could not pull are known.
+  const pulls = observation.pulls && ({ ...observation.pulls, isPlanned: true } as const);
+  let simulation = begin({ ...observation, pulls }, options);
   let decision = decideAt(simulation, options);
   const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;

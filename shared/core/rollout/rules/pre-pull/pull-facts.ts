@@ -26,6 +26,8 @@ export interface PullFacts {
   readonly pods: readonly Pod[];
   /** its record in the ledger; absent: none */
   readonly record?: string | undefined;
+  /** in a plan every node has the images, except nodes that could not pull them; absent: a pass */
+  readonly isPlanned?: true;
   /** why the API server refused to create one, and its time of refusal, RFC3339; absent: this pass was not refused */
   readonly refusal?: { readonly message: string; readonly at: string } | undefined;
 }
@@ -67,7 +69,7 @@ export interface PullsSummary {
   readonly refusal?: string;
   /** true when every remaining node has failed */
   readonly isStuck: boolean;
-  /** seconds until the next look */
+  /** seconds until the next look; 0 in a plan, which never looks again */
   readonly seconds: number;
 }
 

@@ -69,7 +69,8 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   const pulled = new Set([...seen.current].flatMap(([node, { pull }]) => (pull.kind === "pulled" ? [node] : [])));
   const there = new Set([...running, ...pulled]);
   const asks = (state: PodState) => isHeld(state, images, budgetUse);
-  const lacks = (state: PodState) => !there.has(nodeOf(state)) && asks(state);
+  const hasImages = (node: string) => there.has(node) || (pulls.isPlanned === true && !seen.failures.has(node));
+  const lacks = (state: PodState) => !hasImages(nodeOf(state)) && asks(state);
   const takenNodes = new Set<string>();
   const waitingNodes = new Set<string>();
   const waiting = new Set<string>();
@@ -199,6 +200,7 @@ interface Planned {
 function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
   const { images, seen, needed, waiting, facts } = planned;
   const { digest } = seen;
+  if (facts.isPlanned) return takenForPulled(planned);
   const { created, deleted } = placesOf(sidecarSet, planned);
   const lacking = [...needed].filter((node) => seen.current.get(node)?.pull.kind !== "pulled");
   const failures = [...seen.failures.values()].filter(({ node }) => needed.has(node)).slice(0, MOST_FAILURES);
@@ -211,6 +213,14 @@ function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
     waiting,
     ...(lacking.length > 0 ? { summary: summaryOf(planned, lacking, nodesCreated) } : {}),
   };
+}
+
+/** In a plan no node pulls: its pods have the images, or keep their version. */
+function takenForPulled(planned: Planned): PullPlan {
+  const { needed, waiting, seen } = planned;
+  const lacking = [...needed].filter((node) => seen.failures.has(node));
+  const summary = { ...summaryOf(planned, lacking, []), isStuck: true, seconds: 0 };
+  return { actions: [], record: undefined, waiting, ...(lacking.length > 0 ? { summary } : {}) };
 }
 
 /**
