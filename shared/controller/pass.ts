@@ -24,7 +24,7 @@ import { listAll } from "./rollout/observe-pods.ts";
 import { putBackLeft } from "./rollout/put-back.ts";
 import type { Readings } from "./rollout/reading.ts";
 import { listSidecarSets, reconcileSidecarSets } from "./rollout/reconcile.ts";
-import type { PassReport, ReadinessReport } from "./rollout/report.ts";
+import type { PassReport, ReadinessReport, SidecarSetReport } from "./rollout/report.ts";
 import type { Service } from "./rollout/service.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
@@ -107,7 +107,13 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
     ...(failing.size > 0 ? { failing: Object.fromEntries(failing) } : {}),
     calls,
     ...result,
+    sidecarSets: result.sidecarSets.map((one) => (failing.has(one.name) ? asFailing(one) : one)),
   };
+}
+
+/** What the status says of it by now, if it can be written. */
+function asFailing(one: SidecarSetReport): SidecarSetReport {
+  return { state: "Blocked", ...one };
 }
 
 type PassResult = Pick<

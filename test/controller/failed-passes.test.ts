@@ -129,6 +129,8 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
     metrics.addPass(report, 0);
     expect(await alarmLines(report)).toBe(1);
     expect(metrics.text()).toContain('sidecarset_in_trouble{sidecarset="web"} 1');
+    const { cause } = report.sidecarSets[0] ?? {};
+    expect(metrics.text()).toContain(`sidecarset_state{sidecarset="web",state="Blocked",cause="${cause}"} 1`);
   });
 
   it("the first pass that succeeds removes the warning and updates pods again", async () => {
