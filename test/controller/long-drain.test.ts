@@ -1,7 +1,12 @@
 /** Tests the other work of a pass during a drain that is longer than the pass. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, INJECTED_LIST_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
+import {
+  DRAIN_ANNOTATION,
+  DRAINED_BY_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  TRAFFIC_LABEL,
+} from "../../shared/api/names.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { refusal } from "./bare-cluster.ts";
 import { podOf, rolloutPart, SET, setOf } from "./rollout-part.ts";

@@ -250,8 +250,10 @@ function showSteps(plan: RolloutPlan, { screen, hasPods }: Form): void {
 }
 
 /** Assumptions of the plan, and the waits that it counts. */
-function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly string[] {
+function assumptions(plan: RolloutPlan): readonly string[] {
+  const { gate, drain, checks, before } = plan;
   return [
+    ...(heldNow(plan) === "" ? [] : ["What holds the rollout now is taken to end at once."]),
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
     ...(drain ? [drainText(drain)] : []),
     ...pullsText(before.rules.prePull),

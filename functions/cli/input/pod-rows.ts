@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { failureOf, failureText } from "../../../shared/core/pod/container-failure.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { replacesNotUpgradable, whyNotRecreated } from "../../../shared/core/pod/replaced.ts";
 import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
 import { classify } from "../../../shared/core/rollout/select/classify.ts";
 import { downPods } from "../../../shared/core/rollout/select/down-pods.ts";
@@ -59,7 +60,7 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
     case "notSelected":
       return "left out by updateStrategy.selector";
     case "notUpgradable":
-      return state.native?.hindrance ?? "must be recreated";
+      return notUpgradableText(state, sidecarSet);
     case "inFlight":
       return "previous update under way";
     default:
@@ -67,6 +68,11 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
       if (failure) return `${failureText(failure)}, waiting for its turn`;
       return state.isReady ? "waiting for its turn" : "not ready, waiting for its turn";
   }
+}
+
+function notUpgradableText({ pod, native }: PodState, sidecarSet: SidecarSet): string {
+  const isReplaced = replacesNotUpgradable(sidecarSet) && whyNotRecreated(pod, sidecarSet) === undefined;
+  return native?.hindrance ?? (isReplaced ? "waiting to be replaced" : "must be recreated");
 }
 
 function nameOf({ metadata }: { readonly metadata?: { readonly name?: string } }): string {

@@ -148,7 +148,6 @@ async function ask(context: Context, gate: URL, request: GateRequest): Promise<G
   return !answer.allow && answer.isUnanswered && isAboutThis ? { allow: false, reason: last.reason } : answer;
 }
 
-
 const QUERY = "query ";
 
 interface Silence {

@@ -57,7 +57,11 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   drain: { follow: "clock", stopsEvictions: false, endsIn: ({ rules: { drain } }) => drain?.seconds },
   partition: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "stuckRestart" },
   budget: { follow: "pods", stopsEvictions: false, endsIn: NEVER, waitsForPods: true },
-  prePull: { follow: "clock", stopsEvictions: false, endsIn: ({ rules: { prePull } }) => prePull?.seconds || undefined },
+  prePull: {
+    follow: "clock",
+    stopsEvictions: false,
+    endsIn: ({ rules: { prePull } }) => prePull?.seconds || undefined,
+  },
   order: { follow: "wait", stopsEvictions: false, endsIn: NEVER },
   ownerBudget: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
   wave: { follow: "pods", stopsEvictions: false, endsIn: soakEndsIn, yieldsTo: "keptRestart" },

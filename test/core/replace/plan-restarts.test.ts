@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import { podRows } from "../../../functions/cli/input/pod-rows.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { conditionsOf } from "../../../shared/core/rollout/conditions/conditions.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import type { Restarting, Workload } from "../../../shared/core/rollout/rules/restarts/workload-object.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
@@ -117,4 +120,16 @@ test("a plan of a workload with many pods is cut short at maxSteps", () => {
   };
   const { steps, isCutShort, seconds } = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 1, maxSteps: 5 });
   expect([steps.length, isCutShort, seconds <= 6]).toEqual([1, true, true]);
+});
+
+test("status and the condition NotUpgradable say that pods wait for restarts of their workloads, also before one begins", () => {
+  const sidecarSet = setOf("NotUpgradable,Restart", { updateStrategy: { paused: true } });
+  const facts = { ...UNTOUCHED, ...CONTEXT, revisions: [], pods: podsOf("a", 1), lastPass: undefined };
+  expect(podRows({ sidecarSet, facts } as never).map(({ state }) => state)).toEqual(["waiting to be replaced"]);
+  const { summary, failing } = decide({ ...facts, taken: [], sidecarSet }, CONTEXT);
+  const waiting = { ...summary, rules: { replacement: { waiting: 1, selected: 0, kept: 0 } } };
+  const conditions = conditionsOf(sidecarSet, { summary: waiting, failing, missed: [] }, CONTEXT.now);
+  expect(conditions.find(({ type }) => type === "NotUpgradable")?.message).toBe(
+    "1 pod that cannot be upgraded in place is replaced, by restarts of their workloads",
+  );
 });

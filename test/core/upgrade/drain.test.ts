@@ -12,7 +12,7 @@ import {
   TRAFFIC_LABEL,
 } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
+import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { podStanding } from "../../../shared/core/inspect/report/pod-standing.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { wordsOf } from "../../../shared/core/rollout/book.ts";
@@ -283,23 +283,22 @@ test("status, pods and the page say that a pod is drained, not that it waits for
 });
 
 test("explain says how long a pod stays drained, and that a pod without the label is not drained", () => {
-  const explained = (pod: Pod, seconds = 0, others: readonly Pod[] = []) => {
-    const facts = {
-      ...UNTOUCHED,
-      revisions: [],
-      pods: [pod, ...others],
-      settings: CONTEXT.settings,
-      now: addSeconds(NOW, seconds) ?? NOW,
-      kruiseNamespace: CONTEXT.kruiseNamespace,
-      lastPass: NOW,
-      registrations: [{ name: "mpod.kb.io" }],
-      namespace: { metadata: { name: "default" } },
-      sidecarSets: [selecting(setOf())],
-    };
-    return explainPod(pod, selecting(setOf()), facts)
+  const factsOf = (pods: readonly Pod[], seconds: number) => ({
+    ...UNTOUCHED,
+    revisions: [],
+    pods,
+    settings: CONTEXT.settings,
+    now: addSeconds(NOW, seconds) ?? NOW,
+    kruiseNamespace: CONTEXT.kruiseNamespace,
+    lastPass: NOW,
+    registrations: [{ name: "mpod.kb.io" }],
+    namespace: { metadata: { name: "default" } },
+    sidecarSets: [selecting(setOf())],
+  });
+  const explained = (pod: Pod, seconds = 0, others: readonly Pod[] = []) =>
+    explainPod(pod, selecting(setOf()), factsOf([pod, ...others], seconds))
       .map(({ message }) => message)
       .join();
-  };
   expect(explained(old())).toContain("the next pass drains it for 10 seconds, and then updates it");
   expect(explained(held(), 4)).toContain(`drained since ${NOW}: its sidecars restart in 6 seconds`);
   expect(explained(podOf({ name: "a" }))).toContain(
@@ -307,6 +306,13 @@ test("explain says how long a pod stays drained, and that a pod without the labe
   );
   expect(explained(old(), 0, [elsewhere("b")])).toContain(
     "1 of at most 1 unavailable, held by default/b (drained for mesh)",
+  );
+  const shared = [elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" }), old("c")];
+  const every = { matchExpressions: [{ key: "none", operator: "DoesNotExist" as const }] };
+  const sidecarSet = { ...setOf(), spec: { ...setOf().spec, selector: every } };
+  const steps = explainSidecarSet(sidecarSet, factsOf(shared, 0));
+  expect(steps.map(({ message }) => message)).toContain(
+    "pods wait: 1 of at most 1 unavailable, held by default/b (drained for mesh)",
   );
   const updated = elsewhere("a", { hash: NEW_HASH, image: "reg/sc:v2" });
   expect(explained(updated)).toContain(

@@ -169,7 +169,7 @@ export function traceRevision(sidecarSet: SidecarSet, revisions: readonly Contro
     return stop(
       "InjectionPaused",
       "injection is paused: new pods come without its sidecars",
-      "set spec.injectionStrategy.paused to false",
+      "set spec.injectionStrategy.paused to false; then recreate pods that came without them",
     );
   const wanted = wantedRevision(sidecarSet);
   if (wanted === undefined) return undefined;

@@ -17,7 +17,7 @@ import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
-import type { Summary } from "../../rollout/summary.ts";
+import { type Summary, unavailableOf } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { budgetText } from "./budget-text.ts";
@@ -126,9 +126,10 @@ function traceLeft(left: LeftDown): Step {
 function traceDown(
   sidecarSet: SidecarSet,
   { states, revisions }: { readonly states: readonly PodState[]; readonly revisions: SetFacts["revisions"] },
-  { summary: { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown }, failing }: Decision,
+  { summary, failing }: Decision,
 ): readonly Step[] {
-  const budget = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown } = summary;
+  const budget = budgetText(sidecarSet, states, { used: unavailableOf(summary), maxUnavailable });
   const text = [budget, haltIsShort(sidecarSet, states)].filter((part) => part !== undefined).join("; ");
   const foreign = failing.find(({ fault }) => fault === "foreign");
   const isBroken = foreign !== undefined || isOfRelease(failing);

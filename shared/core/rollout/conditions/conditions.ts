@@ -2,7 +2,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
-import { restartsMissed } from "../../pod/replaced.ts";
+import { restartsAtOnce, restartsMissed } from "../../pod/replaced.ts";
 import { BOOK, saidBy, wordsOf } from "../book.ts";
 import { countsText } from "../counts-text.ts";
 import { EFFECTS, isRestarting, isStill, waitsForOthers } from "../hold-effects.ts";
@@ -101,7 +101,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
       Degraded: degraded(standing, sidecarSet),
-      NotUpgradable: isStill(hold) ? undefined : notUpgradable(standing),
+      NotUpgradable: isStill(hold) ? undefined : notUpgradable(standing, sidecarSet),
       complete: completeness(standing.summary),
       held: saidBy(BOOK[hold].verdict, standing.summary),
     });
@@ -170,13 +170,13 @@ function areAwaited(summary: Summary): boolean {
   return selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
 }
 
-function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
+function notUpgradable({ summary }: Standing, sidecarSet: SidecarSet): Verdict<"NotUpgradable"> {
   const { notUpgradable: count, immutableFields } = summary;
   const { waiting = 0, stop, isInVain } = summary.rules.replacement ?? {};
   if (count === 0 && waiting > 0)
     return no(
       "Replaced",
-      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, ${howReplaced(summary)}`,
+      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, ${howReplaced(summary, sidecarSet)}`,
     );
   if (count > 0 && stop !== undefined)
     return yes(
@@ -191,8 +191,9 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   );
 }
 
-function howReplaced({ rules: { restarts } }: Summary): string {
-  return restarts ? `by restarts of their workloads: ${restartsText(restarts)}` : "within the same budget";
+function howReplaced({ rules: { restarts } }: Summary, sidecarSet: SidecarSet): string {
+  if (restarts) return `by restarts of their workloads: ${restartsText(restarts)}`;
+  return restartsAtOnce(sidecarSet) > 0 ? "by restarts of their workloads" : "within the same budget";
 }
 
 function missedInjection({ missed, summary }: Standing, sidecarSet: SidecarSet): Verdict<"MissedInjection"> {

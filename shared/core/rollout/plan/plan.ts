@@ -40,9 +40,7 @@ const MAX_STEPS = 10_000;
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
-  // Pulls are counted, and taken to be done: nobody knows how long they take. Nodes that could not pull are known.
-  const pulls = observation.pulls && ({ ...observation.pulls, isPlanned: true } as const);
-  let simulation = begin({ ...observation, pulls }, options);
+  let simulation = begin(withPullsDone(observation), options);
   let decision = decideAt(simulation, options);
   const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;
@@ -70,6 +68,11 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const gate = host === undefined ? {} : { gate: host };
   const checks = { ...checksAhead(observation), ...drainAhead(observation, options) };
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
+}
+
+/** The plan treats image pulls as done, because their duration is unknown. A pull that failed counts as failed. */
+function withPullsDone(observation: Observation): Observation {
+  return observation.pulls ? { ...observation, pulls: { ...observation.pulls, isPlanned: true } } : observation;
 }
 
 /** Splits the writes of one moment into steps: a drain is a step of its own, and a restore is none. */

@@ -19,7 +19,7 @@ export const OWNER_BUDGET_WORDS: HoldWords = {
         : undefined,
   },
   clause: ({ rules: { ownerBudget = NO_OWNERS } }) =>
-    `${ownerBudget.waiting} wait for others of their owners: ${ownerBudget.full.join("; ")}`,
+    `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of their owners: ${ownerBudget.full.join("; ")}`,
   sentence: ({ rules: { ownerBudget = NO_OWNERS } }) =>
     `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of the same owner: ${ownerBudget.full.join("; ")}`,
   title: ({ rules: { ownerBudget = NO_OWNERS } }) =>
