@@ -287,7 +287,7 @@ it("the explanation of a pod lists each rule with its verdict", async () => {
       {
         reason: "ChangeNotSeen",
         verdict: "wait",
-        message: "no pass has seen the latest change yet (generation 2, seen 0)",
+        message: "no pass has written that it saw the latest change (generation 2, seen 0): where passes run, their log says why",
       },
       { reason: "TickRunning", verdict: "ok", message: "a pass ran 30 seconds ago" },
     ],

@@ -14,6 +14,7 @@ import { timestamp } from "../loop/clock.ts";
 import { hasAskedForEvictions, serverTimestamp } from "./departures.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { sayRefused } from "./refused-writes.ts";
+import type { SidecarSetReport } from "./report.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
@@ -54,7 +55,11 @@ export function verdictNow(context: Context, snapshot: Snapshot, decision: Decis
 }
 
 /** The same word for a report, with the time since when it needs attention. */
-export function stateNow(context: Context, snapshot: Snapshot, decision: Decision) {
+export function stateNow(
+  context: Context,
+  snapshot: Snapshot,
+  decision: Decision,
+): Pick<SidecarSetReport, "state" | "troubleSince"> {
   const state = verdictNow(context, snapshot, decision);
   if (state === undefined) return {};
   const conditions = keepsConditions(snapshot.sidecarSet) ? conditionsNow(context, snapshot, decision) : [];

@@ -39,5 +39,6 @@ interface Observed {
 export function traceGeneration({ metadata, status }: Observed): Step<"ChangeNotSeen"> | undefined {
   const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
   if (seen >= generation) return undefined;
-  return wait("ChangeNotSeen", `no pass has seen the latest change yet (generation ${generation}, seen ${seen})`);
+  const text = `no pass has written that it saw the latest change (generation ${generation}, seen ${seen})`;
+  return wait("ChangeNotSeen", `${text}: where passes run, their log says why`);
 }

@@ -132,7 +132,7 @@ function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefine
   const areAllUpdated = [...states].every(({ isUpdated }) => isUpdated);
   const { latestRevision } = sidecarSet.status ?? {};
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, checks, now });
-  return still && traceHalt(sidecarSet, still);
+  return still && traceHalt(sidecarSet, { ...still, hasWayBack: still.hasWayBack });
 }
 
 export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
