@@ -287,7 +287,8 @@ it("the explanation of a pod lists each rule with its verdict", async () => {
       {
         reason: "ChangeNotSeen",
         verdict: "wait",
-        message: "no pass has written that it saw the latest change (generation 2, seen 0): where passes run, their log says why",
+        message:
+          "no pass has written that it saw the latest change (generation 2, seen 0): where passes run, their log says why",
       },
       { reason: "TickRunning", verdict: "ok", message: "a pass ran 30 seconds ago" },
     ],
