@@ -92,11 +92,11 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
       hold: "ownerBudget",
       rules: { ownerBudget: { waiting: 3, full: ["ReplicaSet web has 1 of 1", "ReplicaSet api has 2 of 2"] } },
     },
-    "0 of 9 pods updated, 0 of them ready; 3 wait for others of their owners: ReplicaSet web has 1 of 1; ReplicaSet api has 2 of 2",
+    "0 of 9 pods updated, 0 of them ready; 3 pods wait for others of their owners: ReplicaSet web has 1 of 1; ReplicaSet api has 2 of 2",
   ],
   "owner budgets without details": [
     { hold: "ownerBudget" },
-    "0 of 9 pods updated, 0 of them ready; 0 wait for others of their owners: ",
+    "0 of 9 pods updated, 0 of them ready; 0 pods wait for others of their owners: ",
   ],
   "waves without details": [{ hold: "wave" }, "0 of 9 pods updated, 0 of them ready; pods of later waves wait"],
 };

@@ -172,7 +172,7 @@ describe.concurrent("where an annotation asks for it", () => {
     // A pod that stays down holds the pods of its owner, and no others.
     await scene.patchSet(setImage("agent:does-not-exist"));
     const why =
-      /4 wait for others of their owners: StatefulSet \S+\/(cache|db): 1 of at most 1 down or on their way \(/;
+      /4 pods wait for others of their owners: StatefulSet \S+\/(cache|db): 1 of at most 1 down or on their way \(/;
     await scene.untilToldThat(why);
     await untilCondition(scene, "Blocked", { status: "True", reason: "MaxUnavailablePerOwner" });
     expect((await scene.pods()).filter(isReady)).toHaveLength(4);
