@@ -5,6 +5,7 @@ import {
   DRAINED_BY_ANNOTATION,
   HASH_ANNOTATION,
   METRICS_ANNOTATION,
+  RESTARTED_AT_ANNOTATION,
   TRAFFIC_LABEL,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
@@ -93,6 +94,8 @@ function waitingPod(reason: string): Pod {
   return { ...one, status: { ...one.status, containerStatuses } };
 }
 
+const RESTARTED_NOW = { template: { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: NOW } } } };
+
 function elsewhere(one: Pod): Pod {
   return { ...one, metadata: { ...one.metadata, namespace: "elsewhere" } };
 }
@@ -154,7 +157,7 @@ const RESTARTING = setOf(
 /** `underWay`: uids of the StatefulSet web, while it is being restarted; without any, the StatefulSet does not exist. */
 function restarting(...underWay: readonly string[]): Restarting {
   const place = { workload: "StatefulSet", namespace: pod().metadata?.namespace ?? "", name: "web" } as const;
-  const workload = underWay.length > 0 ? { metadata: { uid: "a", generation: 2 } } : null;
+  const workload = underWay.length > 0 ? { metadata: { uid: "a", generation: 2 }, spec: RESTARTED_NOW } : null;
   const restarted = underWay.map((uid) => ({ ...place, uid }));
   return { missed: [], restarted, workloads: new Map([[keyOfWorkload(place), workload]]) };
 }

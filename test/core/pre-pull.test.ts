@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { endOf } from "../../shared/core/rollout/book.ts";
 import { explain } from "../../shared/controller/rollout/dry-run.ts";
+import { endOf } from "../../shared/core/rollout/book.ts";
 import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";

@@ -1,5 +1,6 @@
 /** Clusters that reach each hold of the book. The compiler asks for a new hold's. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import { RESTARTED_AT_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { NONE_PASSED_OVER } from "../../../shared/core/refused-pods.ts";
 import { type DecideContext, decide, type Observation } from "../../../shared/core/rollout/decide.ts";
@@ -142,13 +143,17 @@ const replacing = (words: string): SidecarSet => {
 };
 const RESTARTING = replacing("NotUpgradable,Restart");
 const PLACE = { workload: "StatefulSet", namespace: "default", name: "web" } as const;
+const RESTARTED_NOW = { template: { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: NOW } } } };
 const restarting = (uid?: string) =>
   scene(RESTARTING, [owned(old(LACKING), "StatefulSet")], {
     restarting: {
       missed: [],
       restarted: uid === undefined ? [] : [{ ...PLACE, uid }],
       workloads: new Map([
-        ["StatefulSet default/web", uid === undefined ? null : { metadata: { uid, generation: 2 } }],
+        [
+          "StatefulSet default/web",
+          uid === undefined ? null : { metadata: { uid, generation: 2 }, spec: RESTARTED_NOW },
+        ],
       ]),
     },
   });
