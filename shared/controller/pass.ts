@@ -111,7 +111,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
   };
 }
 
-/** What the status says of it by now, if it can be written. */
+/** The report with the state that the status has by now, if passes can write it. */
 function asFailing(one: SidecarSetReport): SidecarSetReport {
   return { state: "Blocked", ...one };
 }

@@ -215,7 +215,7 @@ function latePods({ server, witness }: World, set: SidecarSet): readonly Pod[] {
   return server.all<Pod>(PODS).filter(isLate);
 }
 
-/** Where StatefulSets are followed: only higher ordinals of the same one never wait for the other pod. */
+/** True unless both are of one StatefulSet and `pod` has the higher ordinal: only then it never waits for `other`. */
 function isBehind(pod: Pod, other: Pod): boolean {
   return isOfSet(pod) && isOfSet(other) && !(ownerOf(pod) === ownerOf(other) && ordinalOf(pod) > ordinalOf(other));
 }

@@ -49,7 +49,7 @@ export function natureOf(verdict: RolloutVerdict): Nature {
   return NATURES[verdict];
 }
 
-/** The cause that metrics and logs name beside a state. Pods alone make two of the states, whatever holds the rollout. */
+/** The cause that metrics and logs name beside a state. Pods alone cause two of the states, whatever holds the rollout. */
 export function causeOfState(state: RolloutVerdict | undefined, held: HoldCause): RolloutCause {
   if (state === "Degraded") return "PodsFail";
   return state === "NotUpgradable" ? "NotUpgradable" : held;

@@ -252,7 +252,7 @@ export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces
     : undefined;
 }
 
-/** Why it goes on though more pods fail than may, to complete a sentence; undefined: it stops, or no more fail. */
+/** Returns why a rollout goes on although more pods fail than `halt-on` allows; undefined: it stops, or fewer fail. */
 export function haltIsShort(sidecarSet: SidecarSet, states: Sequence<PodState>): string | undefined {
   const { haltOn: limit } = steeringOf(sidecarSet);
   const testimony = testimonyOf(sidecarSet, states);
