@@ -166,6 +166,13 @@ describe("trustedNotice:", () => {
     expect(await isTrusted()).toBe(true);
   });
 
+  test("a registration that was deleted and made again is another one, although its generation is the same", async () => {
+    expect(await isTrusted()).toBe(true);
+    registration = registered(0, { uid: "made-again" });
+    steady = STARTED + 2 * IN_FORCE_MS;
+    expect(await isTrusted()).toBe(false);
+  });
+
   test("a registration without webhooks or without a creation time is not trusted", async () => {
     registration = { metadata: { uid: "r", generation: 1, creationTimestamp: at(60) } };
     expect(await isTrusted()).toBe(false);

@@ -49,6 +49,12 @@ test("planUndo chooses the revision that works if all pods are in one namespace"
   expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision: 1 });
 });
 
+test("pods that were just written and still run their old containers prove no release", () => {
+  const written = { ...stateOf("shop", "hash-1"), isConsistent: false };
+  const pods = [stateOf("shop", NEW_HASH, false), written];
+  expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision: 2 });
+});
+
 test("a release that a person gave up is never gone back to", () => {
   const givenUp = [{ hash: "hash-2", outcome: "aborted", at: NOW }];
   const annotations = { ...UNDOING.metadata.annotations, [GIVEN_UP_ANNOTATION]: JSON.stringify(givenUp) };

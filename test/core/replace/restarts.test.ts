@@ -9,6 +9,7 @@ import { decide } from "../../../shared/core/rollout/decide.ts";
 import {
   isThrough,
   mostDown,
+  openRestarts,
   type Restarting,
   type Workload,
   whyNotRestarted,
@@ -84,6 +85,12 @@ function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
 }
 const inWaves = setInWaves();
 const shopFirst = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
+
+test("a workload that is deleted during its restart gives its place to others, and one that was not read keeps it", () => {
+  const facts = { reserved: new Set<string>(), pods: both, now: CONTEXT.now };
+  expect(openRestarts(known([null], [entry("a")]), facts)).toEqual([]);
+  expect(openRestarts(known([], [entry("a")]), facts)).toEqual([entry("a")]);
+});
 
 describe("decide about restarts of workloads:", () => {
   test("a workload is read before it is restarted", () => {
