@@ -30,7 +30,14 @@ import {
   withRead,
 } from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
-import { type Answering, answeringOf, ignoresImpossible, type Said, saySource, type Unannounced } from "./trouble.ts";
+import {
+  type Answering,
+  answeringOf,
+  ignoresImpossible,
+  type LoggedSource,
+  saySource,
+  type Unannounced,
+} from "./trouble.ts";
 
 export interface ClusterView {
   readonly listSidecarSets: Reader<SidecarSetList>;
@@ -153,7 +160,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   /** since announcements are gone by */
   let isListed = false;
   let isNew = true;
-  let said: Said | undefined;
+  let said: LoggedSource | undefined;
   /** The log has what is slower than it could be, and its end. */
   const say = (why: Unannounced | undefined) => {
     options.onSource?.(why === undefined ? "announced" : "listed");

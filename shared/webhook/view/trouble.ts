@@ -97,7 +97,7 @@ interface Says {
 }
 
 /** The log's last line about how SidecarSets are read. `why`: absent: by announcements */
-export interface Said {
+export interface LoggedSource {
   readonly why: Unannounced | undefined;
   readonly at: number;
 }
@@ -106,7 +106,11 @@ export interface Said {
 const SAY_AGAIN_MS = 10_000;
 
 /** Logs how SidecarSets are read now. `last`: absent: not logged yet */
-export function saySource(last: Said | undefined, why: Unannounced | undefined, { steady, log }: SaysWhen): Said {
+export function saySource(
+  last: LoggedSource | undefined,
+  why: Unannounced | undefined,
+  { steady, log }: SaysWhen,
+): LoggedSource {
   const at = steady?.() ?? performance.now();
   if (last !== undefined && at - last.at < SAY_AGAIN_MS) return last;
   if (why === undefined) log?.info("SidecarSets are known by announcements: pods wait for no list");

@@ -55,15 +55,15 @@ export function causeOfState(state: RolloutVerdict | undefined, held: HoldCause)
   return state === "NotUpgradable" ? "NotUpgradable" : held;
 }
 
-type Said = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
+type KnownCondition = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
 
 /** The current content of the other conditions. */
-export interface SaidBefore {
-  readonly Progressing: NonNullable<Said>;
-  readonly Blocked: Said;
-  readonly Degraded: Said;
+export interface OtherConditions {
+  readonly Progressing: NonNullable<KnownCondition>;
+  readonly Blocked: KnownCondition;
+  readonly Degraded: KnownCondition;
   /** undefined: not looked up */
-  readonly NotUpgradable: Said;
+  readonly NotUpgradable: KnownCondition;
   /** completeness by the counts: every pod is updated and ready, or every pod outside the partition is */
   readonly complete: "all" | "butPartition" | undefined;
   /** the book's verdict for the hold while no pod is on its way */
@@ -77,17 +77,17 @@ export interface VerdictAndWhy {
 }
 
 /** The verdict of the most severe blocker, or else of the progress. */
-export function verdictOf(said: SaidBefore): VerdictAndWhy {
-  const { Progressing, Blocked, Degraded, NotUpgradable, held } = said;
+export function verdictOf(others: OtherConditions): VerdictAndWhy {
+  const { Progressing, Blocked, Degraded, NotUpgradable, held } = others;
   if (Blocked?.status === "True") return { verdict: held, message: Blocked.message };
   if (Degraded?.status === "True") return { verdict: "Degraded", message: Degraded.message };
   if (Progressing.status === "True") return { verdict: "Updating", message: Progressing.message };
   if (NotUpgradable?.status === "True") return { verdict: "NotUpgradable", message: NotUpgradable.message };
-  return atRest(said);
+  return atRest(others);
 }
 
 /** Only the counts make a SidecarSet Ready: without them a hold that says Ready becomes Incomplete. */
-function atRest({ Progressing: { message }, complete, held }: SaidBefore): VerdictAndWhy {
+function atRest({ Progressing: { message }, complete, held }: OtherConditions): VerdictAndWhy {
   if (complete === "all") return { verdict: "Ready", message };
   const isTooGood = NATURES[held].isReady === true && !(complete === "butPartition" && held === "HeldByPartition");
   return { verdict: isTooGood ? "Incomplete" : held, message };

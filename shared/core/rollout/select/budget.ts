@@ -13,7 +13,7 @@ import { type Missing, sumOf } from "../rules/replacement/missing-pods.ts";
 import type { Replacement } from "../rules/replacement/replacement.ts";
 
 /** Cost of a pod that never consumes budget. */
-const NOTHING = Number.NEGATIVE_INFINITY;
+const FREE = Number.NEGATIVE_INFINITY;
 
 export interface Taken {
   readonly taken: readonly PodState[];
@@ -145,7 +145,7 @@ export function takeWithin(
   let blocked = 0;
   each(line, (state) => {
     const isHeld = isReserved(state, budgetUse.reserved);
-    const needed = isHeld ? NOTHING : neededFor(state, budgetUse);
+    const needed = isHeld ? FREE : neededFor(state, budgetUse);
     isBlocked ||= needed > left;
     if (isHeld ? areTooMany && goesDown(state, budgetUse) : isBlocked) blocked++;
     else if (canTake(state)) {
@@ -158,7 +158,7 @@ export function takeWithin(
 
 /** The budget that must be left for this pod. A pod that `used` counts, by the gate or a drain, needs no more. */
 function neededFor(state: PodState, budgetUse: BudgetUse): number {
-  if (!goesDown(state, budgetUse)) return NOTHING;
+  if (!goesDown(state, budgetUse)) return FREE;
   if (state.isDrainedElsewhere) return 0;
   return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
