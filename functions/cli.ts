@@ -4,6 +4,7 @@ import manifest from "../package.json" with { type: "json" };
 import { mayColor } from "../shared/settings/config.ts";
 import { SERVE, startSmall } from "./cli/commands/serve.ts";
 import { runProgram } from "./cli/program.ts";
+import { endSoon } from "./server/tracing.ts";
 
 /** A reader such as `head` may stop reading at any time. */
 for (const stream of [process.stdout, process.stderr]) {
@@ -27,3 +28,5 @@ process.exitCode = await runProgram(commands, process.argv.slice(2), {
   stderr: process.stderr,
   mayColor: mayColor(),
 });
+// Calls that nobody waits for any more would keep the process: an API server may answer one byte at a time.
+process.stdout.write("", endSoon);

@@ -5,18 +5,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
+import { kubeconfigText } from "../../infra/local/http/https-server.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { allReady, type HttpsCluster, readPods, startHttpsCluster, versionsOf } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
 import { AGENT, agentOf, agentPod, passOver } from "./fleet-stand-ins.ts";
-import { CLI, runHere } from "./run-cli.ts";
+import { CLI, runCli, runHere } from "./run-cli.ts";
 
 let clusters: readonly HttpsCluster[];
 let silent: Server;
@@ -116,4 +118,34 @@ it("a process of fleet apply that is killed while the first cluster soaks is gon
   expect([stood.code, stood.stdout]).toEqual([0, expect.stringMatching(/^empty\s+no SidecarSet agent/m)]);
   const back = await runHere([...kubeconfig, "fleet", "undo", AGENT, "--contexts", "a,b"]);
   expect([back.code, back.stdout.match(/back to revision/g)?.length]).toEqual([0, 2]);
+});
+
+it("a process of fleet status ends when it has said that an API server is too slow, though that one goes on to answer byte by byte", async () => {
+  let bytes = 0;
+  const trickling = createHttpServer((_, answer) => {
+    answer.writeHead(200, { "content-type": "application/json" });
+    const timer = setInterval(() => {
+      bytes++;
+      answer.write(" ");
+    }, 1_000);
+    answer.on("close", () => clearInterval(timer));
+  }).listen(0, "127.0.0.1");
+  await once(trickling, "listening");
+  const { port } = trickling.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  await writeFile(join(folder, "trickling"), kubeconfigText({ url, caCertificate: "", token: "t" }));
+  const { code, stdout } = await runCli([
+    "fleet",
+    "status",
+    AGENT,
+    "--contexts",
+    "local",
+    "--kubeconfig",
+    join(folder, "trickling"),
+  ]);
+  expect([code, stdout]).toEqual([5, expect.stringContaining("no answer within 15 seconds")]);
+  // Its calls are given up after 30 seconds and more.
+  expect(bytes).toBeLessThan(25);
+  trickling.closeAllConnections();
+  trickling.close();
 });
