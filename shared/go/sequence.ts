@@ -59,9 +59,16 @@ export class Picked<T> implements Sequence<T> {
 
 // A fair order: each group has one turn before any group has a second.
 
-/** The items by turns of their groups. Within a group, and between the groups of one turn, the order stays. */
-export function inTurns<T>(items: readonly T[], groupOf: (item: T) => string): readonly T[] {
-  const turns = new Map<string, number>();
+/**
+ * The items by turns of their groups. Within a group, and between the groups of one turn, the order stays. `had`: the turns
+ * that groups have had before.
+ */
+export function inTurns<T>(
+  items: readonly T[],
+  groupOf: (item: T) => string,
+  had: ReadonlyMap<string, number> = new Map(),
+): readonly T[] {
+  const turns = new Map(had);
   const numbered = items.map((item) => {
     const group = groupOf(item);
     const turn = turns.get(group) ?? 0;

@@ -246,6 +246,15 @@ describe("decide about restarts of workloads:", () => {
     expect([restartedBeside(made(3_500)), restartedBeside(made(3_700))]).toEqual([[], ["a"]]);
   });
 
+  test("a namespace whose workloads were restarted lately comes after a namespace whose workloads wait for their first restart", () => {
+    const inYard = (one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace: "yard" } });
+    const other = inYard(pod("z-0", { creationTimestamp: "2025-05-29T00:00:00Z" }));
+    const restartedAs = (seconds: number) => restartedPod("c-0", addSeconds(CONTEXT.now, -seconds) ?? "");
+    const asked = (...more: readonly Pod[]) => decided(setOf(), [...both, other, ...more], known([])).asked;
+    expect([asked()?.[0], asked(restartedAs(3_600))?.[0], asked(restartedAs(86_400))?.[0]]).toEqual(["a", "z", "a"]);
+    expect(asked(inYard(restartedAs(3_600)))?.[0]).toBe("a");
+  });
+
   test("restarts wait until in-place upgrades are done, which may go on during a running restart", () => {
     const pods = [...both, pod("c-0", { withoutImage: "same" })];
     const first = decided(setOf(), pods, all);

@@ -1,6 +1,8 @@
 /** Tells which workloads are restarted next, when restarts replace evictions, and why others are not. */
 import type { Pod } from "../../../../api/kubernetes.ts";
+import { RESTARTED_AT_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
+import { secondsBetween } from "../../../../go/seconds-between.ts";
 import { each, inTurns, type Sequence } from "../../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../../actions.ts";
 import { canBeUpdated, type PodState } from "../../../pod/pod-state.ts";
@@ -22,6 +24,7 @@ import {
 const MOST_READ = 50;
 /** Workloads read beyond the available room. */
 const SPARE = 2;
+const DAY_SECONDS = 86_400;
 
 export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
 
@@ -88,8 +91,9 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
     line.filter((one) => !isHeld(one)),
     ({ isReady }) => isReady,
   );
+  const had = restartedToday(facts);
   const free = [true, false]
-    .map((isReady) => inTurns(inLine.get(isReady) ?? [], ({ ref }) => ref.namespace))
+    .map((isReady) => inTurns(inLine.get(isReady) ?? [], ({ ref }) => ref.namespace, had))
     .flatMap((part) => fromTurn(part, restarting))
     .map(({ ref }) => ref);
   for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
@@ -247,6 +251,18 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   });
   const wanted = [...found.values()].filter(({ isWanted }) => isWanted);
   return [...wanted.filter(({ isReady }) => isReady), ...wanted.filter(({ isReady }) => !isReady)];
+}
+
+/** Namespace → how many of its workloads a restart of the last day has brought updated pods: the others have their turn first. */
+function restartedToday({ states, now }: RestartFacts): ReadonlyMap<string, number> {
+  const keys = new Set<string>();
+  each(states, ({ pod, isUpdated }) => {
+    const at = pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
+    const ref = isUpdated && at !== undefined ? restartedWorkloadOf(pod) : undefined;
+    if (ref && (secondsBetween(at ?? "", now) ?? DAY_SECONDS) < DAY_SECONDS) keys.add(`${ref.namespace} ${ref.key}`);
+  });
+  const byNamespace = Map.groupBy(keys, (key) => key.slice(0, key.indexOf(" ")));
+  return new Map([...byNamespace].map(([namespace, own]) => [namespace, own.length]));
 }
 
 /** Why a pod that missed its sidecars does not get them now. */
