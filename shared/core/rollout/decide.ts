@@ -99,7 +99,7 @@ function countsNow(
     maxUnavailable: maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(pods, budgetUse)),
     used: usedBudget(pods, budgetUse) - elsewhere,
     ...(elsewhere > 0 ? { drainedElsewhere: elsewhere } : {}),
-    ...allDownPods(sidecarSet, pods, DOWN_PODS_NAMED),
+    ...allDownPods(sidecarSet, pods, { limit: DOWN_PODS_NAMED, gone: budgetUse.rules.replacement?.gone }),
     rules: saidByRules({ waves: waves?.summary }),
   };
 }

@@ -247,6 +247,14 @@ describe("an evicted pod without a successor:", () => {
     expect(decided(setOf(), [...left, updated("a2")], awaiting(gone("a"))).evicted).toHaveLength(1);
   });
 
+  test("the summary names an evicted pod until another pod takes its place, so that conditions do", () => {
+    const left = three.slice(1);
+    const downOf = (...pods: readonly Pod[]) => decided(setOf(), pods, awaiting(gone("a"))).summary.down;
+    const why = "it was evicted, and no other pod has taken its place yet";
+    expect(downOf(...left)).toEqual([{ namespace: "shop", name: "a", why }]);
+    expect(downOf(...left, updated("a2"))).toEqual([]);
+  });
+
   test("a pod of another namespace that names the same owner is no successor, whether it is ready or not", () => {
     const left = three.slice(1);
     const { metadata, ...rest } = updated("a2");

@@ -3,6 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
+import type { Departure } from "../../actions.ts";
 import { failureOf, waitingReasonOf } from "../../pod/container-failure.ts";
 import { failureWords, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
@@ -44,11 +45,11 @@ export function budgetHolders(sidecarSet: SidecarSet, pods: Sequence<PodState>, 
   return namedDown(sidecarSet, where(pods, holds), limit);
 }
 
-/** The pods of `downPods`, and old pods that an older release took down, or whose sidecars fail. */
+/** The pods of `downPods` and evicted pods without a successor, and old pods that an older release took down, or whose sidecars fail. */
 export function allDownPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  limit: number,
+  { limit, gone = [] }: { readonly limit: number; readonly gone?: readonly Departure[] | undefined },
 ): { readonly down: readonly DownPod[]; readonly leftDown?: LeftDown } {
   const down = where(pods, isDown);
   const updated = down.filter(({ isUpdated }) => isUpdated);
@@ -56,11 +57,15 @@ export function allDownPods(
   const fails = ({ pod }: PodState) => failureOf(pod, names) !== undefined;
   const left = down.filter((state) => !state.isUpdated && (wasTakenDown(state, sidecarSet) || fails(state)));
   return {
-    down: namedDown(sidecarSet, updated, limit),
+    down: [...namedDown(sidecarSet, updated, limit), ...gone.map(withoutSuccessor)].slice(0, limit),
     ...(left.length > 0
       ? { leftDown: { count: left.length, pods: namedDown(sidecarSet, left, limit), areFailing: left.some(fails) } }
       : {}),
   };
+}
+
+function withoutSuccessor({ namespace, name }: Departure): DownPod {
+  return { namespace, name, why: "it was evicted, and no other pod has taken its place yet" };
 }
 
 /** True when a pass updated the ready pod, and it has not been ready since. */
