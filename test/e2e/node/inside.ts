@@ -1,9 +1,14 @@
-/** Asks the kubelet of the real node to run a command in a container. */
+/** Looks into containers of the real node: by a command that its kubelet runs there, or at their processes. */
+import { globSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { controlPlane } from "../support/access.ts";
 import { clusterOf } from "../support/clients.ts";
+import { PREFIX } from "./leftovers.ts";
 import { NODE_NAME } from "./real-node.ts";
 
 interface Place {
@@ -39,4 +44,40 @@ export async function runInside({ namespace, pod, container }: Place, command: s
     asked.on("error", failed);
     asked.end();
   });
+}
+
+export interface FirstProcess {
+  /** of its container, without the runtime's name */
+  readonly id: string;
+  /** a file of /proc/1 in the container; undefined: there is none, or the process has ended */
+  read(path: string): Promise<string | undefined>;
+}
+
+const textOf = (path: string) => readFile(path, "utf8").catch(() => undefined);
+/** Folder of a container, where containerd keeps its specification → whose container it is. */
+const knownFolders = new Map<string, string>();
+
+async function ownerOf(folder: string): Promise<string | undefined> {
+  const known = knownFolders.get(folder);
+  if (known !== undefined) return known;
+  const specification = await textOf(join(folder, "config.json"));
+  if (!specification) return undefined;
+  const of = (name: string) => new RegExp(`"io.kubernetes.cri.${name}":\\s*"([^"]*)"`).exec(specification)?.[1];
+  const owner = `${of("sandbox-namespace")}/${of("container-name")}`;
+  knownFolders.set(folder, owner);
+  return owner;
+}
+
+/** The containers of this name in a namespace's pods that have a process now, as containerd says. It costs no exec. */
+export async function containersOnNode(namespace: string, container: string): Promise<readonly FirstProcess[]> {
+  const found: FirstProcess[] = [];
+  for (const folder of globSync(join(tmpdir(), `${PREFIX}*`, "state/io.containerd.runtime.v2.task/k8s.io/*"))) {
+    if ((await ownerOf(folder)) !== `${namespace}/${container}`) continue;
+    const read = async (path: string) => {
+      const pid = await textOf(join(folder, "init.pid"));
+      return pid && textOf(join("/proc", pid.trim(), path));
+    };
+    found.push({ id: basename(folder), read });
+  }
+  return found;
 }

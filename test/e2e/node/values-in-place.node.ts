@@ -10,16 +10,18 @@ import { recordedHash } from "../../../shared/core/pod/recorded-hash.ts";
 import { restartOnNode } from "../support/access.ts";
 import { addFigure } from "../support/figures.ts";
 import { scenes } from "../support/open-scene.ts";
-import { APP, type Scene, SIDECAR } from "../support/scene.ts";
+import { APP, isReady, type Scene, SIDECAR } from "../support/scene.ts";
 import { until } from "../support/until.ts";
-import { runInside } from "./inside.ts";
+import { containersOnNode, type FirstProcess } from "./inside.ts";
 
 const openScene = scenes();
 /** `VALUES_RESTARTS=10000 npm run test:node -- values-in-place` is the soak. */
 const RESTARTS = Number(process.env["VALUES_RESTARTS"] ?? 24);
-const PODS = RESTARTS > 200 ? 40 : 4;
+const PODS = RESTARTS > 200 ? 100 : 4;
 const UPDATES = Math.ceil(RESTARTS / PODS);
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 300_000;
+/** A kubelet with many pods needs some time to do anything at all. */
+const MOST_MS_BETWEEN_KILLS = RESTARTS > 200 ? 80_000 : 25_000;
 
 const envOf = (value: number) => ["LEVEL", "COLOR"].map((name) => ({ name, value: `v${value}` }));
 
@@ -28,54 +30,43 @@ const WRITES =
   "printf %s \"$COLOR\" >/tmp/color; touch /tmp/ready; trap 'exit 143' TERM; while :; do sleep 1000 & wait $!; done";
 const WRITER = { ...SIDECAR, command: ["/bin/sh", "-c", WRITES], env: envOf(1) };
 
-/** The values that its first process has, and its file; undefined: nothing runs in it just now. */
-async function environmentOf(scene: Scene, { metadata }: Pod): Promise<readonly string[] | undefined> {
-  try {
-    const place = { namespace: scene.name, pod: metadata?.name ?? "", container: SIDECAR.name };
-    const text = await runInside(place, "cat /tmp/ready /proc/1/environ /tmp/color");
-    const values = ["LEVEL", "COLOR"].map((name) => new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(text)?.[1] ?? "");
-    return [...values, text.slice(text.lastIndexOf("\0") + 1)];
-  } catch {
-    return undefined;
-  }
+/** The values that a container's first process has, and its file; undefined while it starts. */
+async function valuesOf(first: FirstProcess): Promise<readonly string[] | undefined> {
+  if ((await first.read("root/tmp/ready")) === undefined) return undefined;
+  const environment = await first.read("environ");
+  const values = ["LEVEL", "COLOR"].map((name) => new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(environment ?? "")?.[1]);
+  return [...values.map((value) => value ?? ""), (await first.read("root/tmp/color")) ?? ""];
 }
 
-/** A kubelet that was just killed answers nothing. */
-async function whenItAnswers(scene: Scene, pod: Pod): Promise<readonly string[]> {
-  for (;;) {
-    const values = await environmentOf(scene, pod);
-    if (values) return values;
-    await sleep(500);
-  }
-}
+const statusOf = ({ status }: Pod, container: string) =>
+  status?.containerStatuses?.find(({ name }) => name === container);
 
-const restartsOf = ({ status }: Pod, container: string) =>
-  status?.containerStatuses?.find(({ name }) => name === container)?.restartCount ?? 0;
-
-/** Reads environments all the time, and kills the kubelet now and then. */
-function watch(scene: Scene, pods: readonly Pod[]) {
+/** Reads the values of every container once, and kills the kubelet now and then. */
+function watch(scene: Scene) {
   const isOver = new AbortController();
-  const seen = { mixed: [] as string[], looks: 0, kills: 0 };
-  const look = async (pod: Pod) => {
-    const values = (await environmentOf(scene, pod)) ?? [];
-    if (values.length > 0) seen.looks++;
-    if (new Set(values).size > 1) seen.mixed.push(`${pod.metadata?.name}: ${values}`);
+  const seen = { valuesOf: new Map<string, readonly string[]>(), kills: 0 };
+  const look = async (first: FirstProcess) => {
+    const values = await valuesOf(first);
+    if (values) seen.valuesOf.set(first.id, values);
   };
   const looking = async () => {
-    for (; !isOver.signal.aborted; await sleep(50)) for (const pod of pods) await look(pod);
+    for (; !isOver.signal.aborted; await sleep(200)) {
+      const running = await containersOnNode(scene.name, SIDECAR.name);
+      for (const first of running.filter(({ id }) => !seen.valuesOf.has(id))) await look(first);
+    }
   };
   const killing = async () => {
     for (; !isOver.signal.aborted; seen.kills++) {
-      await sleep(5_000 + Math.random() * 20_000);
+      await sleep(5_000 + Math.random() * (MOST_MS_BETWEEN_KILLS - 5_000));
       await restartOnNode("kubelet");
     }
   };
   const both = Promise.all([looking(), killing()]);
   return {
+    seen,
     end: async () => {
       isOver.abort();
       await both;
-      return seen;
     },
   };
 }
@@ -90,39 +81,41 @@ it("no container runs values of two revisions, and no app restarts, while the ku
   const key = IN_PLACE_ANNOTATION.replace("/", "~1");
   await scene.patchSet({ op: "add", path: `/metadata/annotations/${key}`, value: "Values" });
   await Promise.all(Array.from({ length: PODS }, (_, index) => scene.createPod(`pod-${index}`)));
-  const before = await scene.untilReady(PODS);
+  await until("all pods are ready", async () => (await scene.pods()).filter(isReady).length === PODS, PATIENCE_MS);
+  const before = await scene.pods();
   const valuesByHash = new Map<string, string>();
-  const watched = watch(scene, before);
+  const { seen, end } = watch(scene);
 
   for (let update = 2; update < UPDATES + 2; update++) {
     const written = await scene.patchSet({ op: "replace", path: "/spec/containers/0/env", value: envOf(update) });
     valuesByHash.set(written.metadata?.annotations?.[HASH_ANNOTATION] ?? "", `v${update}`);
     const generation = written.metadata?.generation ?? 0;
     const isDone = async () => {
+      await sleep(200);
       const { status } = await scene.set();
       return (status?.observedGeneration ?? 0) >= generation && status?.updatedReadyPods === PODS;
     };
     await until(`all pods run the values of update ${update}`, isDone, PATIENCE_MS);
     for (const pod of await scene.pods()) {
       const release = recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], scene.name);
-      const wanted = valuesByHash.get(release) ?? "";
-      expect(await whenItAnswers(scene, pod), `${pod.metadata?.name} after update ${update}`).toEqual([
-        wanted,
-        wanted,
-        wanted,
-      ]);
+      const wanted = valuesByHash.get(release);
+      const id = statusOf(pod, SIDECAR.name)?.containerID?.replace(/^.*:\/\//, "") ?? "";
+      await until(`the values of ${id} were read`, async () => seen.valuesOf.has(id));
+      expect(seen.valuesOf.get(id), `${pod.metadata?.name} after update ${update}`).toEqual([wanted, wanted, wanted]);
     }
   }
-  const { mixed, looks, kills } = await watched.end();
+  await end();
 
   const after = await scene.pods();
-  const restarts = after.reduce((sum, pod) => sum + restartsOf(pod, SIDECAR.name), 0);
+  const restarts = after.reduce((sum, pod) => sum + (statusOf(pod, SIDECAR.name)?.restartCount ?? 0), 0);
+  const mixed = [...seen.valuesOf.values()].filter((values) => new Set(values).size > 1);
   addFigure("values in place: containers restarted", restarts);
-  addFigure("values in place: environments read", looks);
-  addFigure("values in place: kubelets killed", kills);
+  addFigure("values in place: environments read", seen.valuesOf.size);
+  addFigure("values in place: kubelets killed", seen.kills);
   expect(mixed).toEqual([]);
   expect(restarts).toBeGreaterThanOrEqual(UPDATES * PODS);
-  expect(after.map((pod) => restartsOf(pod, APP.name))).toEqual(after.map(() => 0));
+  expect(seen.valuesOf.size).toBeGreaterThanOrEqual(UPDATES * PODS);
+  expect(after.map((pod) => statusOf(pod, APP.name)?.restartCount)).toEqual(after.map(() => 0));
   expect(after.map(({ metadata }) => metadata?.uid).toSorted()).toEqual(
     before.map(({ metadata }) => metadata?.uid).toSorted(),
   );
