@@ -22,7 +22,7 @@ import { isReshaped, placeOf } from "./replacements.ts";
 import { unsettled, windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** Advice is carried out only where nothing but its pods can hold the rollouts of a world. */
+/** Advice is carried out only where nothing but its pods can hold the rollouts of a world: no wave that soaks, and no undo by a pass. */
 const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespaces", "order", "busy", "hands"]);
 const STREAM = 53;
 /** More passes than a rollout needs: one for the change, one for its end. */
@@ -66,8 +66,9 @@ export async function judgeAdvice(world: World): Promise<void> {
 }
 
 function isMeant({ scenario, violations }: World): boolean {
-  const { kind, tenantPods = 0 } = scenario;
-  return KINDS.has(kind) && tenantPods === 0 && violations.length === 0;
+  const { kind, tenantPods = 0, release: { waves } = {}, sets } = scenario;
+  const isHeld = waves !== undefined || sets.some(({ isAmongTenants }) => isAmongTenants);
+  return KINDS.has(kind) && tenantPods === 0 && !isHeld && violations.length === 0;
 }
 
 interface Advised {
