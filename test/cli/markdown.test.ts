@@ -100,6 +100,18 @@ it("a change that cannot be made in place says which pods need to be recreated, 
   }
 });
 
+it("diff says how a literal argument can be changed in place from then on, where the SidecarSet asks for values", async () => {
+  const set = newSet("agent", { args: ["--level", "warn"] });
+  const annotations = { "sidecarset.kruise.io/in-place": "Values" };
+  writeFileSync(file("args.yaml"), stringify({ ...set, metadata: { ...set.metadata, annotations } }));
+  const comment = await markdown("diff", "-f", file("args.yaml"));
+  const table = await runHere(["--kubeconfig", test.kubeconfig, "diff", "-f", file("args.yaml")]);
+  for (const { stdout } of [comment, table])
+    expect(stdout).toMatch(
+      /\["--level","warn"\]\n +put what changes into a variable, and write\s+\$\(NAME\) here:\s+its next/,
+    );
+});
+
 it("a folder is one comment with a row for each SidecarSet: changed, unchanged, new and refused", async () => {
   mkdirSync(file("deploy/base"), { recursive: true });
   const write = (name: string, set: object) => writeFileSync(file(`deploy/${name}.yaml`), stringify(set));

@@ -8,7 +8,7 @@ import {
   type PodFate,
   type SidecarSetDiff,
 } from "../../../shared/core/inspect/diff/diff.ts";
-import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import type { Effect, SpecChange } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import type { DrainsAhead } from "../../../shared/core/rollout/rules/drain/drain.ts";
 import { waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -137,16 +137,19 @@ const SHORT: Readonly<Record<PodFate["kind"], string>> = {
 
 const NAMED = 5;
 
+function showChange({ path, before, after, effect, advice = "" }: SpecChange, screen: Screen): void {
+  const [text, color] = EFFECTS[effect];
+  screen.line(`  ${path}  `, { text, color });
+  screen.line({ text: `    - ${shown(before, screen)}`, color: "dim" });
+  screen.line({ text: `    + ${shown(after, screen)}`, color: "dim" });
+  for (const line of wrap(advice, screen.width - 4, 0).filter(Boolean)) screen.line(`    ${line}`);
+}
+
 function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   const { changes, hash, hashWithoutImage, pods, renewals, disruptionBudgets = [] } = diff;
   if (changes.length === 0) screen.line(`SidecarSet ${name} is as it is stored.`);
   else screen.line({ text: `SidecarSet ${name}`, color: "bold" });
-  for (const { path, before, after, effect } of changes) {
-    const [text, color] = EFFECTS[effect];
-    screen.line(`  ${path}  `, { text, color });
-    screen.line({ text: `    - ${shown(before, screen)}`, color: "dim" });
-    screen.line({ text: `    + ${shown(after, screen)}`, color: "dim" });
-  }
+  for (const one of changes) showChange(one, screen);
   if (changes.length > 0) {
     screen.line(`  hash                ${change(hash)}`);
     screen.line(`  hash without images ${change(hashWithoutImage)}`);
@@ -292,10 +295,11 @@ export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
   if (changes.length === 0) return { change: "none", pods: podsText(pods), blocks: [] };
   const lines = changes
     .slice(0, CHANGES_SHOWN)
-    .flatMap(({ path, before, after, effect }) => [
+    .flatMap(({ path, before, after, effect, advice }) => [
       `  ${path}: ${EFFECTS[effect][0]}`,
       `- ${shown(before)}`,
       `+ ${shown(after)}`,
+      ...(advice === undefined ? [] : [`  ${advice}`]),
     ]);
   const left = changes.length - CHANGES_SHOWN;
   const warnings = [

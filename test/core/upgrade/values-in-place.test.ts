@@ -269,6 +269,30 @@ describe("hashes and revisions", () => {
     expect(named?.effect).toBe("recreate");
   });
 
+  it("a changed argument is told with the way to change it in place, and that way works", () => {
+    const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
+    const withArgs = (level: string, given: Given = {}) =>
+      stored({ ...given, fields: { args: ["--level", level] } as Partial<SidecarContainer> });
+    const advice = "put what changes into a variable, and write $(NAME) here: its next change goes in place";
+    const [literal] = specChanges(withArgs("info"), withArgs("warn"), settings);
+    expect(literal).toMatchObject({ path: "spec.containers{agent}.args", effect: "recreate", advice });
+    const taken = specChanges(withArgs("$(LEVEL)"), withArgs("$(LEVEL)", { env: warn }), settings);
+    expect(taken).toMatchObject([{ path: "spec.containers{agent}.env", effect: "inPlace" }]);
+
+    const notAsked = { annotations: {} };
+    const hot = {
+      fields: { args: ["1"], upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:1" } },
+    };
+    for (const [before, after] of [
+      [withArgs("info", notAsked), withArgs("warn", notAsked)],
+      [stored(hot as Given), stored({ fields: { ...hot.fields, args: ["2"] } } as Given)],
+      [withArgs("info"), stored()],
+    ] as const)
+      expect(specChanges(before, after, settings)[0]).toEqual(
+        expect.not.objectContaining({ advice: expect.anything() }),
+      );
+  });
+
   it("the opt-in is reported as the reason why running pods get no change, also together with an image", () => {
     const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
     const literals = stored({ annotations: {} });

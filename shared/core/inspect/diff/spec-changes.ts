@@ -4,6 +4,7 @@ import { IN_PLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { hasValuesInPlace, valuesInPlace, withValuesInPlace } from "../../pod/values-in-place.ts";
 import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
@@ -32,6 +33,8 @@ export interface SpecChange {
   /** undefined: it was removed */
   readonly after?: unknown;
   readonly effect: Effect;
+  /** what makes the next change of this field go in place; absent: nothing does */
+  readonly advice?: string;
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -70,7 +73,20 @@ export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPl
     areValues.has(one.path) ||
     (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) ||
     (canResize && isResources(one));
-  return changes.map((one) => (isInPlace(one) ? { ...one, effect: "inPlace" } : one));
+  const asVariables = argumentPaths(after);
+  return changes.map((one) => {
+    if (isInPlace(one)) return { ...one, effect: "inPlace" };
+    return asVariables.has(one.path) && one.after !== undefined ? { ...one, advice: AS_VARIABLE } : one;
+  });
+}
+
+const AS_VARIABLE = "put what changes into a variable, and write $(NAME) here: its next change goes in place";
+
+/** Paths of commands and arguments that follow variables whose values change in place. */
+function argumentPaths(sidecarSet: SidecarSet): ReadonlySet<string> {
+  const containers = hasValuesInPlace(sidecarSet) ? (sidecarSet.spec.containers ?? []) : [];
+  const cold = containers.filter((sidecar) => !isHotUpgrade(sidecar));
+  return new Set(cold.flatMap(({ name }) => ["command", "args"].map((field) => `spec.containers{${name}}.${field}`)));
 }
 
 /**
