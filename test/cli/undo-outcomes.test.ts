@@ -135,3 +135,15 @@ it("history says that the outcome of a revision without a recorded time is unkno
   expect(stdout).toContain("It is not known whether revision 2 was ever ready.");
   expect((await readSet(cluster(), "old")).metadata?.annotations?.[GIVEN_UP_ANNOTATION]).toBeUndefined();
 });
+
+it("history names what a revision changed beside its images, since a changed value has the same ones", async () => {
+  await deploy(cluster(), "noted", 1, {});
+  await pass();
+  const changed = { name: "proxy", image: "registry.example/proxy:1", env: [{ name: "LEVEL", value: "warn" }] };
+  const body = { spec: { containers: [changed] } };
+  await cluster().patch(SIDECARSETS, { name: "noted" }, { type: "merge", body });
+  await hashNow("noted", 2);
+  await pass();
+  const { stdout } = await cli("history", "noted");
+  expect(stdout).toMatch(/ IMAGES +CHANGED\n2 \*.* proxy=\S+:1 +spec\.containers\{proxy\}\.env\n1 .* proxy=\S+:1 *$/m);
+});

@@ -1,6 +1,9 @@
 /** `undo`, `abort` and `history`: return to a recorded revision. */
-
+import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { revisionOutcome } from "../../../shared/core/rollout/history/outcomes.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 import { imagesText } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import {
@@ -79,7 +82,7 @@ export const HISTORY: Command = {
   name: "history",
   summary: "the revisions that are kept, what became of them, their images, and how many pods run them",
   details:
-    "OUTCOME says ready, rolling out, no pods, aborted, undone, halted, never ready, or unknown for a revision from before passes wrote that down. undo and abort go back to a revision that is ready or unknown, unless one is named.",
+    "OUTCOME says ready, rolling out, no pods, aborted, undone, halted, never ready, or unknown for a revision from before passes wrote that down. undo and abort go back to a revision that is ready or unknown, unless one is named. CHANGED names what differs from the revision before, beside images.",
   examples: ["sidecarset history log-agent"],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
@@ -88,7 +91,8 @@ export const HISTORY: Command = {
     const { sidecarSet, facts } = read;
     const pods = podRows({ sidecarSet, facts });
     const outcomes = outcomesOf(read);
-    const rows = recordedRevisions(read).map((one) => ({
+    const revisions = recordedRevisions(read);
+    const rows = revisions.map((one, index) => ({
       revision: one.revision,
       name: one.metadata?.name ?? "",
       created: one.metadata?.creationTimestamp ?? "",
@@ -96,8 +100,18 @@ export const HISTORY: Command = {
       pods: pods.filter(({ revision }) => revision === one.metadata?.name).length,
       isCurrent: isCurrent(one, sidecarSet),
       outcome: revisionOutcome(one, outcomes),
+      changed: changedFields(sidecarSet, revisions[index + 1], one),
     }));
     printHistory(session, rows);
     return 0;
   },
 };
+
+/** Paths of the fields that a revision changed, beside images. Empty: the revision before it is not kept. */
+function changedFields(sidecarSet: SidecarSet, before: ControllerRevision | undefined, after: ControllerRevision) {
+  if (before === undefined) return [];
+  const [old, young] = [before, after].map((one) => restoreRevision(sidecarSet, one));
+  if (old?.kind !== "Decoded" || young?.kind !== "Decoded") return [];
+  const changes = specChanges(old.value, young.value, { NativeSidecarInPlaceUpdate: false, canResize: false });
+  return changes.map(({ path }) => path).filter((path) => !path.endsWith("}.image"));
+}

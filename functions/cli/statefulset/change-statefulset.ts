@@ -112,22 +112,26 @@ interface HistoryRow extends Readonly<Record<"name" | "created" | "images", stri
   readonly isCurrent: boolean;
   /** absent: of an ordered set, where it is not remembered */
   readonly outcome?: string;
+  /** paths of fields that differ from the revision before, beside images; absent: of an ordered set */
+  readonly changed?: readonly string[];
 }
 
 export function printHistory(session: Session, rows: readonly HistoryRow[]): void {
   session.print(rows, (screen) => {
     const hasOutcomes = rows.some(({ outcome }) => outcome !== undefined);
-    const cells = rows.map(({ revision, name, created, images, pods, isCurrent, outcome }): readonly Part[] => [
-      isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
-      name,
-      created,
-      String(pods),
-      ...(hasOutcomes ? [outcome ?? ""] : []),
-      images,
+    const hasChanges = rows.some(({ changed }) => changed?.length);
+    const cells = rows.map((row): readonly Part[] => [
+      row.isCurrent ? { text: `${row.revision} *`, color: "green" } : String(row.revision),
+      row.name,
+      row.created,
+      String(row.pods),
+      ...(hasOutcomes ? [row.outcome ?? ""] : []),
+      row.images,
+      ...(hasChanges ? [String(row.changed)] : []),
     ]);
+    const titles = ["REVISION", "NAME", "CREATED", "PODS", ...(hasOutcomes ? ["OUTCOME"] : []), "IMAGES"];
     if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
-    else
-      printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", ...(hasOutcomes ? ["OUTCOME"] : []), "IMAGES"], cells);
+    else printTable(screen, hasChanges ? [...titles, "CHANGED"] : titles, cells);
   });
 }
 
