@@ -187,7 +187,8 @@ export async function runDemo({ json, keep, files }: DemoOptions): Promise<void>
     const summary = await summarise(stage, since);
     tell(view, summary);
     const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
-    if (isSample) view.note(`\n${await changeLevel(stage, () => followTicks(stage, view, deadline))}`);
+    const quiet = { ...view, show: () => undefined };
+    if (isSample) view.note(`\n${await changeLevel(stage, () => followTicks(stage, quiet, deadline))}`);
     if (json) process.stdout.write(`${JSON.stringify(summary)}\n`);
     if (keep) await stay(stage, view);
   } finally {

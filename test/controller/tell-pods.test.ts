@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
-import { podsAreTold } from "../../shared/controller/rollout/tell-pods.ts";
+import { podsAreTold, tellPods } from "../../shared/controller/rollout/tell-pods.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS } from "../../shared/kube/port.ts";
 import { bareRollout, contextOn } from "./bare-rollout.ts";
@@ -33,6 +33,33 @@ it("each pod whose sidecars are changed in place gets one Event that names the S
   expect(events.map(({ type, involvedObject, ...event }) => [type, involvedObject?.name, event.message])).toEqual([
     ["Normal", "web-0", message],
     ["Normal", "web-1", message],
+  ]);
+});
+
+it("the Event of a pod whose variables change names them, beside the image that is written in another way", async () => {
+  const on = bareRollout("web");
+  on.deploy(1);
+  const pod = { ...on.keyOf(0), uid: "uid-web-0", resourceVersion: "1" };
+  const images = [{ index: 1, container: "proxy", from: "proxy:1", to: "docker.io/library/proxy:1" }];
+  const annotations = {
+    "web.value.sidecarset.kruise.io/proxy.LEVEL": "warn",
+    "values.sidecarset.kruise.io/web": "{}",
+    "web-2.value.sidecarset.kruise.io/other.LEVEL": "of another SidecarSet",
+  };
+  const patch = {
+    kind: "PatchPod",
+    purpose: "upgrade",
+    pod,
+    images,
+    annotations,
+    isFirstAnnotation: false,
+    usesBudget: true,
+  } as const;
+  const context = { ...contextOn(on.cluster, on.clock), endsAtMs: on.clock.now() + 60_000 };
+  tellPods(context, on.readSet(), [patch]);
+  await podsAreTold(context);
+  expect(on.server.all<Told>(EVENTS).map(({ message }) => message)).toEqual([
+    "SidecarSet web updates in place: proxy to docker.io/library/proxy:1; new values of proxy.LEVEL",
   ]);
 });
 

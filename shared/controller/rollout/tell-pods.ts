@@ -1,4 +1,5 @@
 /** Records an Event on each pod whose sidecars changed in place, in parallel to the rounds: no pod waits for it. */
+import { VALUE_ANNOTATION_SUFFIX } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { shortText } from "../../go/unseen.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
@@ -31,12 +32,21 @@ export async function podsAreTold(context: Context): Promise<void> {
   await telling.get(context);
 }
 
-async function tellPod(context: Context, sidecarSet: SidecarSet, { pod, images }: PatchPod): Promise<void> {
+async function tellPod(context: Context, sidecarSet: SidecarSet, patch: PatchPod): Promise<void> {
   if (context.clock.now() >= context.endsAtMs - RESERVE_MS) return;
-  const { namespace, name, uid } = pod;
-  const changes = images.map(({ container, to }) => `${container} to ${to}`).join(", ");
-  const message = shortText(`SidecarSet ${sidecarSet.metadata?.name} updates in place: ${changes}`, MOST_MESSAGE);
+  const { namespace, name, uid } = patch.pod;
+  const set = sidecarSet.metadata?.name ?? "";
+  const message = shortText(`SidecarSet ${set} updates in place: ${changesOf(set, patch)}`, MOST_MESSAGE);
   const regarding = { kind: "Pod", namespace, name, uid } as const;
   const event = { kind: "RecordEvent", regarding, type: "Normal", reason: "SidecarUpdated", message } as const;
   await act(event, { ...context, sidecarSet }).catch(() => undefined);
+}
+
+/** Values change with another spelling of the image, so the variables are named too: `agent to docker.io/agent:1; new values of agent.LEVEL`. */
+function changesOf(sidecarSet: string, { images, annotations }: PatchPod): string {
+  const prefix = `${sidecarSet}${VALUE_ANNOTATION_SUFFIX}/`;
+  const variables = Object.keys(annotations).filter((key) => key.startsWith(prefix));
+  const values = variables.map((key) => key.slice(prefix.length)).join(", ");
+  const changes = images.map(({ container, to }) => `${container} to ${to}`).join(", ");
+  return values === "" ? changes : `${changes}; new values of ${values}`;
 }
