@@ -191,6 +191,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "SidecarSets whose workloads are restarted",
   },
   {
+    module: "shared/controller/rollout/put-back.ts",
+    functions: ["rollout", "dry-run"],
+    needed: "clusters with drained pods",
+  },
+  {
     module: "shared/controller/sidecar-terminator/terminate-sidecars.ts",
     functions: ["rollout", "dry-run"],
     needed: "clusters with the feature gate SidecarTerminator",

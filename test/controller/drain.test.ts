@@ -338,3 +338,20 @@ test("a pass ends when it waits for nothing but a long drain, and the next one g
   const next = await pass({ sidecarSet: "slow" });
   expect(next.sidecarSets[0]).toMatchObject({ stop: "settled", state: "Ready", tally: { upgraded: 2 } });
 });
+
+test("pods that claim many SidecarSets cost a pass few reads, and lose the false claims pass by pass", async () => {
+  await deployed("claimed", 2, "1h");
+  const claims = (index: number) =>
+    Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`ghost-${index}-${n}`, { since: "", release: "" }]));
+  for (const index of [0, 1]) {
+    const annotations = { [DRAINED_BY_ANNOTATION]: JSON.stringify(claims(index)) };
+    const body = { metadata: { labels: { [TRAFFIC_LABEL]: "drained" }, annotations } };
+    await cluster.patch(PODS, { namespace: NAMESPACE, name: `claimed-${index}` }, { type: "merge", body });
+  }
+  const { calls } = await pass({ follow: false });
+  expect(calls["GET sidecarsets"]).toBeLessThan(20);
+  const left = (await readPods(cluster, "claimed")).map(
+    ({ metadata }) => metadata?.annotations?.[DRAINED_BY_ANNOTATION],
+  );
+  expect(left.map((text) => Object.keys(JSON.parse(text ?? "") as object).length)).toEqual([280, 280]);
+});

@@ -117,6 +117,12 @@ describe("a pod waits until its node has the images", () => {
     expect(decided(setOf(1), [updatedOn("n1"), podOn("n1")]).nodes).toEqual([]);
   });
 
+  test("a pod that says it is updated, and runs the old image, says nothing of its node", () => {
+    const { spec, ...pod } = updatedOn("n1");
+    const forged = { ...pod, spec: podOn("n1").spec };
+    expect(decided(setOf(2), [forged, podOn("n1")])).toMatchObject({ patched: [], nodes: ["n1"] });
+  });
+
   test("a new pod whose kubelet has not pulled says nothing of its node", () => {
     const waiting = { state: { waiting: { reason: "ErrImagePull" } }, imageID: "", ready: false };
     const { status, ...pod } = updatedOn("n1");

@@ -209,7 +209,7 @@ describe("traces of a webhook:", () => {
     expect(await started.invoke(event(), TIMEOUT_MS)).toMatchObject({ statusCode: 200 });
     const [line] = started.logLines();
     expect(line).toMatchObject({ level: "error", message: "there are no traces" });
-    expect(JSON.stringify(line)).toContain("OTEL_TRACES_SAMPLER=some is none of always_on");
+    expect(JSON.stringify(line)).toContain("OTEL_TRACES_SAMPLER=some is not one of always_on");
   });
 });
 

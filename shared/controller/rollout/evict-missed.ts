@@ -17,6 +17,7 @@ import { controllerOf, mayEvictMissed, ownerKey } from "../../core/pod/replaced.
 import type { Hold } from "../../core/rollout/hold.ts";
 import { planEvictions } from "../../core/rollout/rules/missed/plan-evictions.ts";
 import { isDenied } from "../../kube/error.ts";
+import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { attempt, type NotDone, type Outcome } from "./act.ts";
 import { departedOf, forgetKept, keptOwners, noteKept } from "./departures.ts";
@@ -97,7 +98,11 @@ function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, ho
   const { tried, refused } = evictions;
   // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
-  const held = { reserved: new Set(stored.ledger.reservations.map(({ uid }) => uid)), holds };
+  const held = {
+    reserved: new Set(stored.ledger.reservations.map(({ uid }) => uid)),
+    holds,
+    now: timestamp(context.clock),
+  };
   const awaited = departedOf(context, snapshot, stored.ledger.reservations).open.length;
   const left = missed.filter(
     ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),

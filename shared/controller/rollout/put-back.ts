@@ -1,16 +1,17 @@
 /** Restores pods that a SidecarSet drained that is gone, or no longer selects them: no rollout looks at them. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isConsistent } from "../../core/pod/is-consistent.ts";
 import { isMatched, podName } from "../../core/pod/is-matched.ts";
 import { drainHolds } from "../../core/pod/pod-records.ts";
 import { putBack } from "../../core/rollout/rules/drain/drain.ts";
 import { projectPod } from "../../core/rollout/upgrade/project-pod.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { PODS } from "../../kube/port.ts";
+import { PODS, SIDECARSETS } from "../../kube/port.ts";
 import { messageOf, note } from "../loop/clock.ts";
 import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
-import { listAll, readScope, readSidecarSet } from "./observe-pods.ts";
+import { listAll, readScope } from "./observe-pods.ts";
 import { podPatch } from "./pod-patch.ts";
 import type { Service } from "./service.ts";
 
@@ -35,11 +36,20 @@ export async function putBackLeft(service: Service): Promise<boolean> {
 
 type Keeps = (pod: Pod) => boolean;
 
-/** Tells whether the named SidecarSet still handles the pod itself; each one is read once. */
+/** Pods may claim any number of names: so many of each are looked at in a pass. */
+const MOST_CLAIMS = 20;
+
+/** Tells whether the named SidecarSet still handles the pod itself; all are read once, by one list. */
 function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
   const known = new Map<string, Promise<Keeps>>();
+  let all: Promise<ReadonlyMap<string, SidecarSet>> | undefined;
+  const listed = async () => {
+    const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
+    return new Map(items.map((one) => [one.metadata?.name ?? "", one]));
+  };
   const read = async (name: string): Promise<Keeps> => {
-    const sidecarSet = await readSidecarSet(cluster, name);
+    all ??= listed();
+    const sidecarSet = (await all).get(name);
     if (!sidecarSet) return () => false;
     const { scope } = await readScope(cluster, sidecarSet);
     return (pod) => scope.isSelected(pod) && isMatched(pod, sidecarSet);
@@ -54,7 +64,7 @@ function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
 async function look(service: Service, pod: Pod, keepers: (name: string) => Promise<Keeps>): Promise<boolean> {
   const over: string[] = [];
   try {
-    for (const name of Object.keys(drainHolds(pod)))
+    for (const name of Object.keys(drainHolds(pod)).slice(0, MOST_CLAIMS))
       if (isRestarted(pod, name) && !(await keepers(name))(pod)) over.push(name);
     if (over.length > 0)
       await service.cluster.patch(PODS, idOf(pod), podPatch(putBack(pod, over)), { answer: "metadata" });

@@ -5,6 +5,7 @@ import { compareUtf8, goJson } from "../../go/json/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
 import { storedTime } from "../../go/rfc3339.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 
 /** The record of one SidecarSet on a pod. */
 export interface UpgradeRecord {
@@ -169,10 +170,25 @@ export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>>
   return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
 }
 
-/** The other SidecarSets that drain the pod. One that is not injected drains nothing: its entry may stay for ever. */
-export function otherDrains(pod: Pod, sidecarSet: string): readonly string[] {
-  const injected = pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]?.split(",") ?? [];
-  return Object.keys(drainHolds(pod)).filter((name) => name !== sidecarSet && injected.includes(name));
+/** A drain takes an hour at most. An older entry, or one of the future, was forged or forgotten. */
+const LONGEST_DRAIN_SECONDS = 7_200;
+const AHEAD_SECONDS = 300;
+
+/**
+ * The other SidecarSets that drain the pod. One that is not injected drains nothing: its entry may stay for ever.
+ * `now`: RFC3339; absent: entries of any age count.
+ */
+export function otherDrains(pod: Pod, sidecarSet: string, now?: string): readonly string[] {
+  const { annotations = {} } = pod.metadata ?? {};
+  if (annotations[DRAINED_BY_ANNOTATION] === undefined) return [];
+  const injected = new Set(annotations[INJECTED_LIST_ANNOTATION]?.split(","));
+  const isNow = (value: unknown) => {
+    const age = now === undefined ? 0 : (secondsBetween(holdOf(value).since, now) ?? LONGEST_DRAIN_SECONDS);
+    return age >= -AHEAD_SECONDS && age < LONGEST_DRAIN_SECONDS;
+  };
+  return Object.entries(drainHolds(pod)).flatMap(([name, value]) =>
+    name !== sidecarSet && injected.has(name) && isNow(value) ? [name] : [],
+  );
 }
 
 /** undefined: this SidecarSet does not keep the pod drained. */
@@ -180,7 +196,11 @@ export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;
   const holds = drainHolds(pod);
   if (!Object.hasOwn(holds, sidecarSet)) return undefined;
-  const { since = "", release = "" } = isJsonObject(holds[sidecarSet]) ? holds[sidecarSet] : {};
-  // Not every value can become a text: an object may define its own conversion, or none.
+  return holdOf(holds[sidecarSet]);
+}
+
+/** Not every value can become a text: an object may define its own conversion, or none. */
+function holdOf(value: unknown): DrainHold {
+  const { since, release } = isJsonObject(value) ? value : {};
   return { since: typeof since === "string" ? since : "", release: typeof release === "string" ? release : "" };
 }

@@ -71,7 +71,7 @@ export function podStateOf(
     isReady: isReady(pod, sidecarSet),
     isWorking: isRunningAndReady(pod),
     ...(drain ? { drain } : {}),
-    ...(otherDrains(pod, name).length > 0 ? { isDrainedElsewhere: true } : {}),
+    ...(otherDrains(pod, name, now).length > 0 ? { isDrainedElsewhere: true } : {}),
     ...(isDoubted(pod) ? { isDoubted: true } : {}),
     ...(isIgnored(pod, sidecarSet) ? { isIgnored: true } : {}),
     native,

@@ -380,6 +380,27 @@ test.each<[string, SidecarSet]>([
   expect(decided(two, [old("a"), updated]).told).toHaveLength(1);
 });
 
+test.each([
+  ["of this moment", 0, 0],
+  ["almost two hours old", 7_199, 0],
+  ["two hours old, longer than any drain", 7_200, 1],
+  ["of a clock five minutes ahead", -300, 0],
+  ["further in the future", -301, 1],
+])("a pod that another SidecarSet drains uses budget by an entry %s: others updated", (_, age, others) => {
+  const other = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
+  expect(decided(setOf({}, null), [old("a"), other], age).told).toHaveLength(others);
+});
+
+test.each([{}, { since: 5, release: "m" }, { since: "soon", release: "m" }, "x"])(
+  "an entry without a time (%j) uses no budget",
+  (entry) => {
+    const other = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
+    const annotations = { ...other.metadata?.annotations, [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh: entry }) };
+    const forged = { ...other, metadata: { ...other.metadata, annotations } };
+    expect(decided(setOf({}, null), [old("a"), forged]).told).toHaveLength(1);
+  },
+);
+
 test("a pod that another SidecarSet drains uses budget once, so its own turn needs no more of it", () => {
   expect(decided(setOf(), [elsewhere("a")]).told).toEqual(["drain a"]);
   expect(decided(setOf({}, null), [elsewhere("a")]).told).toEqual(["upgrade a reg/sc:v2"]);

@@ -58,7 +58,8 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
-  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state, sidecarSet)];
+  if (state.isUpdated)
+    return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state, sidecarSet, facts.now)];
   const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const replacement = shared.scene().budgetUse.rules.replacement?.plan;
@@ -258,8 +259,8 @@ function traceFirst(
   return drain ?? traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`);
 }
 
-function tracePutBack({ pod, isConsistent, drain }: PodState, { metadata }: SidecarSet): readonly Step[] {
-  const others = otherDrains(pod, metadata?.name ?? "");
+function tracePutBack({ pod, isConsistent, drain }: PodState, { metadata }: SidecarSet, now: string): readonly Step[] {
+  const others = otherDrains(pod, metadata?.name ?? "", now);
   if (others.length > 0)
     return [
       drainStep(`${others.join(", ")} drains the pod, which uses a share of maxUnavailable until it is put back`),

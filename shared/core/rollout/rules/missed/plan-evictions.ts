@@ -19,6 +19,8 @@ interface Held {
   readonly awaited?: number;
   /** holds of the last decision; absent: only the holds of the strategy */
   readonly holds?: readonly Hold[];
+  /** RFC3339; absent: drains of any age count */
+  readonly now?: string;
 }
 
 /**
@@ -31,7 +33,7 @@ export function planEvictions(
   sidecarSet: SidecarSet,
   selected: Sequence<Pod>,
   missed: readonly Pod[],
-  { reserved, awaited = 0, holds = [] }: Held,
+  { reserved, awaited = 0, holds = [], now }: Held,
 ): readonly Pod[] {
   const { spec } = sidecarSet;
   const isHeld = [...askedHolds(sidecarSet), ...holds].some((hold) => EFFECTS[hold].stopsEvictions);
@@ -40,7 +42,7 @@ export function planEvictions(
   const present = countOf(selected, isPresent);
   const isReserved = (pod: Pod) => reserved.has(pod.metadata?.uid ?? "");
   const isDown = (pod: Pod) =>
-    isReserved(pod) || !isRunningAndReady(pod) || otherDrains(pod, "").length > 0 || isOnItsWay(pod, sidecarSet);
+    isReserved(pod) || !isRunningAndReady(pod) || otherDrains(pod, "", now).length > 0 || isOnItsWay(pod, sidecarSet);
   const unavailable = awaited + countOf(selected, (pod) => isPresent(pod) && isDown(pod));
   const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present) - unavailable);
   // The pass that reserved a pod is about to write to it.

@@ -157,8 +157,8 @@ function isHeld(state: PodState, images: readonly Pulled[], budgetUse: Pick<Budg
 function hasStarted({ pod: { spec, status } }: PodState, images: readonly Pulled[]): boolean {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   const pulled = new Set(statuses.filter(({ imageID }) => imageID).map(({ name }) => name));
-  const lacking = [...spec.containers, ...(spec.initContainers ?? [])].filter(({ name }) => !pulled.has(name));
-  return !lacking.some(({ image = "" }) => images.some((one) => isSameImage(one.image, image)));
+  const started = [...spec.containers, ...(spec.initContainers ?? [])].filter(({ name }) => pulled.has(name));
+  return images.every(({ image }) => started.some((one) => one.image === image || isSameImage(one.image ?? "", image)));
 }
 
 function nodeOf({ pod }: PodState): string {
