@@ -1,6 +1,7 @@
 /** `fleet apply`, `fleet status` and `fleet undo`, on three clusters in this process and on virtual time. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { SIDECARSETS } from "../../shared/kube/port.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { type Cluster, NAMESPACES, type ObjectKey, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { eventually } from "../controller/fixture.ts";
 import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
 import { AGENT, apply, recordOf, type StandIn, startStandIn, status, undo } from "./fleet-stand-ins.ts";
@@ -147,6 +148,21 @@ it("fleet status and fleet undo say that two contexts lead to one cluster, and u
     expect.stringMatching(/^a: back to revision 1 .*\nother: it is the same cluster as a: left as it is\n$/),
   ]);
   await eventually(async () => expect(await versions([one])).toEqual(["1,1"]));
+});
+
+it("fleet undo goes back in a cluster too whose identity another one claims", async () => {
+  const [liar, victim] = await start("liar", "victim");
+  if (liar === undefined || victim === undefined) throw new Error("no cluster");
+  await apply({ standIns: [liar, victim] }, 2);
+  const get: Cluster["get"] = async <T extends KubernetesObject>(resource: Resource, key: ObjectKey) =>
+    (resource === NAMESPACES ? victim : liar).cluster.get<T>(resource, key);
+  const lying = { ...liar, cluster: { ...liar.cluster, get } };
+  const { code, stdout } = await undo({ standIns: [lying, victim] });
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^liar: back to revision 1 .*\nvictim: back to revision 1 /),
+  ]);
+  await eventually(async () => expect(await versions([victim])).toEqual(["1,1"]));
 });
 
 it("fleet undo of a name that no cluster has is an error, also where two contexts lead to one cluster", async () => {

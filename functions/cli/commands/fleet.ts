@@ -325,10 +325,18 @@ export async function statusOfFleet(session: Session, members: readonly FleetMem
 export async function undoFleet(input: Input, session: Session, members: readonly FleetMember[]): Promise<number> {
   const name = input.argument(0);
   const twins = twinsOf(members, await readEachMember(members, (member) => readIdentified(member, name)));
-  const done = await forEachMember(members, (member) => {
-    const twin = twins[members.indexOf(member)];
-    return twin === undefined ? undoMember(input, member, name) : twinOut(twin);
+  const twinOf = (member: FleetMember) => twins[members.indexOf(member)];
+  const first = await forEachMember(members, async (member) =>
+    twinOf(member) === undefined ? await undoMember(input, member, name) : undefined,
+  );
+  // A cluster that only says that it is another one, or a restored copy of it, still has the release.
+  const second = await forEachMember(members, async (member) => {
+    const twin = twinOf(member);
+    if (twin === undefined) return undefined;
+    const isUndone = input.isSet("dry-run") || !(await hasRelease(member, name));
+    return isUndone ? await twinOut(twin) : await undoMember(input, member, name);
   });
+  const done = members.flatMap((_, index) => first[index] ?? second[index] ?? []);
   for (const [index, one] of done.entries()) {
     const { name: cluster = "", session: own = session } = members[index] ?? {};
     if (one instanceof Error) sayFailed(own, cluster, withoutSecrets(one.message));
@@ -346,6 +354,12 @@ export async function undoFleet(input: Input, session: Session, members: readonl
 /** A cluster with nothing to go back to has nothing the next time either, so it gets no advice to repeat. */
 function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
+}
+
+/** @throws CliError or KubeError */
+async function hasRelease(member: FleetMember, name: string): Promise<boolean> {
+  const { stored, record } = await readStanding(member, name);
+  return stored !== undefined && record !== undefined && record.to === releaseHash(revisionData(stored));
 }
 
 const twinOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameAs(twin)}: left as it is`, notes: [] });

@@ -14,6 +14,7 @@ import {
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { podStanding } from "../../../shared/core/inspect/report/pod-standing.ts";
+import { otherDrains } from "../../../shared/core/pod/pod-records.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { wordsOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
@@ -24,6 +25,7 @@ import { newlyWanted } from "../../../shared/core/rollout/rules/gate/approval.ts
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
 import { unavailableOf } from "../../../shared/core/rollout/summary.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
+import { growsLinearly } from "../../support/growth.ts";
 import {
   CONTEXT,
   hotPodOf,
@@ -443,3 +445,14 @@ test.each<[string, string, string]>([
     expect(decided(careful, [owned(held("db-1")), owned(other)], 10).told).toEqual(["upgrade db-1 reg/sc:v2"]);
   },
 );
+
+test("reading who drains a pod takes time in proportion to its text, whatever its author writes there", () => {
+  const names = (count: number, prefix: string) => Array.from({ length: count }, (_, at) => `${prefix}${at}`);
+  const hostile = (count: number) => {
+    const holds = JSON.stringify(Object.fromEntries(names(count, "x").map((name) => [name, 1])));
+    const list = [...names(count, "y"), "ss"].join();
+    const annotations = { [INJECTED_LIST_ANNOTATION]: list, [DRAINED_BY_ANNOTATION]: holds };
+    return podOf({ labels: DRAINED, annotations });
+  };
+  expect(growsLinearly(hostile, (pod) => otherDrains(pod, "ss"), 500)).toBe(true);
+});
