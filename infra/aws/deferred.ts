@@ -191,6 +191,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "SidecarSets whose workloads are restarted",
   },
   {
+    module: "shared/controller/rollout/keep-registration.ts",
+    functions: ["rollout", "dry-run"],
+    needed: "functions with KEEP_REGISTRATION",
+  },
+  {
     module: "shared/controller/rollout/put-back.ts",
     functions: ["rollout", "dry-run"],
     needed: "clusters with drained pods",

@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { decideOn } from "../../shared/controller/rollout/observe.ts";
 import { sayRefused } from "../../shared/controller/rollout/refused-writes.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
@@ -290,4 +291,16 @@ it("after five refused evictions of one namespace a pass evicts pods of others, 
   await followRollout(on.context, begun, { endsAtMs: 3_900 });
   expect(on.evictions.map(({ metadata }) => metadata?.namespace)).toEqual([...Array(5).fill("greedy"), NAMESPACE]);
   expect(on.readPod("a")).toBeUndefined();
+});
+
+it("evicted pods use the budget after the annotation was removed, also for a machine whose clock is two hours ahead", async () => {
+  const { act, context, cluster, clock, snapshot } = await stage();
+  await act();
+  const { metadata, ...set } = snapshot.sidecarSet;
+  const { [REPLACE_ANNOTATION]: _, ...annotations } = metadata?.annotations ?? {};
+  snapshot.sidecarSet = { ...set, metadata: { ...metadata, annotations } } as typeof snapshot.sidecarSet;
+  const [serverMs, aheadMs] = [clock.epochMs(), clock.epochMs() + 7_200_000];
+  const ahead = { ...clock, epochMs: () => aheadMs };
+  const wrong = { ...context, clock: ahead, cluster: { ...cluster, serverTimeMs: () => serverMs } };
+  expect(decideOn(wrong, snapshot, []).summary.used).toBe(2);
 });

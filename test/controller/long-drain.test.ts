@@ -8,6 +8,7 @@ import {
   TRAFFIC_LABEL,
 } from "../../shared/api/names.ts";
 import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
+import { secondText } from "../../shared/time-text.ts";
 import { refusal } from "./bare-cluster.ts";
 import { podOf, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
@@ -34,7 +35,7 @@ it("a pass waits half a minute for pods that only another SidecarSet drains, and
     annotations: {
       ...metadata?.annotations,
       [INJECTED_LIST_ANNOTATION]: `${SET},other`,
-      [DRAINED_BY_ANNOTATION]: JSON.stringify({ other: { since: "2026-01-01T03:00:00Z", release: "r" } }),
+      [DRAINED_BY_ANNOTATION]: JSON.stringify({ other: { since: secondText(on.clock.epochMs()), release: "r" } }),
     },
   };
   on.put(setOf({ maxUnavailable: 1 }), { ...pod, metadata: { ...metadata, ...drained } }, podOf("b"));

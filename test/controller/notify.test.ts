@@ -62,3 +62,16 @@ it("while one pass sends notifications no other pass claims any, also no newer o
   const later = "2026-11-30T10:01:00Z";
   expect(claimed(set(sent, fresh), later)?.map(({ claimedAt }) => claimedAt)).toEqual([later, later]);
 });
+
+it("the pass says that the newest notification was given up after a week", async () => {
+  const tally: { notificationProblem?: string } = {};
+  const context = {
+    ...{ cluster: test.cluster, clock: systemClock, tally, gates: { notify: async () => undefined } },
+    endsAtMs: systemClock.now() + 3_600_000,
+  } as unknown as Context;
+  const at = new Date(Date.now() - 8 * 86_400_000).toISOString();
+  const old = { id: "old", at, event: "RolloutFinished", message: "m", givenUp: 3 };
+  beginNotify(context, undefined, await store(old));
+  await notificationsAreSent(context);
+  expect(tally.notificationProblem).toMatch(/^4 notifications were given up: /);
+});

@@ -139,6 +139,29 @@ it.each<[number, string]>([
   },
 );
 
+it("a restart that is paused holds up no other, and is supervised again when it goes on", async () => {
+  const { server, web, readSet, cluster, begin, beginAt, ledger, context, restartedAt } = stage();
+  beginAt(Date.UTC(2026, 0, 10));
+  const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
+  const { metadata, ...deployment } = web();
+  const template = { metadata: { annotations: { [RESTARTED_AT_ANNOTATION]: "2026-01-10T00:00:00Z" } } };
+  const put = (paused: boolean) =>
+    server.put("test", DEPLOYMENTS, {
+      ...{ status: { ...deployment.status, updatedReplicas: 0 }, spec: { ...deployment.spec, paused, template } },
+      metadata: { ...metadata, name: other.name, uid: other.uid },
+    });
+  put(true);
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+  const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
+  await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 1, reservations: [], restarted: [other] });
+  const { snapshot } = await begin();
+  expect(restartedAt()).toBe("2026-01-10T00:00:00Z");
+  put(false);
+  const { decision } = (await round(context, snapshot, "record")) ?? {};
+  expect(decision?.summary.rules.restarts?.underWay).toContain("Deployment shop/other");
+  expect((await ledger()).restarted?.map(({ name }) => name)).toEqual(["other", "web"]);
+});
+
 it("a refused restart does not end the supervision of another running restart", async () => {
   const { server, web, readSet, cluster, begin, beginAt, ledger, tally } = stage((call) =>
     call === "PATCH deployments" ? refusal(403, "no") : undefined,

@@ -153,6 +153,24 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent).toEqual(["0 Blocked Halted", "10 Blocked Gate", "20 RolloutStarted", "30 Blocked Halted"]);
   });
 
+  test("a release is not preceded by an obstacle that is over, which would hold back the release's own", () => {
+    const { at, sent } = passes();
+    at(0, degraded(true), fails);
+    at(60, degraded(false));
+    at(120, degraded(true), fails);
+    at(180, degraded(false));
+    at(300, degraded(false), { type: "Normal", reason: "RolloutStarted", message: "m" });
+    at(410, degraded(true), fails);
+    expect(sent).toEqual(["0 Degraded PodsFailing", "300 RolloutStarted", "410 Degraded PodsFailing"]);
+  });
+
+  test("an obstacle that comes hours after the last one is sent although it ended before its turn", () => {
+    const one = { id: "u.2.0", at: "2026-11-30T10:00:00Z", event: "Degraded", cause: "PodsFailing", message: "m" };
+    const told = { ...one, id: "told", at: "2026-11-30T05:00:00Z" };
+    const now = "2026-11-30T10:00:30Z";
+    expect(claimed(set({ ...degraded(false), notifications: [told, one] }), now)).toEqual([{ ...one, claimedAt: now }]);
+  });
+
   test("check counts a notification as waiting for a receiver only after its time has come", () => {
     const one = { id: "1", at: "2026-11-30T05:00:00Z", event: "Degraded", cause: "PodsFailing", message: "m" };
     const told = { ...one, id: "told" };

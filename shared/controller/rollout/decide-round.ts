@@ -69,7 +69,7 @@ async function askChecks(
   decision: Decision,
   { reserved, mayAsk }: Asking,
 ): Promise<AskedChecks> {
-  const at = decideContext(context, snapshot.sidecarSet).now;
+  const at = decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger).now;
   const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.rules.waves);
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
   const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, at) : before;

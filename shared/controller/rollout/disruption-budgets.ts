@@ -18,6 +18,8 @@ import { listAll } from "./observe-pods.ts";
 const GOOD_FOR_MS = 500;
 /** Reuse lasts this many times as long as the reading, which 20 MB of a tenant's budgets extend by a second. */
 const SPARED = 10;
+/** Longest reuse: a write fails only for a budget that the pass knows, so pods of a new one go down unseen until then. */
+const MOST_MS = 10_000;
 
 export const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";
 
@@ -50,7 +52,8 @@ export async function readDisruptionBudgets(context: Reader): Promise<readonly D
   const read: Read = { atMs: clock.now(), goodForMs: GOOD_FOR_MS, budgets: listBoth(cluster) };
   lastRead.set(cluster, read);
   const budgets = await read.budgets;
-  read.goodForMs = Math.max(GOOD_FOR_MS, SPARED * (clock.now() - read.atMs));
+  const tookMs = clock.now() - read.atMs;
+  read.goodForMs = Math.max(GOOD_FOR_MS, Math.min(SPARED * tookMs, tookMs + MOST_MS));
   return budgets;
 }
 

@@ -85,7 +85,7 @@ function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: Reado
 function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservation[], wish: PlanWish) {
   const observation = { ...surroundingsOf(context, snapshot, kept), pods: snapshot.observed.view.pods };
   return planRollout(observation, {
-    ...decideContext(context, snapshot.sidecarSet),
+    ...decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger),
     readyAfterSeconds: wish.readyAfterSeconds,
   });
 }

@@ -16,12 +16,13 @@ import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed, ownerKey } from "../../core/pod/replaced.ts";
 import type { Hold } from "../../core/rollout/hold.ts";
 import { planEvictions } from "../../core/rollout/rules/missed/plan-evictions.ts";
+import { openRestarts } from "../../core/rollout/rules/restarts/workload-object.ts";
 import { isDenied } from "../../kube/error.ts";
-import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { attempt, type NotDone, type Outcome } from "./act.ts";
-import { departedOf, forgetKept, keptOwners, noteKept } from "./departures.ts";
+import { departedOf, forgetKept, keptOwners, noteKept, serverTimestamp } from "./departures.ts";
 import { fencePod } from "./fence-pod.ts";
+import { restartingOf } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { evictionMessage, evictPod, isKept } from "./pod-patch.ts";
@@ -96,13 +97,12 @@ async function evictNext(
 function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, holds: readonly Hold[]): readonly Pod[] {
   const { sidecarSet, observed, stored, missed = [] } = snapshot;
   const { tried, refused } = evictions;
+  const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
+  const restarting = restartingOf(snapshot);
+  const now = serverTimestamp(context);
   // How many pods a restart takes down is not known.
-  if (stored.ledger.restarted) return [];
-  const held = {
-    reserved: new Set(stored.ledger.reservations.map(({ uid }) => uid)),
-    holds,
-    now: timestamp(context.clock),
-  };
+  if (restarting && openRestarts(restarting, { reserved, pods: observed.view.records, now }).length > 0) return [];
+  const held = { reserved, holds, now };
   const awaited = departedOf(context, snapshot, stored.ledger.reservations).open.length;
   const left = missed.filter(
     ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),

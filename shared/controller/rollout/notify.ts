@@ -1,6 +1,6 @@
 /** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
 import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
-import { CLAIM_MS, claimed, hasUntaken, withoutTaken } from "../../core/rollout/notifications.ts";
+import { CLAIM_MS, claimed, givenUpBy, hasUntaken, withoutTaken } from "../../core/rollout/notifications.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { attempt, type Outcome } from "./act.ts";
@@ -56,16 +56,16 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   // A process that was frozen meanwhile has lost its claim.
   const leftMs = () => (Math.abs(clock.epochMs() - claimedAtMs) > CLAIM_MS / 2 ? 0 : Math.floor(untilMs - clock.now()));
   if (leftMs() < LEAST_MS) return;
-  const claim = await rewrite(context, name, (read) => claimed(read, serverTimestamp(context)));
-  noteGivenUp(context, claim);
+  const now = serverTimestamp(context);
+  const claim = await rewrite(context, name, (read) => claimed(read, now));
+  noteGivenUp(context, claim, now);
   const due = (claim?.waiting ?? []).filter(({ claimedAt }) => claimedAt !== undefined);
   for (const one of due) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
 }
 
 /** Notes the dropped ones. The next sent notification mentions them too. */
-function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
-  const sum = (all: readonly Notification[] = []) => all.reduce((count, { givenUp = 0 }) => count + givenUp, 0);
-  const count = sum(claim?.waiting) - sum(claim?.sidecarSet.status?.notifications);
+function noteGivenUp({ tally }: Context, claim: Rewritten | undefined, now: string): void {
+  const count = claim ? givenUpBy(claim.sidecarSet.status, claim.waiting, now) : 0;
   if (count > 0)
     tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up: no receiver took any for a day, or the newest for a week`;
 }

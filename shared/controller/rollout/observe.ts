@@ -4,7 +4,14 @@ import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Gates } from "../../approval/batch-gates.ts";
 import type { Action } from "../../core/actions.ts";
-import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
+import {
+  type Ledger,
+  type PodState,
+  type Reservation,
+  reconcileLedger,
+  type Seen,
+  subjectOf,
+} from "../../core/ledger.ts";
 import { commandText } from "../../core/pod/command-text.ts";
 import { type SteeredSidecarSet, steered } from "../../core/pod/steering/steered.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
@@ -214,7 +221,7 @@ export function decideOn(
   const beganAtMs = context.clock.now();
   const { records } = snapshot.observed.view;
   const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context, mode));
-  const deciding = { ...decideContext(context, snapshot.sidecarSet), ...at };
+  const deciding = { ...decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger), ...at };
   const decideBy = (reserved: Reserved) => decide({ ...surroundings, reserved, checks, pods: records }, deciding);
   const withoutThese = withoutSlow(context, surroundings.reserved);
   const preferred = withoutThese && decideBy(withoutThese);
@@ -278,8 +285,11 @@ export function checksIn({ stored, sidecarSet }: Snapshot): readonly CheckRecord
 export function decideContext(
   context: Pick<Context, "cluster" | "clock" | "kruiseNamespace" | "settings">,
   sidecarSet: SidecarSet,
+  { departed, restarted }: Pick<Ledger, "departed" | "restarted"> = {},
 ): DecideContext {
   const { clock, kruiseNamespace, settings } = context;
-  const isShared = settings.RespectDisruptionBudgets || steeringOf(sidecarSet).isTimed;
+  // The ledger may remember evictions and restarts whose annotation was removed since.
+  const isAwaiting = departed !== undefined || restarted !== undefined;
+  const isShared = settings.RespectDisruptionBudgets || steeringOf(sidecarSet).isTimed || isAwaiting;
   return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
 }

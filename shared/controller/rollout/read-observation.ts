@@ -55,7 +55,7 @@ export async function readObservation(
     await decideUntilKnown(() => decideOn(reading, snapshot, kept), [readAsked(reading, snapshot)]);
   return {
     observation: { ...surroundingsOf(reading, snapshot, kept), pods: [...snapshot.observed.view.pods] },
-    context: decideContext(context, snapshot.sidecarSet),
+    context: decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger),
     missed: snapshot.missed,
   };
 }

@@ -4,7 +4,7 @@ import type { Restarted } from "../../core/actions.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import { keyOfWorkload, type RestartedWorkload } from "../../core/pod/workload.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { openRestarts } from "../../core/rollout/rules/restarts/workload-object.ts";
+import { watchedRestarts } from "../../core/rollout/rules/restarts/workload-object.ts";
 import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
@@ -55,7 +55,7 @@ export function withRestarts(
     action.kind === "RestartWorkload" && plan.granted.has(action.workload.uid) ? [action.workload] : [],
   );
   const facts = { reserved: kept, pods: snapshot.observed.view.records, now: serverTimestamp(context) };
-  const restarted: readonly Restarted[] = [...openRestarts(restarting, facts), ...granted];
+  const restarted: readonly Restarted[] = [...watchedRestarts(restarting, facts), ...granted];
   return restarted.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, restarted } };
 }
 

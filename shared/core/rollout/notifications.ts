@@ -31,8 +31,11 @@ export function withNews(
   at: string,
 ): SidecarSetStatus {
   // A new release is told of at once, whatever was told of the one before.
-  const told = news.some(({ reason }) => reason === "RolloutStarted") ? [] : toldIn(before);
-  const waiting = untakenIn(before);
+  const isNew = news.some(({ reason }) => reason === "RolloutStarted");
+  const told = isNew ? [] : toldIn(before);
+  const isOfBefore = (one: Notification) =>
+    isNew && one.givenUp === undefined && toldIn(before).some((other) => isAlike(other, one)) && !isThere(one, status);
+  const waiting = untakenIn(before).filter((one) => !isOfBefore(one));
   // Pods of one tenant that fail and recover all the time must not push out the other notifications.
   const isRepeated = ({ reason: event, cause }: News) => waiting.some((one) => isAlike(one, { event, cause }));
   const untold = news.filter((one) => !(REPEATED.has(one.reason) && isRepeated(one)));
@@ -90,8 +93,11 @@ export function claimed({ status }: SidecarSet, now: string): readonly Notificat
   const told = toldIn(status);
   const lately = told.filter(({ at }) => isWithin(at, PAUSE_SECONDS));
   const isAmong = (list: readonly Notification[], one: Notification) => list.some((other) => isAlike(other, one));
+  // Only one that was held back may end untold.
+  const heldBackBy = (one: Notification) =>
+    told.filter(({ at }) => Math.abs(secondsBetween(at, one.at) ?? PAUSE_SECONDS) < PAUSE_SECONDS);
   const isOver = (one: Notification) =>
-    isAmong(told, one) && !isAmong(lately, one) && one.givenUp === undefined && !isThere(one, status);
+    isAmong(heldBackBy(one), one) && !isAmong(lately, one) && one.givenUp === undefined && !isThere(one, status);
   const left = bounded(
     waiting.filter((one) => !isOver(one)),
     now,
@@ -125,6 +131,15 @@ function bounded(waiting: readonly Notification[], now: string): readonly Notifi
   if (first === undefined || old.length === 0) return kept;
   const givenUp = old.reduce((sum, { givenUp: before = 0 }) => sum + 1 + before, first.givenUp ?? 0);
   return [{ ...first, givenUp }, ...others];
+}
+
+/** How many a claim at `now` gave up. `after`: the result of `claimed`. */
+export function givenUpBy(before: SidecarSetStatus | undefined, after: readonly Notification[], now: string): number {
+  const sum = (all: readonly Notification[]) => all.reduce((count, { givenUp = 0 }) => count + givenUp, 0);
+  const waiting = untakenIn(before);
+  const [newest] = waiting.slice(-1);
+  if (newest && (secondsBetween(newest.at, now) ?? 0) > NEWEST_SECONDS) return waiting.length + sum(waiting);
+  return sum(after) - sum(waiting);
 }
 
 /** The facts about a SidecarSet that a notification carries. */

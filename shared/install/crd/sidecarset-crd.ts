@@ -158,7 +158,7 @@ const waves = described(
 );
 
 const notifications = described(
-  "Notifications that nobody outside the cluster has taken yet, where passes send them. An addition to OpenKruise's definition.",
+  "Notifications that nobody outside the cluster has taken yet, and the last that were taken, where passes send them. An addition to OpenKruise's definition.",
   listOf(
     object(
       { id: text, at: dateTime, event: text, cause: text, message: text, claimedAt: dateTime, givenUp: int32 },

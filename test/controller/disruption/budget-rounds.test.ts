@@ -90,3 +90,21 @@ it.each([
   }
   expect(calls.filter(([, call]) => call === "LIST poddisruptionbudgets")).toHaveLength(times);
 });
+
+it("a budget that is made after a reading of half a minute holds its pods ten seconds later", async () => {
+  const { context, guard, clock, versions } = await stage();
+  let tookMs = 30_000;
+  const list = async (...[resource, options]: Parameters<typeof context.cluster.list>) => {
+    if (resource === DISRUPTION_BUDGETS) await clock.sleep(tookMs);
+    return context.cluster.list(resource, options);
+  };
+  const slow: Context = { ...context, cluster: { ...context.cluster, list } as typeof context.cluster };
+  guard({ app: "other" });
+  const snapshot = await observe(slow, "set");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  tookMs = 0;
+  guard({ app: "set" });
+  await clock.sleep(10_000);
+  expect(await round(slow, snapshot, "act")).toMatchObject({ written: 1 });
+  expect(versions()).toBe("2 1");
+});

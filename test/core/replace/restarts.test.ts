@@ -239,6 +239,15 @@ describe("decide about restarts of workloads:", () => {
     ]);
   });
 
+  test("a restarted workload that gets a partition holds up others until the pods from there on are new", () => {
+    const spec = { replicas: 4, updateStrategy: { rollingUpdate: { partition: 2 } } };
+    const restartedBeside = (updatedReplicas: number) => {
+      const b = workload("b", { spec, status: { observedGeneration: 1, updatedReplicas, replicas: 4 } });
+      return decided(setOf(), both, known([workload("a"), b], [entry("b")])).restarted;
+    };
+    expect([restartedBeside(1), restartedBeside(2)]).toEqual([[], ["a"]]);
+  });
+
   test("a restart that began an hour ago holds up others as long as the workload makes new pods", () => {
     const slow = underWay({ template: restartedBefore(7_200) });
     const made = (seconds: number) => updated("b-2", { creationTimestamp: addSeconds(CONTEXT.now, -seconds) ?? "" });

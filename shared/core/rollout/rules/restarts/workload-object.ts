@@ -68,13 +68,37 @@ interface OpenFacts {
  * The restarts of the ledger that hold up the others: their pods may still be taken down. A workload that cannot be read
  * is one of them. Its owner may let a restart stand still, so such a workload loses its place.
  */
-export function openRestarts({ restarted, workloads }: Restarting, facts: OpenFacts): readonly Restarted[] {
-  return restarted.filter((one) => {
+export function openRestarts(restarting: Restarting, facts: OpenFacts): readonly Restarted[] {
+  return watchedRestarts(restarting, facts).filter((one) => !isResting(one, restarting, facts));
+}
+
+/** Limit of stopped workloads in the ledger, each of which costs every look a read. */
+const MOST_RESTING = 20;
+
+/** The restarts that the ledger keeps: also the newest ones that stand still, because their owners may let them go on. */
+export function watchedRestarts(restarting: Restarting, facts: OpenFacts): readonly Restarted[] {
+  const { restarted, workloads } = restarting;
+  const watched = restarted.filter((one) => {
     const workload = workloads.get(keyOfWorkload(one));
     if (workload === undefined || facts.reserved.has(one.uid)) return true;
     if (workload?.metadata?.uid !== one.uid || isThrough(one.workload, workload)) return false;
-    return whyStopped(workload) === undefined && isMoving(keyOfWorkload(one), workload, facts);
+    return isMoving(keyOfWorkload(one), workload, facts);
   });
+  const resting = new Set(watched.filter((one) => isResting(one, restarting, facts)).slice(0, -MOST_RESTING));
+  return watched.filter((one) => !resting.has(one));
+}
+
+function isResting(one: Restarted, { workloads }: Restarting, { reserved }: OpenFacts): boolean {
+  const workload = workloads.get(keyOfWorkload(one));
+  return Boolean(workload) && !reserved.has(one.uid) && standsStill(one.workload, workload ?? {});
+}
+
+/** A StatefulSet with a partition goes on until the pods from there on are new. */
+function standsStill(kind: RestartedKind, workload: Workload): boolean {
+  const why = whyStopped(workload);
+  if (why !== IS_PARTITIONED) return why !== undefined;
+  const { partition = 0 } = strategyOf(workload).rollingUpdate ?? {};
+  return numberOf(workload, "updatedReplicas") >= wantedOf(kind, workload) - partition;
 }
 
 function isMoving(key: string, { spec }: Workload, { pods, now }: OpenFacts): boolean {
@@ -135,14 +159,16 @@ export function whyNotRestarted(
   return isOver ? undefined : "it is being rolled out already";
 }
 
-/** Why its controller makes no new pods for a restart; undefined: it does. */
+const IS_PARTITIONED = "its update strategy has a partition";
+
+/** Why its controller makes no new pods for a restart, or not all of them; undefined: it makes all. */
 export function whyStopped(workload: Workload): string | undefined {
   const { metadata, spec } = workload;
   const { type, rollingUpdate } = strategyOf(workload);
   if (metadata?.deletionTimestamp) return "it is being deleted";
   if (spec?.paused) return "it is paused";
   if (type === "OnDelete") return "its update strategy is OnDelete";
-  return (rollingUpdate?.partition ?? 0) > 0 ? "its update strategy has a partition" : undefined;
+  return (rollingUpdate?.partition ?? 0) > 0 ? IS_PARTITIONED : undefined;
 }
 
 /** True when complete by the rules of `kubectl rollout status`. */
