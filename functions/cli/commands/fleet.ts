@@ -25,6 +25,7 @@ import {
   podHash,
   type Release,
   readEachMember,
+  readIdentified,
   readStanding,
   releaseHash,
   releaseOfFile,
@@ -333,8 +334,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   const second = await forEachMember(members, async (member) => {
     const twin = twinOf(member);
     if (twin === undefined) return undefined;
-    const isUndone = input.isSet("dry-run") || !(await hasRelease(member, name));
-    return isUndone ? await twinOut(twin) : await undoMember(input, member, name);
+    return input.isSet("dry-run") ? leftAlone(sameAs(twin)) : await undoMember(input, member, name, twin);
   });
   const done = members.flatMap((_, index) => first[index] ?? second[index] ?? []);
   for (const [index, one] of done.entries()) {
@@ -356,19 +356,7 @@ function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }
 
-/** @throws CliError or KubeError */
-async function hasRelease(member: FleetMember, name: string): Promise<boolean> {
-  const { stored, record } = await readStanding(member, name);
-  return stored !== undefined && record !== undefined && record.to === releaseHash(revisionData(stored));
-}
-
-const twinOut = async (twin: string): Promise<UndoneMember> => ({ text: `${sameAs(twin)}: left as it is`, notes: [] });
-
-async function readIdentified(member: FleetMember, name: string) {
-  const standing = await readStanding(member, name);
-  const identities = await identitiesOf(standing);
-  return { ...standing, identities, now: timeAt(await member.connect()) };
-}
+const leftAlone = (why: string): UndoneMember => ({ text: `${why}: left as it is`, notes: [] });
 
 function sayFailed(own: Session, cluster: string, problem: string): void {
   if (own.output !== "table") own.printNext({ cluster, problem });
@@ -387,14 +375,13 @@ interface UndoneMember {
   readonly isMissing?: true;
 }
 
-/** @throws CliError or KubeError */
-async function undoMember(input: Input, member: FleetMember, name: string): Promise<UndoneMember> {
+/** `twin`: the cluster that it says to be. @throws CliError or KubeError */
+async function undoMember(input: Input, member: FleetMember, name: string, twin?: string): Promise<UndoneMember> {
   const { stored, record } = await readStanding(member, name);
-  if (stored === undefined) return { text: `no SidecarSet ${name}: left as it is`, notes: [], isMissing: true };
+  if (stored === undefined) return { ...leftAlone(`no SidecarSet ${name}`), isMissing: true };
   if (record === undefined || record.to !== releaseHash(revisionData(stored)))
-    return { text: "does not have the release of fleet apply: left as it is", notes: [] };
-  if (record.from === record.to)
-    return { text: "fleet apply changed nothing that undo takes back: left as it is", notes: [] };
+    return leftAlone(twin === undefined ? "does not have the release of fleet apply" : sameAs(twin));
+  if (record.from === record.to) return leftAlone("fleet apply changed nothing that undo takes back");
   if (record.from === "")
     throw new CliError(
       `fleet apply created it, so there is nothing to go back to; take it away: kubectl --context ${member.name} delete sidecarset ${name} (running pods keep their sidecars)`,

@@ -154,6 +154,12 @@ export async function identitiesOf({ member, stored }: MemberStanding): Promise<
   return [await clusterIdentity(member), stored?.metadata?.uid].filter((uid) => uid !== undefined);
 }
 
+export async function readIdentified(member: FleetMember, name: string) {
+  const standing = await readStanding(member, name);
+  const identities = await identitiesOf(standing);
+  return { ...standing, identities, now: timeAt(await member.connect()) };
+}
+
 /** The name of an earlier member in the same cluster, for each member; undefined: none is known. */
 export function twinsOf(
   members: readonly FleetMember[],
