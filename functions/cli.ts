@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { mayColor } from "../shared/settings/config.ts";
 import { SERVE, startSmall } from "./cli/commands/serve.ts";
-import { runProgram } from "./cli/program.ts";
+import { runProgram, wordOf } from "./cli/program.ts";
 import { endSoon } from "./server/tracing.ts";
 
 /** A reader such as `head` may stop reading at any time. */
@@ -14,14 +14,15 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-/** `serve` runs for months: it loads no other command, and Node as what keeps it small. */
-const isServe = process.argv[2] === SERVE.name;
-if (isServe) startSmall();
+/** What runs for months has Node as what keeps it small, and `serve` loads no other command. */
+const given = process.argv.slice(2);
+const isServe = wordOf(given) === SERVE.name;
+if (isServe || (wordOf(given) === "tick" && given.some((word) => /^--every(?:=|$)/.test(word)))) startSmall();
 const commands = isServe ? [SERVE] : (await import("./cli/commands/index.ts")).COMMANDS;
 
 const isPlugin = basename(process.argv[1] ?? "").startsWith("kubectl-");
 
-process.exitCode = await runProgram(commands, process.argv.slice(2), {
+process.exitCode = await runProgram(commands, given, {
   name: isPlugin ? "kubectl sidecarset" : "sidecarset",
   version: manifest.version,
   stdout: process.stdout,
@@ -29,4 +30,4 @@ process.exitCode = await runProgram(commands, process.argv.slice(2), {
   mayColor: mayColor(),
 });
 // Calls that nobody waits for any more would keep the process: an API server may answer one byte at a time.
-process.stdout.write("", endSoon);
+process.stdout.write("", () => process.stderr.write("", endSoon));

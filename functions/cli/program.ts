@@ -164,6 +164,15 @@ function withGlobals(program: Commander): Commander {
     .option("--no-color", "no colours; NO_COLOR, and pipes, do the same");
 }
 
+/** Global options whose value is the next word. */
+const TAKES_NEXT = /^(?:-n|-o|--(?:kubeconfig|context|namespace|output|request-timeout))$/;
+
+/** The first word of the command; undefined: there is none, or the program's own help is asked for. */
+export function wordOf(args: readonly string[]): string | undefined {
+  const at = args.findIndex((word, index) => !word.startsWith("-") && !TAKES_NEXT.test(args[index - 1] ?? ""));
+  return args.slice(0, at).some((word) => /^(?:-h|--help|--version)$/.test(word)) ? undefined : args[at];
+}
+
 function addCommand(program: Commander, command: Command, run: Run): void {
   const words = command.name.split(" ");
   const name = words.pop() ?? "";

@@ -107,13 +107,13 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
     ...(failing.size > 0 ? { failing: Object.fromEntries(failing) } : {}),
     calls,
     ...result,
-    sidecarSets: result.sidecarSets.map((one) => (failing.has(one.name) ? asFailing(one) : one)),
+    sidecarSets: result.sidecarSets.map((one) => (failing.has(one.name) ? asFailing(one, unread) : one)),
   };
 }
 
 /** The report with the state that the status has by now, if passes can write it. */
-function asFailing(one: SidecarSetReport): SidecarSetReport {
-  return { state: "Blocked", ...one };
+function asFailing(one: SidecarSetReport, unread: readonly string[]): SidecarSetReport {
+  return { state: "Blocked", ...(unread.includes(one.name) ? { cause: "PassTooShort" as const } : {}), ...one };
 }
 
 type PassResult = Pick<

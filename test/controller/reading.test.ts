@@ -120,6 +120,16 @@ it("the next pass continues at the page where time ran out, and a late page chan
   expect(memory.readings.size).toBe(0);
 });
 
+it("the report names passes that are too short as the cause, so that metrics do not keep the one before", async () => {
+  await deploy(cluster, "short", 7, { maxUnavailable: 1 });
+  const { slow, clock } = slowCluster(60_000, (labels) => labels.includes("short"));
+  const one = options(newPassMemory(), { sidecarSet: "short", clock });
+  await runPass(slow, one);
+  const { failing, sidecarSets } = await runPass(slow, one);
+  expect(Object.keys(failing ?? {})).toEqual(["short"]);
+  expect(sidecarSets).toMatchObject([{ state: "Blocked", cause: "PassTooShort" }]);
+});
+
 it("the next pass decides on pods that the last pass read without time to decide", async () => {
   await deploy(cluster, "close", 7, { maxUnavailable: "100%" });
   await release(cluster, "close", 2, { maxUnavailable: "100%" });

@@ -62,8 +62,11 @@ export class EventWitness {
 
   #imageProblem(uid: string, message: string): string | undefined {
     const given = this.#given.get(uid);
-    const changes = message.split(": ").slice(1).join(": ").split(", ");
-    return changes.every((change) => given?.has(change))
+    const [images = "", values] = message.split(": ").slice(1).join(": ").split("; new values of ");
+    const changes = images.split(", ");
+    // A changed value comes with another spelling of its container's image.
+    const isOfOne = (value: string) => changes.some((change) => change.startsWith(`${value.split(".")[0]} to `));
+    return changes.every((change) => given?.has(change)) && (values?.split(", ").every(isOfOne) ?? true)
       ? undefined
       : `names an image that no pass wrote to the pod: ${message}`;
   }

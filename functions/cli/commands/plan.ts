@@ -251,9 +251,11 @@ function showSteps(plan: RolloutPlan, { screen, hasPods }: Form): void {
 
 /** Assumptions of the plan, and the waits that it counts. */
 function assumptions(plan: RolloutPlan): readonly string[] {
-  const { gate, drain, checks, before } = plan;
+  const { steps, gate, drain, checks, before } = plan;
   return [
-    ...(heldNow(plan) === "" ? [] : ["What holds the rollout now is taken to end at once."]),
+    ...(heldNow(plan) === "" || steps[0]?.atSeconds !== 0
+      ? []
+      : ["What holds the rollout now is taken to end at once."]),
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
     ...(drain ? [drainText(drain)] : []),
     ...pullsText(before.rules.prePull),

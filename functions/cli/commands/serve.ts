@@ -64,10 +64,12 @@ const SMALL_ENV = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "131072" };
 
 /** Replaces this process by one that was started so: the same pid, arguments and streams. Windows has no such call. */
 export function startSmall(): void {
-  const { argv, env, execArgv, execPath, execve, platform } = process;
+  const { argv, env, execArgv, execPath, execve, permission, platform } = process;
   const isSmall =
     SMALL_FLAGS.every((flag) => execArgv.includes(flag)) && Object.keys(SMALL_ENV).every((name) => name in env);
-  if (isSmall || platform === "win32" || execve === undefined) return;
+  // `node --permission` may forbid the call.
+  const isForbidden = permission?.has("child") === false;
+  if (isSmall || isForbidden || platform === "win32" || execve === undefined) return;
   execve(execPath, [execPath, ...SMALL_FLAGS, ...execArgv, ...argv.slice(1)], { ...SMALL_ENV, ...env });
 }
 

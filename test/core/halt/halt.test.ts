@@ -1,8 +1,10 @@
 /** Halts of a rollout, and the pods that count for them. */
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { haltOf } from "../../../shared/core/rollout/rules/halt/standstill.ts";
+import { haltIsShort, haltOf } from "../../../shared/core/rollout/rules/halt/standstill.ts";
+import { NEW_HASH, podOf, sidecarSetOf, statusesOf } from "../../support/rollout-fixture.ts";
 
 const set = (value?: string): SidecarSet => ({
   metadata: {
@@ -123,3 +125,37 @@ test("the reason of a halt has the numbers of failing and updated pods and the l
     "2 of 4 updated pods fail, and sidecarset.kruise.io/halt-on is 1",
   );
 });
+
+test.each([
+  ["1 within 5m", ["a", "a"], /: the failing pods were not updated close enough together$/],
+  ["0 within 5m", ["a", "b"], /: each of 2 namespaces counts for at most half of them, or the failing pods were not/],
+  ["3", ["a", "a", "a", "a", "b"], /: each of 2 namespaces counts for at most half of them$/],
+] as const)(
+  "explain says why halt-on %s does not stop a rollout with failing pods of the namespaces %s",
+  (limit, places, words) => {
+    const { metadata, ...rest } = sidecarSetOf();
+    const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/halt-on": limit };
+    const states = places.map((namespace, hour) => failingPod(`p${hour}`, namespace, `2025-06-01T0${hour}:00:00Z`));
+    expect(haltIsShort({ ...rest, metadata: { ...metadata, annotations } }, states)).toMatch(words);
+  },
+);
+
+function failingPod(name: string, namespace: string, updateTimestamp: string): PodState {
+  const pod = podOf({ name, hash: NEW_HASH, image: "reg/sc:v2", isReady: false });
+  const HASH = "kruise.io/sidecarset-hash";
+  const records = JSON.parse(pod.metadata?.annotations?.[HASH] ?? "{}") as { readonly ss: object };
+  const annotations = {
+    ...pod.metadata?.annotations,
+    [HASH]: JSON.stringify({ ss: { ...records.ss, updateTimestamp } }),
+    "kruise.io/sidecarset-inplace-update-state": JSON.stringify({
+      ss: { revision: NEW_HASH, updateTimestamp, lastContainerStatuses: { sc: { imageID: "before" } } },
+    }),
+  };
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: "2025-06-02T00:00:00Z" }] as const;
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "sc" ? { ...status, ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } } : status,
+  );
+  const failing = { ...pod, metadata: { ...pod.metadata, namespace, annotations } };
+  const status = { ...pod.status, conditions, containerStatuses };
+  return { pod: { ...failing, status }, isUpdated: true, isReady: false, isConsistent: true } as unknown as PodState;
+}

@@ -287,6 +287,8 @@ describe("hashes and revisions", () => {
       [withArgs("info", notAsked), withArgs("warn", notAsked)],
       [stored(hot as Given), stored({ fields: { ...hot.fields, args: ["2"] } } as Given)],
       [withArgs("info"), stored()],
+      // This is what the advice asks for.
+      [withArgs("info"), withArgs("$(LEVEL)")],
     ] as const)
       expect(specChanges(before, after, settings)[0]).toEqual(
         expect.not.objectContaining({ advice: expect.anything() }),

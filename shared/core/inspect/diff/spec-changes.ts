@@ -76,11 +76,17 @@ export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPl
   const asVariables = argumentPaths(after);
   return changes.map((one) => {
     if (isInPlace(one)) return { ...one, effect: "inPlace" };
-    return asVariables.has(one.path) && one.after !== undefined ? { ...one, advice: AS_VARIABLE } : one;
+    return asVariables.has(one.path) && hasNewLiteral(one) ? { ...one, advice: AS_VARIABLE } : one;
   });
 }
 
 const AS_VARIABLE = "put what changes into a variable, and write $(NAME) here: its next change goes in place";
+
+/** True if the list has a word that it had not, and that names no variable. */
+function hasNewLiteral({ before, after }: SpecChange): boolean {
+  const [old, young] = [before, after].map((list) => (Array.isArray(list) ? list.map(String) : []));
+  return young?.some((word) => !word.includes("$(") && !old?.includes(word)) === true;
+}
 
 /** Paths of commands and arguments that follow variables whose values change in place. */
 function argumentPaths(sidecarSet: SidecarSet): ReadonlySet<string> {

@@ -259,11 +259,18 @@ export function haltIsShort(sidecarSet: SidecarSet, states: Sequence<PodState>):
   const { witnesses, upgraded, namespaces } = testimony;
   if (limit === undefined || haltOf(sidecarSet, testimony) !== undefined) return undefined;
   if (witnesses.length <= (limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount)) return undefined;
-  const why =
-    namespaces > 1
-      ? `the pods are in ${namespaces} namespaces, and those of one alone do not stop it`
-      : "they did not fail close enough together";
+  const why = shortfall(new Set(witnesses.map(({ namespace }) => namespace)).size, namespaces, limit.withinSeconds);
   return `${HALT_ON_ANNOTATION} is ${limit.text} and does not stop the rollout yet: ${why}`;
+}
+
+/** `failing`: the number of namespaces with failing pods, of `namespaces`. */
+function shortfall(failing: number, namespaces: number, withinSeconds: number | undefined): string {
+  const apart = "the failing pods were not updated close enough together";
+  if (namespaces === 1) return apart;
+  const inOne = `the pods are in ${namespaces} namespaces, and those of one alone do not stop it`;
+  if (failing === 1) return inOne;
+  const half = `each of ${namespaces} namespaces counts for at most half of them`;
+  return withinSeconds === undefined ? half : `${half}, or ${apart}`;
 }
 
 const EPOCH = "1970-01-01T00:00:00Z";
