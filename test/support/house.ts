@@ -249,7 +249,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 81_000,
+    limit: 81_140,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_800 },
