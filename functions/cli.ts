@@ -14,7 +14,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-/** What runs for months has Node as what keeps it small, and `serve` loads no other command. */
+/** `serve` and `tick --every` run for months, with flags for little memory; `serve` loads no other command. */
 const given = process.argv.slice(2);
 const isServe = wordOf(given) === SERVE.name;
 if (isServe || (wordOf(given) === "tick" && given.some((word) => /^--every(?:=|$)/.test(word)))) startSmall();

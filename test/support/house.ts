@@ -196,7 +196,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 61_300,
+    limit: 61_320,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 620, goal: 560 },
