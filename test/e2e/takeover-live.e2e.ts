@@ -50,7 +50,7 @@ const CASES = ["reconcile", "hot-upgrade"]
     return [...new Set(points)].map((point) => [sequence.name, point, sequence] as const);
   });
 
-/** The image IDs that the tests' nodes report, in place of those in the reference's vectors. */
+/** Image IDs as the nodes of the tests report them. The reference's vectors have others. */
 function withOurImageIds<T>(value: T): T {
   const text = JSON.stringify(value).replaceAll(/cri:\/\/([^"@\\]+)@id/g, (_id, image: string) => imageId(image));
   return JSON.parse(text) as T;

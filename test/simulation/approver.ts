@@ -122,7 +122,7 @@ export class Approver {
       violated(`${name} asks again ${sinceMs} ms after a no`);
   }
 
-  /** A yes is for one batch, whoever asked for it. */
+  /** A yes allows one batch, for every pass that asks about it. */
   see({ resource, object, previous, userAgent, isRemoved, name }: Write): void {
     if (resource === SIDECARSETS.plural) this.#writers.set(name, userAgent);
     if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;

@@ -18,7 +18,7 @@ export interface CollectorOptions {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** it decides first and deletes later, whoever owns the object by then */
+  /** it decides first and deletes later, even if the object has a new owner by then */
   readonly isCollectedLate?: boolean;
 }
 

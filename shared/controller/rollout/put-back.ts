@@ -1,4 +1,4 @@
-/** Restores pods that a SidecarSet drained that is gone, or no longer selects them: no rollout looks at them. */
+/** Restores drained pods whose SidecarSet is gone, or no longer selects them: no rollout looks at them. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -36,7 +36,7 @@ export async function putBackLeft(service: Service): Promise<boolean> {
 
 type Keeps = (pod: Pod) => boolean;
 
-/** Pods may claim any number of names: so many of each are looked at in a pass. */
+/** A pod may name any number of SidecarSets. A pass looks at this many names of each pod. */
 const MOST_CLAIMS = 20;
 
 /** Tells whether the named SidecarSet still handles the pod itself; all are read once, by one list. */

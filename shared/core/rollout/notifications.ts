@@ -30,7 +30,7 @@ export function withNews(
   news: readonly News[],
   at: string,
 ): SidecarSetStatus {
-  // A new release is told of at once, whatever was told of the one before.
+  // News of a new release is sent at once. The pause concerns the release before it.
   const isNew = news.some(({ reason }) => reason === "RolloutStarted");
   const told = isNew ? [] : toldIn(before);
   const isOfBefore = (one: Notification) =>
@@ -52,7 +52,7 @@ export function withNews(
 
 /** Obstacles that come and go: while one waits to be sent, it is not added again. */
 const REPEATED: ReadonlySet<string> = new Set(["Blocked", "Degraded", "MissedInjection"]);
-/** An obstacle that comes back is told of again after so long at the earliest, if it is still there. */
+/** Pause between two notifications about the same obstacle. The second is sent only if the obstacle is still there. */
 const PAUSE_SECONDS = 600;
 /** Marks what a receiver was told of, in a field that every definition of SidecarSets keeps. */
 const TOLD_ID = "told";
@@ -72,7 +72,7 @@ function toldIn(status: SidecarSetStatus | undefined): readonly Notification[] {
   return (status?.notifications ?? []).filter(({ id }) => id === TOLD_ID);
 }
 
-/** The notifications that nobody has taken yet, although nothing but a receiver keeps them. */
+/** The notifications that wait for a receiver, without the repeated ones that wait for the pause. */
 export function waitingFor(status: SidecarSetStatus | undefined): readonly Notification[] {
   return untakenIn(status).filter((one) => !toldIn(status).some((told) => isAlike(told, one)));
 }
@@ -93,7 +93,7 @@ export function claimed({ status }: SidecarSet, now: string): readonly Notificat
   const told = toldIn(status);
   const lately = told.filter(({ at }) => isWithin(at, PAUSE_SECONDS));
   const isAmong = (list: readonly Notification[], one: Notification) => list.some((other) => isAlike(other, one));
-  // Only one that was held back may end untold.
+  // An obstacle that ended is not sent if the pause held it back.
   const heldBackBy = (one: Notification) =>
     told.filter(({ at }) => Math.abs(secondsBetween(at, one.at) ?? PAUSE_SECONDS) < PAUSE_SECONDS);
   const isOver = (one: Notification) =>

@@ -3,7 +3,7 @@
 /** A thousand containers with what they usually have; etcd takes no object that is much larger. */
 const MAX_VALUES = 20_000;
 const MAX_DEPTH = 100;
-/** Limit of a text, equal to that of all annotations of an object; no container can start with a longer argument. */
+/** Limit of one text: Kubernetes allows all annotations of an object as much, and no container starts with a longer one. */
 const MAX_TEXT = 256 * 1024;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -112,7 +112,7 @@ async function findAll<Name extends ProgramName>(
   const foldersOf = (some: readonly ProgramName[]) =>
     [...new Set(some.map(moduleOf))].map((module) => moduleFolder(module, environment));
   const caches = foldersOf(names);
-  // The version of those programs is unknown.
+  // KUBEBUILDER_ASSETS says no version, so it does not serve a test that asks for one.
   const assets = environment[VERSION_VARIABLE] === undefined ? environment["KUBEBUILDER_ASSETS"] : undefined;
   const folders = assets ? [assets, ...caches] : caches;
   const missing = () => names.filter((name) => !(name in find(folders, names)));

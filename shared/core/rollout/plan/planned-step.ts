@@ -73,7 +73,7 @@ export interface PlannedStep {
   readonly waves?: readonly string[];
   /** restarted workloads, such as `Deployment shop/web`; their pods follow one after the other. Absent: none */
   readonly restarts?: readonly string[];
-  /** number of pods that disruption budgets hold, and KIND NAMESPACE/NAME of those budgets; absent: none */
+  /** pods held by disruption budgets: their number, and each budget as KIND NAMESPACE/NAME; absent: none */
   readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
 }
 
