@@ -32,10 +32,14 @@ export function sumTables(reports: readonly Report[], root: string, tables: read
       ? reports
           .flatMap(({ fuzz }) => fuzz ?? [])
           .map(({ bodies: tried, problems }) => ({ tried, held: tried - problems }))
-      : Object.entries(wanted).flatMap(([file, pattern]) =>
-          (files.get(file) ?? []).filter(({ fullName }) => pattern.test(fullName)).map(countOf),
+      : Object.entries(wanted).map(([file, pattern]) =>
+          added((files.get(file) ?? []).filter(({ fullName }) => pattern.test(fullName)).map(countOf)),
         );
-  return tables.map(({ title, files: wanted }) => ({ title, ...added(countsOf(wanted)) }));
+  return tables.map(({ title, files: wanted }) => {
+    const counts = countsOf(wanted);
+    // A file of which nothing was tried would be hidden by the other files of its table.
+    return counts.some(({ tried }) => tried === 0) ? { title, tried: 0, held: 0 } : { title, ...added(counts) };
+  });
 }
 
 function added(counts: readonly Count[]): Count {
@@ -58,7 +62,7 @@ export function haveAllHeld(sums: readonly Sum[]): boolean {
 export function asText(sums: readonly Sum[]): string {
   const widest = Math.max(...sums.map(({ title }) => title.length));
   const line = ({ title, tried, held }: Sum) => {
-    const through = tried === 0 ? "  NOTHING TRIED" : held < tried ? "  GOT THROUGH" : "";
+    const through = tried === 0 ? "  NOTHING TRIED, OR NOTHING IN ONE OF ITS FILES" : held < tried ? "  GOT THROUGH" : "";
     return `  ${title.padEnd(widest)}  ${String(tried).padStart(7)} tried  ${String(held).padStart(7)} held${through}\n`;
   };
   const { tried, held } = added(sums);
