@@ -62,7 +62,8 @@ export function haveAllHeld(sums: readonly Sum[]): boolean {
 export function asText(sums: readonly Sum[]): string {
   const widest = Math.max(...sums.map(({ title }) => title.length));
   const line = ({ title, tried, held }: Sum) => {
-    const through = tried === 0 ? "  NOTHING TRIED, OR NOTHING IN ONE OF ITS FILES" : held < tried ? "  GOT THROUGH" : "";
+    const through =
+      tried === 0 ? "  NOTHING TRIED, OR NOTHING IN ONE OF ITS FILES" : held < tried ? "  GOT THROUGH" : "";
     return `  ${title.padEnd(widest)}  ${String(tried).padStart(7)} tried  ${String(held).padStart(7)} held${through}\n`;
   };
   const { tried, held } = added(sums);
