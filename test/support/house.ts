@@ -196,7 +196,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 61_310,
+    limit: 61_700,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 617, goal: 560 },
@@ -249,7 +249,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 81_123,
+    limit: 81_600,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_799 },
