@@ -76,7 +76,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.DRAIN_ANNOTATION]: {
     value: "a time, such as `10s`",
-    does: "[drains a pod](drain.md) for so long before its sidecars restart",
+    does: "[drains a pod](drain.md) for this time before its sidecars restart",
   },
   [NAMES.PRE_PULL_ANNOTATION]: {
     value: "`10`",

@@ -1,4 +1,4 @@
-/** Each table of attacks names tests that exist, so that a new title does not take attacks out of the count. */
+/** The tables of attacks name tests that exist, so that a new title does not take attacks out of the count. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
