@@ -68,11 +68,12 @@ async function ownerOf(folder: string): Promise<string | undefined> {
   return owner;
 }
 
-/** The containers of this name in a namespace's pods that have a process now, as containerd says. It costs no exec. */
-export async function containersOnNode(namespace: string, container: string): Promise<readonly FirstProcess[]> {
+/** The containers of these names in a namespace's pods that have a process now, as containerd says. It costs no exec. */
+export async function containersOnNode(namespace: string, names: readonly string[]): Promise<readonly FirstProcess[]> {
+  const wanted = new Set(names.map((name) => `${namespace}/${name}`));
   const found: FirstProcess[] = [];
   for (const folder of globSync(join(tmpdir(), `${PREFIX}*`, "state/io.containerd.runtime.v2.task/k8s.io/*"))) {
-    if ((await ownerOf(folder)) !== `${namespace}/${container}`) continue;
+    if (!wanted.has((await ownerOf(folder)) ?? "")) continue;
     const read = async (path: string) => {
       const pid = await textOf(join(folder, "init.pid"));
       return pid && textOf(join("/proc", pid.trim(), path));

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { recordedHash } from "../../../shared/core/pod/recorded-hash.ts";
 import { restartOnNode } from "../support/access.ts";
 import { addFigure } from "../support/figures.ts";
@@ -17,18 +18,28 @@ import { containersOnNode, type FirstProcess } from "./inside.ts";
 const openScene = scenes();
 /** `VALUES_RESTARTS=10000 npm run test:node -- values-in-place` is the soak. */
 const RESTARTS = Number(process.env["VALUES_RESTARTS"] ?? 24);
-const PODS = RESTARTS > 200 ? 100 : 4;
-const UPDATES = Math.ceil(RESTARTS / PODS);
+const IS_SOAK = RESTARTS > 200;
+const PODS = IS_SOAK ? 25 : 4;
+/** Containers cost a node less than pods, and each restart is read alone. */
+const CONTAINERS = Array.from({ length: IS_SOAK ? 8 : 2 }, (_, index) => `${SIDECAR.name}-${index}`);
+const UPDATES = Math.ceil(RESTARTS / (PODS * CONTAINERS.length));
 const PATIENCE_MS = 300_000;
-/** A kubelet with many pods needs some time to do anything at all. */
-const MOST_MS_BETWEEN_KILLS = RESTARTS > 200 ? 80_000 : 25_000;
+/** A kubelet with many containers needs some time to do anything at all. */
+const MOST_MS_BETWEEN_KILLS = IS_SOAK ? 45_000 : 25_000;
 
-const envOf = (value: number) => ["LEVEL", "COLOR"].map((name) => ({ name, value: `v${value}` }));
+const wantedValue = (container: string, update: number) => `${container}-v${update}`;
+const envOf = (container: string, update: number) =>
+  ["LEVEL", "COLOR"].map((name) => ({ name, value: wantedValue(container, update) }));
 
 /** Writes a variable to a file when it starts, as the recipes do for programs that read files only. */
 const WRITES =
   "printf %s \"$COLOR\" >/tmp/color; touch /tmp/ready; trap 'exit 143' TERM; while :; do sleep 1000 & wait $!; done";
-const WRITER = { ...SIDECAR, command: ["/bin/sh", "-c", WRITES], env: envOf(1) };
+const WRITERS = CONTAINERS.map((name) => ({
+  ...SIDECAR,
+  name,
+  command: ["/bin/sh", "-c", WRITES],
+  env: envOf(name, 1),
+}));
 
 /** The values that a container's first process has, and its file; undefined while it starts. */
 async function valuesOf(first: FirstProcess): Promise<readonly string[] | undefined> {
@@ -51,7 +62,7 @@ function watch(scene: Scene) {
   };
   const looking = async () => {
     for (; !isOver.signal.aborted; await sleep(200)) {
-      const running = await containersOnNode(scene.name, SIDECAR.name);
+      const running = await containersOnNode(scene.name, CONTAINERS);
       for (const first of running.filter(({ id }) => !seen.valuesOf.has(id))) await look(first);
     }
   };
@@ -71,11 +82,30 @@ function watch(scene: Scene) {
   };
 }
 
+async function untilDone(scene: Scene, { metadata }: SidecarSet): Promise<void> {
+  const isDone = async () => {
+    await sleep(200);
+    const { status } = await scene.set();
+    return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0) && status?.updatedReadyPods === PODS;
+  };
+  await until(`all pods run generation ${metadata?.generation}`, isDone, PATIENCE_MS);
+}
+
+/** Checks that the first process of every container has the values of the update that the pod's record names. */
+async function checkContainers(pod: Pod, update: number, valuesOf: ReadonlyMap<string, readonly string[]>) {
+  for (const name of CONTAINERS) {
+    const id = statusOf(pod, name)?.containerID?.replace(/^.*:\/\//, "") ?? "";
+    await until(`the values of ${id} were read`, async () => valuesOf.has(id));
+    const wanted = wantedValue(name, update);
+    expect(valuesOf.get(id), `${pod.metadata?.name} of update ${update}`).toEqual([wanted, wanted, wanted]);
+  }
+}
+
 it("no container runs values of two revisions, and no app restarts, while the kubelet is killed at random", {
   timeout: 2 * PATIENCE_MS + RESTARTS * 10_000,
 }, async () => {
   const scene = await openScene({
-    containers: [WRITER],
+    containers: WRITERS,
     updateStrategy: { type: "RollingUpdate", maxUnavailable: PODS },
   });
   const key = IN_PLACE_ANNOTATION.replace("/", "~1");
@@ -83,38 +113,38 @@ it("no container runs values of two revisions, and no app restarts, while the ku
   await Promise.all(Array.from({ length: PODS }, (_, index) => scene.createPod(`pod-${index}`)));
   await until("all pods are ready", async () => (await scene.pods()).filter(isReady).length === PODS, PATIENCE_MS);
   const before = await scene.pods();
-  const valuesByHash = new Map<string, string>();
+  const updateByHash = new Map<string, number>();
   const { seen, end } = watch(scene);
 
   for (let update = 2; update < UPDATES + 2; update++) {
-    const written = await scene.patchSet({ op: "replace", path: "/spec/containers/0/env", value: envOf(update) });
-    valuesByHash.set(written.metadata?.annotations?.[HASH_ANNOTATION] ?? "", `v${update}`);
-    const generation = written.metadata?.generation ?? 0;
-    const isDone = async () => {
-      await sleep(200);
-      const { status } = await scene.set();
-      return (status?.observedGeneration ?? 0) >= generation && status?.updatedReadyPods === PODS;
-    };
-    await until(`all pods run the values of update ${update}`, isDone, PATIENCE_MS);
+    const written = await scene.patchSet(
+      ...CONTAINERS.map((name, index) => ({
+        op: "replace" as const,
+        path: `/spec/containers/${index}/env`,
+        value: envOf(name, update),
+      })),
+    );
+    updateByHash.set(written.metadata?.annotations?.[HASH_ANNOTATION] ?? "", update);
+    await untilDone(scene, written);
     for (const pod of await scene.pods()) {
-      const release = recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], scene.name);
-      const wanted = valuesByHash.get(release);
-      const id = statusOf(pod, SIDECAR.name)?.containerID?.replace(/^.*:\/\//, "") ?? "";
-      await until(`the values of ${id} were read`, async () => seen.valuesOf.has(id));
-      expect(seen.valuesOf.get(id), `${pod.metadata?.name} after update ${update}`).toEqual([wanted, wanted, wanted]);
+      const recorded = updateByHash.get(recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], scene.name));
+      await checkContainers(pod, recorded ?? 0, seen.valuesOf);
     }
+    if (IS_SOAK) process.stdout.write(`update ${update}: ${seen.valuesOf.size} read, ${seen.kills} kubelets killed\n`);
   }
   await end();
 
   const after = await scene.pods();
-  const restarts = after.reduce((sum, pod) => sum + (statusOf(pod, SIDECAR.name)?.restartCount ?? 0), 0);
+  const restarts = after
+    .flatMap((pod) => CONTAINERS.map((name) => statusOf(pod, name)?.restartCount ?? 0))
+    .reduce((sum, count) => sum + count, 0);
   const mixed = [...seen.valuesOf.values()].filter((values) => new Set(values).size > 1);
   addFigure("values in place: containers restarted", restarts);
   addFigure("values in place: environments read", seen.valuesOf.size);
   addFigure("values in place: kubelets killed", seen.kills);
   expect(mixed).toEqual([]);
-  expect(restarts).toBeGreaterThanOrEqual(UPDATES * PODS);
-  expect(seen.valuesOf.size).toBeGreaterThanOrEqual(UPDATES * PODS);
+  expect(restarts).toBeGreaterThanOrEqual(UPDATES * PODS * CONTAINERS.length);
+  expect(seen.valuesOf.size).toBeGreaterThanOrEqual(UPDATES * PODS * CONTAINERS.length);
   expect(after.map((pod) => statusOf(pod, APP.name)?.restartCount)).toEqual(after.map(() => 0));
   expect(after.map(({ metadata }) => metadata?.uid).toSorted()).toEqual(
     before.map(({ metadata }) => metadata?.uid).toSorted(),
