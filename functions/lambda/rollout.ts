@@ -172,9 +172,16 @@ function logSidecarSet(log: Log, report: SidecarSetReport, attention: string | u
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest, attentionSince: attention });
 }
 
+/** Reports of passes that had no pod to start in order. */
+function isQuiet(launches: PassReport["launches"]): boolean {
+  return launches === undefined || Object.values(launches).every((count) => count === 0 || count.length === 0);
+}
+
 /** `cluster`: of several; `nowMs`: epoch milliseconds */
 export function logReport(log: Log, report: PassReport, cluster?: string, nowMs = Date.now()): void {
-  const { sidecarSets, problems, ...pass } = report;
+  const { sidecarSets, problems, launches, ...others } = report;
+  // Every tick logs this line, and CloudWatch bills each byte.
+  const pass = { ...others, ...(isQuiet(launches) ? {} : { launches }) };
   for (const one of sidecarSets) logSidecarSet(log, one, attentionSince(one, pass.failing?.[one.name], nowMs));
   // An alarm counts lines of level error as passes that failed.
   const graves = new Set(gravesOf(report));

@@ -42,7 +42,7 @@ async function measurements({ functions }: ColdStartFigures): Promise<Measuremen
   const settings = await readSettings("sidecarset", "prod", async () => "");
   const waits = await measureWaits(["mutate-pod", "rollout"]);
   return {
-    idleTickMs: rollout.warm.median,
+    idleTickMs: rollout.warm.cpu ?? rollout.warm.median,
     podMs: pod.warm.cpu ?? pod.warm.median,
     podAnswerBytes: pod.warm.answerBytes,
     tickLogBytes: rollout.warm.logBytes,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { logReport } from "../../functions/lambda/rollout.ts";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -6,6 +7,7 @@ import { initializeLaunchPriority } from "../../shared/core/launch-priority/barr
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError, unless } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, LEASES, PODS } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
 import { newPod } from "../support/objects.ts";
 import { faultyCluster } from "./faults.ts";
 import {
@@ -104,6 +106,23 @@ it("a pass continues a launch where an earlier pass stopped", async () => {
   expect(second.launches).toEqual({ opened: 1, completed: 1, waiting: 0, waitingPods: [] });
   await eventually(async () => expect(isReady(await readPod("later"))).toBe(true));
   expect(outOfOrder("later", [0, 1])).toEqual([]);
+});
+
+it("the log of a tick tells of launches only when a pod was started or waits", async () => {
+  const report = await runPass(cluster, options());
+  const told = (more: Partial<typeof report>) => {
+    const lines: Record<string, unknown>[] = [];
+    logReport(
+      createLog("info", (line) => void lines.push(JSON.parse(line))),
+      { ...report, ...more },
+    );
+    return lines.filter(({ message }) => message === "pass").map(({ launches }) => launches);
+  };
+  expect(told({})).toEqual([undefined]);
+  const launches = { opened: 0, completed: 0, waiting: 1, waitingPods: ["shop/later"] };
+  expect(told({ launches })).toEqual([launches]);
+  const planned = { opened: 0, completed: 0, waiting: 0, waitingPods: [], planned: ["create ConfigMap"] };
+  expect(told({ launches: planned })).toEqual([planned]);
 });
 
 it("a pass lists pending pods once and does nothing else when no pod waits", async () => {
