@@ -80,7 +80,7 @@ export function idleMonth(measured: Measurements): Cost {
 }
 
 /** The price of that many pods a minute, all month, by Function URL, on top of an idle month. */
-export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Measurements): Cost {
+export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Pick<Measurements, "podMs" | "podWaits">): Cost {
   return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits, POD_MEMORY_GB) });
 }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|passes|share|rooms|serve [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|passes|share|rooms|serve|slow [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision, growth and passes, which fails when a figure drops;
  * reports/bench.json has them.
@@ -35,6 +35,7 @@ import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureLargePodStore, measureRooms } from "./rooms/measure-rooms.ts";
 import { arePaying, roomsTable } from "./rooms/rooms-table.ts";
 import { measureShare, type ShareRow, shareTable } from "./share/measure-share.ts";
+import { measureSlow, slowTable } from "./webhook/measure-slow.ts";
 import { measurePasses, measureWebhook } from "./webhook/measure-webhook.ts";
 import { passesTable, webhookTable } from "./webhook/webhook-table.ts";
 
@@ -66,6 +67,8 @@ const CLUSTER_PROCESSES = 9;
 const QUEUE = { sidecarSets: 5_000, rounds: 3 };
 /** About 2 minutes. */
 const PASSES = { pods: 1_000, rounds: 3 };
+/** About 3 minutes. */
+const SLOW = { delays: [3_000, undefined], milliseconds: 15_000, rounds: 3 };
 /** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
 const SERVE = { pods: 1_000, restSeconds: 60 };
 const SHARE = {
@@ -166,6 +169,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     );
     await keep({ passes: figures });
     return { figures, table: passesTable(figures), isBroken: !passesGates(figures).every(isHeld) };
+  },
+  slow: async () => {
+    const figures = await measureSlow(SLOW);
+    await keep({ slow: figures });
+    return { figures, table: slowTable(figures) };
   },
   "first-decision": async () => {
     const figures = await measureFirstDecision(FIRST_DECISION);

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
@@ -88,7 +89,12 @@ function send(response: ServerResponse, code: number, value: object): void {
   response.writeHead(code, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
 }
 
-function answer(known: Readonly<Record<string, Collection>>, request: IncomingMessage, response: ServerResponse): void {
+/** Milliseconds until each answer; null: it does not answer. */
+let delayMs: number | null = 0;
+
+async function answer(known: Readonly<Record<string, Collection>>, request: IncomingMessage, response: ServerResponse) {
+  if (delayMs === null) return;
+  if (delayMs > 0) await sleep(delayMs);
   const value = answerTo(known, new URL(request.url ?? "/", "https://127.0.0.1"));
   if (value === "watch") response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   else if (value === undefined)
@@ -105,4 +111,9 @@ async function start(contents: Contents): Promise<MadeUpApi> {
   return { server: `https://127.0.0.1:${port}`, certificateAuthority: authority };
 }
 
-answerCalls({ start });
+answerCalls({
+  start,
+  delay: (milliseconds: number | null) => {
+    delayMs = milliseconds;
+  },
+});

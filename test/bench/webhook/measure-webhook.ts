@@ -72,9 +72,9 @@ interface Sample {
   readonly patchBytes: number;
 }
 
-const SECRET = "benchmark-path-secret-of-exactly-43-letters";
+export const SECRET = "benchmark-path-secret-of-exactly-43-letters";
 /** The time until everything is compiled. */
-const WARM_MS = 4_000;
+export const WARM_MS = 4_000;
 
 interface Stage {
   readonly folder: string;
@@ -83,7 +83,7 @@ interface Stage {
   readonly processes: BenchProcess[];
 }
 
-async function openStage(): Promise<Stage> {
+export async function openStage(): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-bench-"));
   const { authority, certificate, key } = await createCertificates();
   const write = async (name: string, text: string) => {
@@ -98,7 +98,7 @@ async function openStage(): Promise<Stage> {
   return { folder, authority, tls, processes: [] };
 }
 
-function begin(stage: Stage, file: string): BenchProcess {
+export function begin(stage: Stage, file: string): BenchProcess {
   const process = startProcess(new URL(file, import.meta.url));
   stage.processes.push(process);
   return process;
