@@ -172,10 +172,12 @@ function withoutLease(error: unknown): string {
 }
 
 async function serveNamed(service: Service, site: LeaseSite, name: string): Promise<PassResult> {
-  const sidecarSets = await reconcileSidecarSets(service, [name]);
-  const hasDrained = !service.isDryRun && sidecarSets.some(({ summary }) => summary?.rules.drain !== undefined);
-  if (hasDrained) await noteDrains(site).catch((error: unknown) => note(service, withoutLease(error)));
-  return { sidecarSets };
+  let noted: Promise<void> | undefined;
+  service.beforeDrain = () => {
+    noted ??= noteDrains(site).catch((error: unknown) => note(service, withoutLease(error)));
+    return noted;
+  };
+  return { sidecarSets: await reconcileSidecarSets(service, [name]) };
 }
 
 /** Serves a SidecarSet asked for by name at once: the ledger separates passes. */
@@ -191,7 +193,17 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
       drains.mayDrain = drains.isAsked || lease?.stored === undefined || lease.mayDrain === true;
       return listed;
     },
-    serve: (names) => serveAll(service, names, drains),
+    serve: (names, renew) => {
+      let noted: Promise<void> | undefined;
+      // A SidecarSet may ask for drains only after the list. A later pass looks although this one is killed.
+      service.beforeDrain = async () => {
+        const isNoted = drains.mayDrain;
+        Object.assign(drains, { isAsked: true, mayDrain: true });
+        if (!isNoted) noted = renew();
+        await noted;
+      };
+      return serveAll(service, names, drains);
+    },
     onTrouble: (error) => {
       drains.mayDrain = true;
       note(service, withoutLease(error));

@@ -104,6 +104,44 @@ test("the next pass puts pods back that a SidecarSet left drained which was dele
   expect(await word()).toBeUndefined();
 });
 
+test("a pod of a SidecarSet that asks for drains only during a pass, and is deleted in it, is put back by the next pass", async () => {
+  await deployed("late", 1, "1h");
+  const annotate = (value: string | null) => {
+    const body = { metadata: { annotations: { [DRAIN_ANNOTATION]: value } } };
+    return cluster.patch<SidecarSet>(SIDECARSETS, { name: "late" }, { type: "merge", body });
+  };
+  await annotate(null);
+  const lease = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+  const word = async () =>
+    (await cluster.get(LEASES, lease)).metadata?.annotations?.["sidecarset.kruise.io/drains"] ?? "none";
+  await pass({ follow: false });
+  await pass({ follow: false });
+  const words = [await word()];
+  const changing: Cluster = {
+    ...cluster,
+    list: async (resource, ...more) => {
+      const listed = await cluster.list(resource, ...more);
+      if (resource !== SIDECARSETS || words.length > 1) return listed as never;
+      await annotate("1h");
+      await release(cluster, "late", 2);
+      return listed as never;
+    },
+    patch: async (resource, place, patch, options) => {
+      if (resource === PODS && JSON.stringify(patch).includes('"drained"')) words.push(await word());
+      const patched = await cluster.patch(resource, place, patch, options);
+      if (words.length > 1) await cluster.delete(SIDECARSETS, { name: "late" }).catch(() => undefined);
+      return patched as never;
+    },
+  };
+  await pass({ follow: false }, changing);
+  expect(trafficOf(await readPods(cluster, "late"))).toEqual(["drained"]);
+  expect(words).toEqual(["none", "true"]);
+  await pass();
+  expect(trafficOf(await readPods(cluster, "late"))).toEqual(["serving"]);
+  await pass();
+  expect(await word()).toBe("none");
+});
+
 test("a pass without drains lists no drained pods", async () => {
   await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("plain", 1, {}));
   const before = await pass();

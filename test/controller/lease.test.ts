@@ -7,6 +7,7 @@ import {
   announcedSettings,
   holdLease,
   type LeaseSite,
+  noteDrains,
   readLease,
   renewLease,
 } from "../../shared/controller/loop/lease.ts";
@@ -279,6 +280,19 @@ describe("the Lease of a pass:", () => {
     expect(on.troubles.map(messageOf)).toEqual([
       "the Lease shop/sidecarset-rollout is written by others each time, and none of them is a pass",
     ]);
+  });
+
+  it("a pass goes on to renew its Lease, and gives it back, after somebody else wrote an annotation into it", async () => {
+    const { plan, work, peek, site, calls, troubles } = stage();
+    const drains = { ...site, drains: { mayDrain: false } };
+    plan(5_000, () => void noteDrains(drains));
+    expect(await work(25_000)).toBe("done");
+    expect([peek()?.spec?.holderIdentity, peek()?.metadata?.annotations?.["sidecarset.kruise.io/drains"]]).toEqual([
+      "",
+      "true",
+    ]);
+    expect(calls().filter((call) => /^(?:10|20|25)000 PATCH/.test(call))).toHaveLength(4);
+    expect(troubles).toEqual([]);
   });
 
   it("a pass does no work when the Lease changed after it was read", async () => {

@@ -67,6 +67,8 @@ function isFresh({ spec }: Lease, nowMs: number): boolean {
 }
 
 interface HeldLease {
+  /** False: another pass has the Lease by now. */
+  readonly renew: (cursor: string) => Promise<boolean>;
   /** Renews until `signal` aborts or another pass has the Lease. */
   readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
   readonly release: (cursor: string) => Promise<void>;
@@ -131,42 +133,58 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
     throw error;
   });
   if (!current) return undefined;
+  // One write after the other: the second of two at once would miss the version of the first.
+  let before: Promise<unknown> = Promise.resolve();
+  const write = (as: string, last: string): Promise<boolean> => {
+    const written = before.then(async () => {
+      const next = (await writeLease(site, current, as, last)) ?? (await rewriteLease(site, holder, as, last));
+      current = next ?? current;
+      return next !== undefined;
+    });
+    before = written.catch(() => undefined);
+    return written;
+  };
   return {
+    renew: (last) => write(holder, last),
     keep: async (cursorNow, signal) => {
       for (;;) {
         await clock.sleep(RENEW_MS, signal);
-        if (signal.aborted) return;
-        const renewed = await writeLease(site, current, holder, cursorNow());
-        if (!renewed) return;
-        current = renewed;
+        if (signal.aborted || !(await write(holder, cursorNow()))) return;
       }
     },
     release: async (last) => {
       over.add(holder);
-      if (await writeLease(site, current, "", last)) over.clear();
+      if (await write("", last)) over.clear();
     },
   };
 }
 
+/** Writes a Lease that still names this pass after somebody else changed it, such as a pass over one SidecarSet. */
+async function rewriteLease(site: LeaseSite, holder: string, as: string, cursor: string): Promise<Lease | undefined> {
+  const { stored } = await readLease(site);
+  return stored?.spec?.holderIdentity === holder ? await writeLease(site, stored, as, cursor) : undefined;
+}
+
 /**
- * Takes the Lease and renews it until `end`, which stores `cursor()` in it. If no Lease can be had the pass works
+ * Takes the Lease and renews it until `end`, which stores `cursor()` in it; `renew` writes it at once. If no Lease can be had the pass works
  * anyway, and `onTrouble` receives the reason. Undefined: another pass took it first.
  */
 export async function holdLease(
   { site, state }: { readonly site: LeaseSite; readonly state: LeaseState },
   cursor: () => string,
   onTrouble: (error: unknown) => void,
-): Promise<{ readonly end: () => Promise<void> } | undefined> {
+): Promise<{ readonly renew: () => Promise<void>; readonly end: () => Promise<void> } | undefined> {
   const without = (error: unknown) => {
     onTrouble(error);
     return "none" as const;
   };
   const held = await takeLease(site, state, cursor()).catch(without);
   if (!held) return undefined;
-  if (held === "none") return { end: async () => undefined };
+  if (held === "none") return { renew: async () => undefined, end: async () => undefined };
   const over = new AbortController();
   const keeping = held.keep(cursor, over.signal).catch(without);
   return {
+    renew: async () => void (await held.renew(cursor()).catch(without)),
     end: async () => {
       over.abort();
       await keeping;

@@ -70,7 +70,8 @@ interface Turn<Result> {
   readonly none: Result;
   /** `lease`: as it was read; undefined: it could not be */
   readonly list: (lease: LeaseState | undefined) => Promise<readonly Listed[]>;
-  readonly serve: (keys: readonly string[]) => Promise<Result>;
+  /** `renew` writes the Lease at once, with what the site says now. */
+  readonly serve: (keys: readonly string[], renew: () => Promise<void>) => Promise<Result>;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -87,9 +88,9 @@ export async function serveInTurn<Result extends { readonly heldBy?: string }>(
   const lease = await readLease(site).catch((error: unknown) => void onTrouble(error));
   if (lease?.heldBy !== undefined && !isDryRun) return { ...none, heldBy: lease.heldBy };
   const keys = fromCursor(await list(lease ?? undefined), lease?.cursor ?? "", clock);
-  if (!lease || isDryRun) return await serve(keys);
+  if (!lease || isDryRun) return await serve(keys, async () => undefined);
   service.cursor = keys[0] ?? "";
   const held = await holdLease({ site, state: lease }, () => service.cursor, onTrouble);
   if (!held) return { ...none, heldBy: "another pass" };
-  return await serve(keys).finally(held.end);
+  return await serve(keys, held.renew).finally(held.end);
 }

@@ -58,6 +58,8 @@ export interface Context {
   readonly beside?: <T>(work: () => T) => T;
   /** called with the SidecarSet before its pods are read, which may take longer than a pass; absent: nobody is */
   readonly onRead?: (sidecarSet: SidecarSet) => void;
+  /** ends before the first pod is drained; absent: nothing has to be done before */
+  readonly beforeDrain?: (() => Promise<void>) | undefined;
   /** owners of pods are kept; absent: only if a decision needs them */
   readonly keepsWorkloads?: boolean;
   /** unfinished readings of pods; absent: dropped */

@@ -56,8 +56,8 @@ export async function listSidecarSets(
 }
 
 function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetReport, Progress> {
-  const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
-  const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
+  const { clock, cluster, kruiseNamespace, settings, gates, readings, limits, beforeDrain } = service;
+  const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings, beforeDrain };
   const beside = AsyncLocalStorage.snapshot();
   // A pass whose time may end before the pods are read sends its notifications at the beginning.
   const onRead = (read: SidecarSet) => {

@@ -16,4 +16,6 @@ export interface Service extends PassService {
   /** as in the report */
   readonly failing: Map<string, string>;
   readonly readings: Readings;
+  /** leaves word for later passes before a pod is drained; absent: in dry runs, and in passes that drain nothing */
+  beforeDrain?: () => Promise<void>;
 }

@@ -130,7 +130,8 @@ export async function writePods(
 type BatchWrite = EvictPod | PatchPod;
 
 /** Sends a patch, which may land late until it is answered. */
-function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
+async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
+  if (patch.purpose === "drain") await context.beforeDrain?.();
   const answered = noteSent(context, patch.pod);
   const sent = act(drainNow(patch, sidecarSet, serverTimestamp(context)), { ...context, sidecarSet });
   return sent.then((outcome) => {
