@@ -29,5 +29,5 @@ process.exitCode = await runProgram(commands, given, {
   stderr: process.stderr,
   mayColor: mayColor(),
 });
-// Calls that nobody waits for any more would keep the process: an API server may answer one byte at a time.
+// Calls without a waiting caller would keep the process alive: an API server may answer one byte at a time.
 process.stdout.write("", () => process.stderr.write("", endSoon));

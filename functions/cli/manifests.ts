@@ -181,7 +181,7 @@ async function registrationOf(options: WebhooksOptions): Promise<RegistrationOpt
   };
 }
 
-/** @throws CliError where the condition would have to let every pod through: better said than hidden. */
+/** @throws CliError where the condition would have to select every pod: an error is better than a useless condition. */
 async function conditionOf({ cluster, gatesEveryPod }: AskedCluster): Promise<string> {
   if (gatesEveryPod)
     throw new CliError(

@@ -83,7 +83,7 @@ async function codeOf(
 ): Promise<number> {
   let code = 0;
   const program = programOf(commands, options, async (command, input, globals) => {
-    // k9s names the one that it was given, which may be none.
+    // k9s passes the kubeconfig that it was given, which may be empty.
     const given = { ...globals, kubeconfig: globals.kubeconfig || undefined, generation: options.generation };
     code = (await command.run(input, new Session(screen, given, command.outputs))) ?? 0;
   });
@@ -234,7 +234,7 @@ function failureOf(error: unknown, screen: Screen): number {
   return error instanceof CliError ? 2 : 1;
 }
 
-/** Commander's sentences, as the others are written. */
+/** Commander's messages, in the style of the other ones. */
 function mistake({ code, message }: CommanderError): string {
   const [sentence = ""] = message.replace(/^error: /, "").split("\n");
   const [, word = ""] = /'([^']+)'/.exec(sentence) ?? [];

@@ -69,7 +69,7 @@ export interface GlobalOptions {
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
   readonly requestTimeout?: string | undefined;
-  /** no option: of the SidecarSet that a change was confirmed for */
+  /** not an option: the generation of the SidecarSet for which a change was confirmed */
   readonly generation?: number | undefined;
 }
 
@@ -117,7 +117,9 @@ export class Session {
     return connect(this.#settings(), readAwsAccess, this.#requestTimeoutMs());
   }
 
-  /** Every cluster there is: of the table CLUSTERS, else the contexts of the kubeconfig. @throws KubeError or ConfigError */
+  /**
+   * Every known cluster: of the table CLUSTERS, else the contexts of the kubeconfig. @throws KubeError or ConfigError
+   */
   async clusters(timeoutMs?: number): Promise<readonly NamedCluster[]> {
     const requestTimeoutMs = this.#requestTimeoutMs() ?? timeoutMs;
     const to = (settings: () => ClusterSettings, env?: () => Environment) => async () =>

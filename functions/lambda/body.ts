@@ -1,4 +1,4 @@
-/** Bodies as Lambda hands them over, whichever door they came through. */
+/** Bodies of requests and answers as Lambda passes them, for every kind of front door. */
 import type {
   ALBEvent,
   ALBResult,
@@ -25,7 +25,7 @@ export function toResult({ status, headers, body }: HttpAnswer): HttpResult {
   return { statusCode: status, headers: { ...headers }, body, isBase64Encoded: false };
 }
 
-/** undefined: it is larger than that. */
+/** undefined: the body is larger. */
 export function decode({ body, isBase64Encoded }: Body, maxBytes: number): string | undefined {
   const text = isBase64Encoded ? Buffer.from(body ?? "", "base64").toString() : (body ?? "");
   return Buffer.byteLength(text) > maxBytes ? undefined : text;

@@ -1,6 +1,6 @@
 /**
  * Lambda, called by CodeDeploy before a new version of a webhook gets its first request: asks all new versions like an
- * API server, and says no when one answers worse than the serving version.
+ * API server, and refuses when one answers worse than the serving version.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
@@ -48,13 +48,13 @@ interface Proof {
   readonly settings: AuthenticationSettings;
 }
 
-/** The alias that requests come by, infra/aws/canary/alias.ts. */
+/** The alias that receives the requests, infra/aws/canary/alias.ts. */
 const IN_SERVICE = "live";
 /** Longer than a webhook's own limit. */
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
-/** The right to call a version is as new as the version. */
+/** The right to call a new version is new too, so AWS may refuse the first calls. */
 const REFUSALS = 30;
 
 /** The log does not have the returned value: it is for people who call the function by hand. */
@@ -94,12 +94,12 @@ interface Asking {
   readonly aws: AwsAccess;
 }
 
-/** undefined: it answers as it should, or the version that serves does not either, which is no reason to keep that. */
+/** undefined: the new version answers correctly, or the serving version is no better. */
 async function worse(version: CheckedVersion, question: Question, asking: Asking): Promise<string | undefined> {
   for (let attempt = 1; ; attempt++) {
     const problem = await difference(version, question, asking);
     if (problem === undefined || attempt === ATTEMPTS) return problem;
-    // Its facts may have changed, or it has just started.
+    // The version's facts may have changed, or it has just started.
     await sleep(RETRY_MS);
   }
 }
@@ -232,7 +232,7 @@ const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
 };
 
 /**
- * `canProve`: the check can call as API servers do. A client certificate behind a front door cannot be had here. The
+ * `canProve`: the check can call as API servers do. This function has no client certificate for a front door. The
  * check then only asks whether the function runs, and whether it refuses a stranger.
  */
 export function questionsFor(webhook: string, canProve: boolean, labels: Labels): readonly Question[] {

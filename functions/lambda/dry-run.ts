@@ -14,7 +14,7 @@ const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> =
 };
 
 /**
- * The report; `planned` of each SidecarSet lists the actions, `plan` of one that was asked for the steps to come.
+ * The report; `planned` of each SidecarSet lists the actions, `plan` of the requested SidecarSet lists the next steps.
  * Anything else in the event, such as messages of a queue, is not looked at: this function makes no pass.
  * @throws Error for a field of the wrong type
  */

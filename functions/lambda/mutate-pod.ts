@@ -31,7 +31,10 @@ const answer = lambdaWebhook((env, log) => {
   };
 });
 
-/** The schedule that keeps an environment warm sends an event that no caller of an URL can. How a ping fares is for no one. */
+/**
+ * The schedule that keeps an environment warm sends an event that no caller of an URL can. Nobody reads the result of a
+ * ping.
+ */
 export const handler: HttpHandler = async (event) => {
   if (Object(event).keepWarm !== true) return answer(event);
   await within(WARM_MS, () => Promise.allSettled(warm.map(async (read) => read()))).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * Lambda: a pass over all Advanced StatefulSets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. Where
- * there are several clusters, {"cluster": "name"} says of which; without it all have their pass.
+ * Lambda: a pass over all Advanced StatefulSets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?:
+ * true}. With several clusters, {"cluster": "name"} names one; without it each cluster gets a pass.
  */
 import type { Context } from "aws-lambda";
 import { logWith } from "../../shared/cluster-log.ts";
@@ -30,7 +30,7 @@ interface StatefulSetEvent {
 
 type SetContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
 
-/** Left for the report when the pass is over. */
+/** Time left for the report after the pass. */
 const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */

@@ -1,7 +1,7 @@
 /**
  * Lambda: a pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. Where there
  * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
- * Where there are several clusters, {"cluster": "name"} and each message say of which; without it all have their pass.
+ * With several clusters, {"cluster": "name"} and each message name one; without it each cluster gets a pass.
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
@@ -38,7 +38,7 @@ keepHeapSmall();
 
 export type RolloutContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
 
-/** Left for the report when the pass is over. */
+/** Time left for the report after the pass. */
 const REPORT_MS = 1_000;
 
 const own: Pick<Site, "served" | "refusals"> = { served: new Map(), refusals: new Map() };

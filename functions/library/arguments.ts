@@ -249,7 +249,7 @@ export function optionally({ problem }: Argument): Argument {
 
 /**
  * @param call the function's name, with which each sentence begins
- * @returns what was given, where null stands for nothing as in Go: without it
+ * @returns the given arguments without null members: as in Go, null stands for nothing
  * @throws TypeError that says in one sentence which argument is wrong, and what it should be
  */
 export function readArguments<T extends object>(

@@ -13,7 +13,7 @@ import { gates, MANIFESTS, readArguments, VERSION } from "./arguments.ts";
 import { storedSidecarSet } from "./pass-input.ts";
 
 export interface LintInput {
-  /** SidecarSets of v1beta1 or v1alpha1; other kinds are passed over, but for the ConfigMap kruise-configuration */
+  /** SidecarSets of v1beta1 or v1alpha1; other kinds are skipped, except the ConfigMap kruise-configuration */
   readonly objects: readonly KubernetesObject[];
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
   readonly featureGates?: Partial<RolloutSettings> & { readonly SidecarSetPatchPodMetadataDefaultsAllowed?: boolean };

@@ -19,7 +19,7 @@ import {
 import { kindText, storedSidecarSet } from "./pass-input.ts";
 
 export interface PreviewInput {
-  /** a Pod, or anything with a pod template: its first counts */
+  /** a Pod, or an object with pod templates, of which the first counts */
   readonly object: KubernetesObject;
   /** as they stand in manifests, or as the API server has them */
   readonly sidecarSets: readonly KubernetesObject[];

@@ -12,7 +12,7 @@ import type { ViewState } from "../../shared/webhook/view/cluster-view.ts";
 
 export interface MeteredServer {
   readonly metrics: Metrics;
-  /** The same answers, counted. */
+  /** Returns the same answers, and counts them. */
   readonly metered: (app: Answerer) => Answerer;
   readonly server: WebhookServer;
 }

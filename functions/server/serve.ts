@@ -19,7 +19,7 @@ import { serveUi, type UiServer } from "./ui.ts";
 export interface ServeOptions extends ServerOptions {
   /** path; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string;
-  /** absent: no passes, somebody else makes them */
+  /** absent: this process makes no passes */
   readonly tickMs?: number;
   /** The API servers' proof of identity. */
   readonly authentication: AuthenticationSettings;

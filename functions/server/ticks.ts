@@ -24,7 +24,7 @@ export interface TicksOptions
 export interface TickingOptions {
   /** path; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string | undefined;
-  /** instead of that one */
+  /** used instead of the kubeconfig */
   readonly clusters?: readonly NamedCluster[] | undefined;
   readonly tickMs: number;
   /** port of /metrics, over plain HTTP; absent: there is none */
@@ -91,7 +91,7 @@ export async function tickAll({ onReport, env, ...options }: TicksOptions): Prom
 interface Ticking {
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
-  /** a pass begins so long after the one before began, or later if that one took longer */
+  /** time between the beginnings of two passes; more if the first pass takes longer */
   readonly tickMs: number;
   readonly log: Log;
   /** rings when there is something to do */
@@ -109,7 +109,7 @@ interface TickerOptions
   readonly onReport?: ((report: PassReport) => void) | undefined;
 }
 
-/** A pass follows its rollouts for as long, so that SidecarSets and StatefulSets that are new are not kept waiting. */
+/** A pass follows its rollouts at most this long, so that new SidecarSets and StatefulSets do not wait. */
 const LEAST_DEADLINE_MS = 10_000;
 const LEAST_SETS_DEADLINE_MS = 30_000;
 
@@ -124,7 +124,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
   });
 }
 
-/** The same over Advanced StatefulSets; hints are of SidecarSets. */
+/** The same for Advanced StatefulSets; hints concern only SidecarSets. */
 export async function tickSetsUntilAborted(
   options: Omit<Ticking, "wakeUp"> & Pick<SetPassOptions, "gates">,
 ): Promise<void> {

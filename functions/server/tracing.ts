@@ -38,7 +38,7 @@ export function tracedApp(app: Answerer, { traceRequest }: Tracing): Answerer {
 
 /** Lines of a process that goes on are written this soon. */
 const WRITTEN_MS = 50;
-/** Slow readers of the last lines are waited for no longer than this. */
+/** The longest wait for slow readers of the last lines. */
 const MOST_MS = 1_000;
 
 /**
@@ -54,7 +54,7 @@ export function logCrashes(log: Log): void {
   });
 }
 
-// The end of a process that has done all there was to do.
+// Ends a process that has finished its work.
 
 /** The time in which last lines are printed. */
 const PRINTED_MS = 100;

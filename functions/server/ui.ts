@@ -35,7 +35,8 @@ const HEADERS = {
 };
 
 /**
- * The pages in front of `others`, for those who know a secret of their own: it opens more than a webhook's does.
+ * Serves the pages, and passes other requests to `others`. Pages have their own secret, because it opens more than a
+ * webhook's.
  * @throws SecretError or AwsError when the secrets cannot be read
  */
 export async function serveUi(others: Answerer, secrets: SecretReference, server: UiServer): Promise<Answerer> {

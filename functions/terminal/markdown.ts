@@ -65,7 +65,7 @@ export function alert(kind: "WARNING" | "CAUTION", sentences: readonly string[])
   return [`> [!${kind}]`, ...shown, ...more].join("\n");
 }
 
-/** The first lines that have no more characters together. */
+/** The first lines, as many as have at most this many characters together. */
 function within(lines: readonly string[], most: number): readonly string[] {
   let length = 0;
   const end = lines.findIndex((line) => {

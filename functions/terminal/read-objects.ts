@@ -34,7 +34,7 @@ export async function readObjects(files: readonly string[]): Promise<readonly Re
 
 const MANIFEST = /\.(ya?ml|json)$/;
 
-/** A folder's in the order of their names. @throws CliError for a folder without one */
+/** The files of a folder come in the order of their names. @throws CliError for a folder without one */
 async function manifestsIn(path: string): Promise<readonly string[]> {
   const isFolder = path !== STDIN && (await stat(path).catch(() => undefined))?.isDirectory() === true;
   if (!isFolder) return [path];

@@ -17,7 +17,7 @@ const LEAST_SENTENCE = 30;
 
 type Row = readonly Part[];
 
-/** Columns as wide as they need; where that is too wide the widest are cut, but for the one that is called `whole`. */
+/** Columns as wide as they need; where that is too wide the widest are cut, except the column `whole`. */
 export function printTable(screen: Screen, head: readonly string[], rows: readonly Row[], whole?: string): void {
   const all: readonly Row[] = [head.map((text): Part => ({ text, color: "bold" })), ...rows];
   const fitted = (cells: readonly Row[]) => narrowed(widthsOf(cells), screen.width, head.indexOf(whole ?? ""));

@@ -54,7 +54,7 @@ export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 /** ours: "Values" lets literal values of variables change in pods that run */
 export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
-/** the only word that it knows */
+/** the only value of this annotation */
 export const IN_PLACE_VALUES = "Values";
 /** ours: how long a pod is out of endpoints before its sidecars restart, such as "10s" */
 export const DRAIN_ANNOTATION = "sidecarset.kruise.io/drain";
@@ -73,7 +73,7 @@ export const WORKING_HOT_UPGRADE_ANNOTATION = "kruise.io/sidecarset-working-hotu
 export const VERSION_ANNOTATION_PREFIX = "version.sidecarset.kruise.io/";
 /** followed by the pod container's name */
 export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
-/** ours, of a pod: SidecarSet → hash of the release that its resources are, or were, brought to in place */
+/** ours, of a pod: SidecarSet → hash of the release to which its resources are, or were, changed in place */
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours, of a pod, after the SidecarSet's name and before the variable's: the value that a container reads when it starts */
 export const VALUE_ANNOTATION_SUFFIX = ".value.sidecarset.kruise.io";

@@ -119,7 +119,7 @@ export interface SidecarSetStatus {
   readonly notifications?: readonly Notification[];
 }
 
-/** News of a rollout on its way out of the cluster. */
+/** A notification about a rollout that no receiver has taken yet. */
 export interface Notification {
   /** the same at every attempt; TOLD_ID: a receiver was told of this obstacle at `at` */
   readonly id: string;

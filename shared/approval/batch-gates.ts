@@ -66,13 +66,13 @@ export interface Gates {
   readonly measure?: Measure | undefined;
   /** absent: nobody is sent notifications */
   readonly notify?: Notify | undefined;
-  /** uid of the SidecarSet → its last no. Lost with the process: then a gate is asked once more. */
+  /** uid of the SidecarSet → its last refusal. Lost with the process: then a gate is asked once more. */
   readonly refusals: Map<string, Refusal>;
 }
 
 // Asks the allowed gates. Any failure counts as a refusal.
 
-/** undefined where no host is allowed. What it gives never rejects, and no sentence of it holds more of an address than its host. */
+/** undefined where no host is allowed. The result never rejects, and its sentences show only the host of an address. */
 export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
   if (hosts.length === 0) return undefined;
   return async (url: URL, request: GateRequest, timeoutMs: number): Promise<GateAnswer> => {
@@ -103,7 +103,7 @@ interface Asking {
   readonly resolve?: Resolve | undefined;
 }
 
-/** undefined where no server is named. What it gives never rejects, and no sentence of it holds the token. */
+/** undefined where no server is named. The result never rejects, and its sentences never show the token. */
 export function metricsAsker(server: PrometheusServer | undefined, { token, resolve }: Asking = {}) {
   if (server === undefined) return undefined;
   return async (query: string, timeoutMs: number): Promise<Measured> => {

@@ -1,4 +1,4 @@
-/** Sends notifications to the receivers that a secret names. Whatever goes wrong with one is a sentence. */
+/** Sends notifications to the receivers that a secret names. Each failure becomes one sentence. */
 import type { Notification } from "../api/sidecarset.ts";
 import type { NotifiedSubject } from "../core/rollout/notifications.ts";
 import type { Receiver } from "../settings/notification-settings.ts";
@@ -6,7 +6,10 @@ import type { SecretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
 import type { NotTaken } from "./send-notification.ts";
 
-/** Why it was not taken. Undefined: it was. Null: no receiver is named for this SidecarSet. Never rejects. */
+/**
+ * Why the receiver did not take it. Undefined: the receiver took it. Null: no receiver is named for this SidecarSet.
+ * Never rejects.
+ */
 export type Notify = (
   sidecarSet: NotifiedSubject,
   notification: Notification,
@@ -21,7 +24,7 @@ interface Sending {
 /** Pause after a receiver failed, or was asked too much, so that others do not wait for it in vain. */
 const AGAIN_MS = 30_000;
 
-/** No sentence of it holds more of an address than its host. */
+/** The sentences show only the host of an address. */
 export function notifier(source: SecretSource, { resolve, now }: Sending): Notify {
   const failures = new Map<string, { readonly why: string; readonly atMs: number }>();
   const isRecent = (atMs: number) => now() >= atMs && now() - atMs < AGAIN_MS;

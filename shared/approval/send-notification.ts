@@ -9,7 +9,7 @@ interface Sending {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Why it was not taken. `isOfReceiver`: it would take no other one now either. */
+/** Why the receiver did not take it. `isOfReceiver`: the receiver would take no other notification now either. */
 export interface NotTaken {
   readonly why: string;
   readonly isOfReceiver: boolean;

@@ -1,4 +1,4 @@
-/** As whom AWS is asked, and where. */
+/** The credentials and the endpoint of calls to AWS. */
 
 export interface AwsCredentials {
   readonly accessKeyId: string;

@@ -18,7 +18,7 @@ interface BatchAnswer {
 
 /** The most that SQS takes in one request. */
 const BATCH = 10;
-/** An answer takes ten times as long as what we do for it. */
+/** An answer takes ten times as long as our own work for it. */
 const REQUESTS_AT_ONCE = 16;
 /** Limit of attempts for messages that SQS itself could not store. */
 const MAX_ATTEMPTS = 3;
@@ -46,13 +46,13 @@ export async function sendWork(
     }
   };
   const senders = Math.min(REQUESTS_AT_ONCE, Math.ceil(left.length / BATCH));
-  // All have ended when this does: a function that answers is frozen with what it has begun.
+  // Waits for all requests: Lambda freezes a function after its answer, with unfinished requests.
   for (const end of await Promise.allSettled(Array.from({ length: senders }, send)))
     if (end.status === "rejected") throw end.reason;
   if (refused[0] !== undefined) throw refused[0];
 }
 
-/** undefined: all of them are kept. */
+/** undefined: SQS keeps all of them. */
 async function sendBatch(queue: Queue, messages: readonly Message[], access: AwsAccess): Promise<AwsError | undefined> {
   const entries = messages.map((message, index) => ({ Id: String(index), ...message }));
   const lost = await sendEntries(queue, entries, access);

@@ -46,7 +46,7 @@ export interface PassOptions extends AnyPassOptions {
   readonly memory?: PassMemory;
 }
 
-/** All of it may be lost: then more is read, or waited for, than has to be. */
+/** All of it may be lost: then a pass reads more, or waits longer, than necessary. */
 export interface PassMemory {
   readonly over: OverPasses;
   readonly readings: Readings;
@@ -130,7 +130,7 @@ async function serveLaunches(service: Service): Promise<PassResult> {
   return { sidecarSets: [], launches: await launchPods(service, AbortSignal.abort()) };
 }
 
-/** All there is to do in a pass that was not asked for one SidecarSet. */
+/** All the work of a pass that is not for one SidecarSet only. */
 async function serveAll(
   service: Service,
   names: readonly string[],
@@ -215,7 +215,7 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
 
 /** No field selector finds pods that wait for their gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
-/** Every pod begins like this: a watch of these reports all that are created. */
+/** Every pod begins in this phase, so a watch of this phase reports all new pods. */
 const NEW = { fieldSelector: "status.phase=Pending" };
 const PODS_AT_ONCE = 16;
 /** A pod that starts is written to by scheduler and kubelet meanwhile. */

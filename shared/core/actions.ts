@@ -10,7 +10,10 @@ export interface PodPrecondition {
   readonly resourceVersion: string;
 }
 
-/** An evicted pod that no other has taken the place of. Written with the reservation, before the eviction is sent: from then on it may be missing. */
+/**
+ * An evicted pod without a successor. Written with the reservation, before the eviction is sent: from then on it may be
+ * missing.
+ */
 export interface Departure {
   readonly namespace: string;
   readonly name: string;
@@ -19,7 +22,7 @@ export interface Departure {
   readonly owner: string;
   /** number of the controller's pods, or awaited ones, when this one was reserved; BY_NAME, or NONE_AWAITED */
   readonly of: number;
-  /** RFC3339, by the API server's clock: pods that are older count whether they are ready or not, as they did then; "": none does */
+  /** RFC3339, by the API server's clock: older pods count, ready or not, as they did then; "": no pod is old */
   readonly since: string;
   /** RFC3339: the other pod is waited for no longer, since its controller may have been scaled down */
   readonly until: string;

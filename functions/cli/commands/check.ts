@@ -118,7 +118,7 @@ async function readBeforeInstall(
   return { facts, tried };
 }
 
-/** Facts that only a running installation has; before it they are empty. */
+/** Facts that only a running installation has; before an installation they are empty. */
 const UNUSED = {
   sidecarSets: { value: [] },
   pods: { value: [] },
@@ -167,7 +167,7 @@ function isForFile({ metadata }: KubernetesObject): boolean {
   return metadata?.name?.endsWith(STATIC_SUFFIX) ?? false;
 }
 
-/** The API takes no object of this name, so the same is tried under the name that it has without the suffix. */
+/** The API accepts no object with this name, so the dry run uses the name without the suffix. */
 async function tryForFile(
   cluster: Cluster,
   object: KubernetesObject,
@@ -184,7 +184,7 @@ async function tryForFile(
   return { ...(await tryOut(cluster, plain, () => true)), object: about };
 }
 
-/** Minor version of the first API servers that do, with a gate. */
+/** Minor version of the first API servers that read registrations from files, with a gate. */
 const READS_FILES = 36;
 
 /** Creates or changes the object in a dry run, as kubectl apply would. */

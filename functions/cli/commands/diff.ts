@@ -98,7 +98,7 @@ export async function givenSets({ screen }: Session, files: readonly string[], w
   return [await readGivenSet(screen, files, wanted)].filter((given) => given !== undefined);
 }
 
-/** The changed one may have another selector. */
+/** The changed SidecarSet may have another selector. */
 function ofEither(before: readonly Pod[], selected: readonly Pod[]): readonly Pod[] {
   const known = new Set(selected.map(({ metadata }) => metadata?.uid));
   return [...selected, ...before.filter(({ metadata }) => !known.has(metadata?.uid))];
@@ -166,7 +166,7 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
     screen.line({ text: `  ${budgetLine(count, standing)}`, color: "yellow" });
 }
 
-/** `standing`: what the budget allows now. */
+/** `standing`: text about what the budget allows now. */
 function budgetLine(pods: number, standing: string): string {
   return `${counted(pods, "pod is", "pods are")} updated no faster than a budget allows: ${standing}`;
 }
@@ -236,10 +236,10 @@ export interface Review {
   readonly code: number;
 }
 
-/** 3 is an answer, such as pods that would be left behind; 1 and 2 are failures, which no answer may hide. */
+/** Exit code 3 is an answer, such as pods that would be left behind. 1 and 2 are failures, which no answer may hide. */
 const WORST_LAST = [0, DIFFERS, 1, 2];
 
-/** A row for each of them, then a section for each that has more to say. @returns the worst exit code */
+/** A row for each SidecarSet, then a section for each one with more to say. @returns the worst exit code */
 export async function printReviews<Given extends { readonly sidecarSet: SidecarSet }>(
   { screen }: Session,
   all: readonly Given[],

@@ -79,14 +79,14 @@ function subjectOf(text: string): Subject {
   );
 }
 
-/** A name without a kind that may be two: the existing one. */
+/** Resolves a name without a kind: of two possible objects, the existing one. */
 async function settled(session: Session, cluster: Cluster, text: string): Promise<Subject> {
   const subject = subjectOf(text);
   if (subject.kind !== "workload" || !EITHER.test(text.split("/")[0] ?? "")) return subject;
   const { name, namespace = await session.namespace() } = subject;
   const isThere = async (resource: Resource) => (await find(cluster, resource, { namespace, name })) !== undefined;
   const [isBuiltIn, isOrdered] = await Promise.all([isThere(subject.resource), isThere(STATEFUL_SETS)]);
-  // Says how to name the one that is meant.
+  // Says how to name the wanted object.
   if (isBuiltIn && isOrdered) return targetOf(text);
   return isOrdered ? { kind: "statefulset", name, namespace } : subject;
 }

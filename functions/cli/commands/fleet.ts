@@ -110,7 +110,7 @@ interface Fleet {
 
 interface PlannedMember {
   readonly cluster: string;
-  /** empty: it has all of it */
+  /** empty: the cluster has the whole release */
   readonly changes: readonly string[];
   readonly problem?: string;
 }
@@ -200,7 +200,7 @@ function sayNext(session: Session, data: object, text: string): void {
 
 interface TakeOptions {
   readonly input: Input;
-  /** 0: no other cluster waits for it */
+  /** 0: the last cluster, for which no other one waits */
   readonly soakMs: number;
 }
 
@@ -260,7 +260,7 @@ async function lookAtMember(member: FleetMember, release: Release, { soakMs, isS
   return shown(`Ready since ${readyAt}, soaks until ${until}`, undefined, Math.min(leftMs, SOAK_LOOK_MS));
 }
 
-/** Undefined: it equals the release. @throws CliError when somebody changed it */
+/** Undefined: the SidecarSet equals the release. @throws CliError when somebody changed it */
 function whyPutBack(stored: SidecarSet, release: Release): string | undefined {
   const changed = fieldsThatDiffer(stored, release);
   if (changed.length === 0) return undefined;

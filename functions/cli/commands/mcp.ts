@@ -159,7 +159,7 @@ const OWN: ReadonlySet<string> = new Set([...POSITIONAL, "images", "manifest", "
 
 /** The arguments of the command line. `file`: that holds the manifest. */
 function argumentsOf(words: readonly string[], given: Given, file: string | undefined): readonly string[] {
-  // Sorted, because an agent may name the options in any order and the confirmation is for this text.
+  // Sorted, because an agent may name the options in any order, and the confirmation holds for this text.
   const options = Object.entries(given)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, value]) => {

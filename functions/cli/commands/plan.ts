@@ -88,7 +88,9 @@ async function readPlan(input: Input, session: Session, planned: Wished) {
   return trouble.length > 0 || set?.plan === undefined ? undefined : { report, set, plan: set.plan };
 }
 
-/** Plans of the stored SidecarSet with this name, or of the file's; without a name every one in the files. */
+/**
+ * Plans of the stored SidecarSet with this name, or of the file's; without a name, of every SidecarSet in the files.
+ */
 async function printPlanReviews(input: Input, session: Session, name: string | undefined): Promise<number> {
   const cluster = await session.cluster();
   const files = input.list("filename");
@@ -194,7 +196,7 @@ function updatedNow(plan: RolloutPlan): string {
   return `${updated} of ${counted(matched, "pod")} updated now${heldNow(plan)}`;
 }
 
-/** Pods, steps and time of the plan, without a dot; empty: nothing would be done. */
+/** Pods, steps and time of the plan, without a full stop; empty: nothing would be done. */
 function takenText(plan: RolloutPlan): string {
   const { steps, seconds } = plan;
   if (steps.length === 0) return "";

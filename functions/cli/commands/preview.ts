@@ -155,7 +155,7 @@ function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void
   if (without.length > 0) screen.warn(`passed over, because they have no pod template: ${text}`);
 }
 
-/** A pod, and the object in the file that it is of. */
+/** A pod, and the object in the file that defines it. */
 interface Planned {
   readonly pod: Pod;
   readonly owner: KubernetesObject;

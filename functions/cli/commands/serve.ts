@@ -57,12 +57,15 @@ export const SERVE: Command = {
   },
 };
 
-/** How Node takes two thirds of the memory, at the same speed of a review: `npm run bench -- serve`, test/bench/README.md. */
+/**
+ * Settings with which Node takes two thirds of the memory, at the same speed of reviews: `npm run bench -- serve`,
+ * test/bench/README.md.
+ */
 const SMALL_FLAGS = ["--max-semi-space-size=2", "--no-maglev"];
 /** glibc reads them when a process starts; others ignore them. */
 const SMALL_ENV = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "131072" };
 
-/** Replaces this process by one that was started so: the same pid, arguments and streams. Windows has no such call. */
+/** Replaces this process by one with these settings: the same pid, arguments and streams. Windows has no such call. */
 export function startSmall(): void {
   const { argv, env, execArgv, execPath, execve, permission, platform } = process;
   const isSmall =
@@ -103,7 +106,7 @@ export function portNumber(given: string, text: string): number {
   throw new CliError(`${given} ${text}: not a port number; write one between 0 (any free port) and 65535`);
 }
 
-/** Plain HTTP is for those who ask for it; no client shows a certificate there. */
+/** Plain HTTP needs this option; no client shows a certificate there. */
 function tlsOf(input: Input) {
   if (!input.isUnset("tls")) return { tlsCert: input.required("tls-cert"), tlsKey: input.required("tls-key") };
   const odd = ["tls-cert", "tls-key", "client-ca"].find((option) => input.text(option) !== undefined);

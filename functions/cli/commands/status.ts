@@ -20,7 +20,9 @@ import type { Session } from "../session.ts";
 import { showStatefulSetStatus } from "../statefulset/status.ts";
 import { cellsOf, HEADINGS, NEEDS_SOMEBODY, type Row, showStored, statusOfAll } from "./status-all.ts";
 
-/** `status --all-clusters`: the SidecarSets of every cluster in one table, those first that need somebody. */
+/**
+ * `status --all-clusters`: the SidecarSets of every cluster in one table. SidecarSets that need somebody come first.
+ */
 const NOT_READ = 5;
 
 /** The time for one answer of an API server without --request-timeout. */

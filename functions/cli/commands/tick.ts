@@ -46,10 +46,10 @@ export const TICK: Command = {
   },
 };
 
-/** Standard output is the report's. */
+/** Only the report goes to standard output. */
 const ERRORS = createLog("warn", (line) => process.stderr.write(line));
 
-/** undefined: the one that every command asks. @throws CliError */
+/** undefined: the cluster that every command asks. @throws CliError */
 async function chosen(input: Input, session: Session): Promise<readonly NamedCluster[] | undefined> {
   const [name, isAll] = [input.text("cluster"), input.isSet("all-clusters")];
   if (name !== undefined && isAll) throw new CliError("--cluster and --all-clusters exclude each other");

@@ -108,7 +108,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   };
 }
 
-/** A refusal is something that was found out; a cluster that is not there is not. */
+/** A refusal is a finding; an unreachable cluster is not. */
 export async function readOrWhy<T>(read: () => Promise<T>): Promise<Seen<T>> {
   try {
     return { value: await read() };
@@ -192,7 +192,7 @@ async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }
   return { sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers };
 }
 
-/** OpenKruise's, wherever they are. */
+/** OpenKruise's managers, in any namespace. */
 export function readManagers(cluster: Cluster): Promise<Seen<readonly Deployment[]>> {
   return all<Deployment>(cluster, DEPLOYMENTS, { fieldSelector: `metadata.name=${MANAGER}` });
 }

@@ -47,7 +47,7 @@ function shakeHands(origin: string, ca: string | undefined): Promise<Handshake> 
       port: Number(port || 443),
       ...(isIP(host) ? {} : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
-      // The probe reads the certificate itself, so an invalid one must get through.
+      // The probe reads the certificate itself, so TLS must accept an invalid one.
       rejectUnauthorized: false,
     });
     socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));
@@ -84,7 +84,7 @@ function textOf(error: unknown): string {
   return code === undefined ? message : `${code}${message.includes(code) ? "" : `, ${message}`}`;
 }
 
-/** A question that is right in all but the proof of who asks, so that only that can be why it is refused. */
+/** A request that is valid except for the caller's proof, so that only the proof can cause a refusal. */
 function bodyFor({ url, isConversion }: Address): object {
   if (isConversion)
     return {

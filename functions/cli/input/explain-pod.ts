@@ -102,7 +102,7 @@ export async function printPodExplanation(session: Session, cluster: Cluster, wa
   });
 }
 
-/** Less, and said so, where these rights do not let the whole rollout be read. */
+/** Reads less, and says so, when these rights do not allow reading the whole rollout. */
 async function stepsOf(
   session: Session,
   cluster: Cluster,

@@ -45,7 +45,7 @@ interface FleetRecord {
   readonly release: string;
   /** digest of the revision before; empty: there was none */
   readonly from: string;
-  /** the same of the SidecarSet since */
+  /** digest of the SidecarSet after the write */
   readonly to: string;
   /** keys of labels and annotations in the file; later releases remove the ones that they lack */
   readonly keys?: readonly string[];
@@ -284,7 +284,7 @@ export async function storeRelease(
   const cluster = await member.connect();
   const to = releaseHash(revisionData(sidecarSet));
   const before = stored === undefined ? "" : releaseHash(revisionData(stored));
-  // A record of another release says nothing of when this one came, or was Ready.
+  // A record of another release does not tell when this release came, or was Ready.
   const isSame = stored !== undefined && record?.to === to && fieldsThatDiffer(stored, release).length === 0;
   const next: FleetRecord = {
     release: digest,
@@ -308,7 +308,7 @@ export async function storeRelease(
   return patchMember(member, stored, { labels, annotations: recordedIn(annotations, next), spec }, options);
 }
 
-/** Remembers since when the release is Ready, so that a soak time that was begun goes on. Undefined: it is not. */
+/** Remembers since when the release is Ready, so that a soak time can continue. Undefined: the release is not Ready. */
 export async function storeReadyAt(
   member: FleetMember,
   stored: SidecarSet,

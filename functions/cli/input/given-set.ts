@@ -183,7 +183,7 @@ interface Given {
   readonly place: string;
 }
 
-/** The one that is stored under its name; undefined: none is. @throws KubeError */
+/** The stored SidecarSet of this name; undefined: none is stored. @throws KubeError */
 export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promise<SidecarSet | undefined> {
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name: sidecarSet.metadata?.name ?? "" });

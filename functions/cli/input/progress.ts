@@ -87,7 +87,7 @@ function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): numbe
 const WATCH_MS = 2_000;
 
 interface Look {
-  /** one sentence; a new one is worth a line. absent: each change shows everything again */
+  /** one sentence; a changed sentence gets a line. absent: each change shows everything again */
   readonly why?: string;
   readonly data: object;
   readonly show: (screen: Screen) => void;
@@ -120,9 +120,9 @@ function showLook(session: Session, { why, data, show }: Look, isNew: boolean): 
   else if (isNew) session.printNext(data);
 }
 
-// Decides with which exit code `status -w` ends, and when it goes on watching.
+// The exit code with which `status -w` ends, and when it goes on watching.
 
-/** Watched, and it was not done in the end. */
+/** The rollout was watched, and was not done at the end. */
 export const NOT_DONE = 3;
 
 interface WatchedSet {

@@ -23,7 +23,7 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name });
   } catch (error) {
-    // 502: whether the whole group is unknown is for the list to say.
+    // 502: only the list shows whether the whole group is unknown.
     if (!isKubeError(error, 404, 502)) throw error;
     const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
     if (isKubeError(error, 502)) throw error;
@@ -91,7 +91,7 @@ export async function readFactsWithin(
   return { sidecarSet, facts: { ...observed, ...decideOn, lastPass: undefined } };
 }
 
-/** A command may be about several. */
+/** A command may concern several SidecarSets. */
 function named(error: unknown, name: string): unknown {
   if (isKubeError(error) || !(error instanceof Error)) return error;
   return new Error(`SidecarSet ${name}: ${error.message}`, { cause: error });

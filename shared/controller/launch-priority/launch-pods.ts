@@ -140,7 +140,7 @@ async function hasNews({ service }: Launch, feed: EventFeed<Pod>): Promise<boole
   return await feed.wait(0);
 }
 
-/** All that wait now; where a watch goes on. */
+/** Lists all waiting pods. Returns the version from which a watch continues. */
 async function list(launch: Launch): Promise<string> {
   const { pods, due, retries, service } = launch;
   const { items, resourceVersion } = await listAll<Pod, Pod>(service.cluster, PODS, WAITING, keepLaunching(service));

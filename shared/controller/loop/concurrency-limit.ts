@@ -13,10 +13,12 @@ const MAX_REFUSALS = 5;
 const RECORD_MS = 1_000;
 /** Upper limit of both together, however slow the API server is. */
 const MAX_RESERVE_MS = 6_000;
-/** Weight of the newest item in what one typically takes: a single slow one must not end the work. */
+/** Weight of the newest item in the typical duration of an item: a single slow one must not end the work. */
 const SHARE_OF_LAST = 1 / 8;
 
-/** How many at once the API server puts up with, as far as is known. It lives from one list to the next. */
+/**
+ * The number of concurrent calls that the API server accepts, as far as is known. It lives from one list to the next.
+ */
 export class ConcurrencyLimit {
   readonly clock: Clock;
   readonly #atMost: number;
@@ -46,7 +48,7 @@ export class ConcurrencyLimit {
     this.#typicalMs += (ms - this.#typicalMs) * SHARE_OF_LAST;
   }
 
-  /** How many begin with a list. */
+  /** The number of workers at the start of a list. */
   begin(): number {
     if (this.#successes >= this.#successesForAnother) this.#widen(this.#width + 1);
     return this.#width;
@@ -175,7 +177,7 @@ class LimitedWork<T> {
     return isOver;
   }
 
-  /** False: this one has left. */
+  /** False: this worker has left. */
   #goesOn({ item }: Queued<T>, waitMs: number | undefined): boolean {
     if (waitMs === undefined) {
       this.#limit.succeed();

@@ -34,9 +34,9 @@ interface Lease extends KubernetesObject {
 /** The Lease before this pass. */
 export interface LeaseState {
   readonly stored?: Lease;
-  /** "" when no pass left word */
+  /** "" when no pass has recorded one */
   readonly cursor: string;
-  /** the last pass left word that pods may be drained */
+  /** the last pass recorded that pods may be drained */
   readonly mayDrain?: boolean;
   /** set while another pass holds it */
   readonly heldBy?: string;

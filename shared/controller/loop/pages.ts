@@ -1,4 +1,4 @@
-/** All pages of a list, which can be gone on with where reading them ended early. */
+/** Reads all pages of a list, and can continue where an earlier reading ended. */
 import type { KubernetesObject, LabelSelector, LabelSelectorRequirement } from "../../api/kubernetes.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { samePage } from "../../kube/failure.ts";
@@ -10,7 +10,7 @@ const SMALLER_BY = 10;
 /** A list whose pages expired before they were read is begun again this often. */
 const MAX_LISTS = 3;
 
-/** As far as a list was read. */
+/** The part of a list that was read so far. */
 export interface Pages<R> {
   items: R[];
   /** "" before the first page */

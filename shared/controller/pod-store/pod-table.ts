@@ -11,7 +11,7 @@ const FIRST_BYTES = 1_024; // which grow: most SidecarSets have few pods
 const LENGTH_BYTES = 2;
 const MAX_BYTES = 65_535;
 
-/** Texts of up to 65,535 bytes each, found by where they are. */
+/** Texts of up to 65,535 bytes each, found by their places. */
 export class TextRows {
   readonly #chunks: Buffer[] = [];
   #used = 0;
@@ -228,7 +228,7 @@ export class PodTable {
     return this.#writes;
   }
 
-  /** A new row, whatever there was of that uid: it is given up. @throws RangeError for names of 65,000 bytes */
+  /** A new row. An earlier row of that uid is given up. @throws RangeError for names of 65,000 bytes */
   add(pod: Pod): number {
     const uid = pod.metadata?.uid ?? "";
     const texts = this.#texts.add(textsOf(pod));
@@ -251,7 +251,7 @@ export class PodTable {
     } else if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
   }
 
-  /** `pod` is the row's, newer. */
+  /** `pod`: a newer state of the row's pod. */
   replace(row: number, pod: Pod): void {
     const before = this.#cellsOf(row).slice(0, TEXTS);
     this.#write(row, pod, this.#texts.replace(this.#cell(row, TEXTS), textsOf(pod)));

@@ -82,7 +82,7 @@ export class SharedParts {
     }
     const parts: unknown[] = [];
     const names = Object.keys(value);
-    // Keys may hold whatever separates them, so they are numbers here too.
+    // Keys may contain any separator, so they are numbers here too.
     let key = Array.isArray(value) ? "[" : "{";
     for (const name of names) {
       const part = this.#look((value as Record<string, unknown>)[name]);

@@ -37,11 +37,11 @@ import { isOwn } from "./refused-pods.ts";
 import { nameRevision } from "./register-revision.ts";
 import { readAsked } from "./workloads.ts";
 
-/** A gate that says no is asked again this soon. */
+/** The time until a gate that refused is asked again. */
 const AGAIN_MS = 30_000;
 const TIMEOUT_MS = 5_000;
 const LEAST_TIMEOUT_MS = 500;
-/** Left for the pass when the answers are there. */
+/** Time left for the pass after the answers. */
 const RESERVE_MS = 2_000;
 /** An answer that took longer is outdated, because the process was frozen meanwhile. */
 const LATE_MS = 10_000;
@@ -91,7 +91,9 @@ export function withChecks(
   return checks === undefined ? plan : { ...plan, ledger: { ...plan.ledger, checks } };
 }
 
-/** Why the gate does not allow the batch, one sentence. undefined: it allows it, or there is none of either. */
+/**
+ * Why the gate does not allow the batch, one sentence. undefined: the gate allows it, or there is no gate or no batch.
+ */
 export async function askGate(
   context: Context,
   snapshot: Snapshot,
@@ -107,7 +109,7 @@ export async function askGate(
   const isKnown = last?.about === about;
   if (isKnown && (!mayAsk || isFresh(last.askedAtMs, context.clock.epochMs()))) return last.reason;
   if (!mayAsk) return undefined;
-  // As many as a ledger holds are reserved at a time.
+  // A round reserves at most as many pods as the ledger can hold.
   const asked = batch.slice(0, Math.max(0, MAX_RESERVATIONS - reserved.size));
   const { latestRevision = "" } = decision.status;
   return await refusalOf(context, gate, about, gateRequest(snapshot.sidecarSet, latestRevision, decision, asked));

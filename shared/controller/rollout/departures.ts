@@ -77,7 +77,7 @@ function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {
 
 // Controllers with a refused eviction: the cause usually affects their other pods too, for a while.
 
-/** Until the next is asked for, twice as long each time. */
+/** The time until the next eviction, twice as long each time. */
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 30_000;
 
@@ -129,7 +129,7 @@ export function noteKept(context: Rollout, { departure }: Wanted): void {
   kept.set(context, ofRollout);
   const last = ofRollout.get(owner);
   const now = context.clock.now();
-  // Of a batch that was refused as a whole the first counts.
+  // If a whole batch was refused, its first refusal counts.
   if (last && now < last.notBeforeMs) return;
   const waitMs = last ? Math.min(2 * last.waitMs, LONGEST_WAIT_MS) : FIRST_WAIT_MS;
   ofRollout.set(owner, { notBeforeMs: now + waitMs, waitMs });

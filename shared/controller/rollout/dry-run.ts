@@ -41,7 +41,7 @@ export interface PlanWish {
 /** The default time until a pod is ready. */
 export const READY_AFTER_SECONDS = 5;
 
-/** Without a wish the report has only the current actions, and no forecast. */
+/** Without these options the report has only the current actions, and no forecast. */
 export async function planOnly(context: Context, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
   const snapshot = await observe(context, name, wish?.sidecarSet);

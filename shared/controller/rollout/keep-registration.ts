@@ -95,7 +95,7 @@ function selectorsOf({ metadata, spec: { selector, namespaceSelector } }: Sideca
   return { metadata: { name: metadata?.name ?? "" }, spec };
 }
 
-/** A time that nobody can read is no reason to take anything out. */
+/** An unreadable time is no reason to remove anything. */
 function isReliedOn({ reliedOnAt }: PodRegistration, now: number): boolean {
   return reliedOnAt !== undefined && !(now - Date.parse(reliedOnAt) >= RELIED_MS);
 }

@@ -23,7 +23,7 @@ export interface KnownWorkloads {
   workloadsTurn?: number;
 }
 
-/** The look, as far as it says which restarts are asked for. */
+/** The part of the look that says which restarts are wanted. */
 interface Seen extends KnownWorkloads {
   readonly sidecarSet: SidecarSet;
   readonly stored: { readonly ledger: Pick<Ledger, "restarted"> };

@@ -29,7 +29,7 @@ interface Seen {
   pulls?: PullFacts | undefined;
 }
 
-/** Undefined where nobody asks for pulls, and no pass has begun any. @throws KubeError */
+/** Undefined where no SidecarSet asks for pulls, and no pass has begun any. @throws KubeError */
 export async function readPulls(
   { cluster, kruiseNamespace: namespace }: Pick<Site, "cluster" | "kruiseNamespace">,
   { sidecarSet, stored }: Omit<Seen, "pulls">,
@@ -48,7 +48,7 @@ export function pullFacts(
   return pulls ? { pulls: { ...pulls, record: stored.ledger.pulls, refusal: refusals.get(context) } } : {};
 }
 
-/** The ledger with what came of pulls: it is there before the first pod that pulls, and goes after the last. */
+/** The ledger with the results of pulls: created before the first pull pod, removed after the last one. */
 export function withPulls(plan: LedgerPlan, { stored }: Pick<Seen, "stored">, decision: Decision): LedgerPlan {
   const pulls = decision.pulls ? decision.pulls.record : stored.ledger.pulls;
   return pulls === undefined ? plan : { ...plan, ledger: { ...plan.ledger, pulls } };

@@ -1,4 +1,4 @@
-/** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
+/** Pods with a refused write: the API server seldom accepts a moment later what it has just refused. */
 import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
 import { isOfImages, refusalText } from "../../core/refused-pods.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
@@ -7,7 +7,7 @@ import type { Context, Snapshot } from "./observe.ts";
 import { noteUnfenced, refusedNow } from "./refused-pods.ts";
 import { isRefused, noteRefusal, refusedInARow } from "./refused-writes.ts";
 
-/** Until the next write, twice as long each time. */
+/** The time until the next write, twice as long each time. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 16_000;
 /** After the fourth refusal, seven seconds after the first. */
@@ -24,7 +24,7 @@ interface Refused {
 /** of each rollout, over its batches */
 const refusals = new WeakMap<Context, Map<string, Refused>>();
 
-/** A pod in another state than it was refused in is tried at once: a policy may think otherwise of it. */
+/** A pod whose state has changed since its refusal is tried at once: a policy may accept the new state. */
 export function isDue(context: Context, state: PodState): boolean {
   const refused = refusals.get(context)?.get(stateOf(state));
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;

@@ -163,7 +163,7 @@ interface RefusalFacts {
   readonly message: string;
   readonly isCertain: boolean;
   readonly isSlow: boolean;
-  /** absent: as is known */
+  /** absent: the known number */
   readonly timesBefore?: number;
 }
 

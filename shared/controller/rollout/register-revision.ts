@@ -7,7 +7,7 @@ import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, attempt, type NotDone } from "./act.ts";
 import type { Context, Learner, Snapshot } from "./observe.ts";
 
-/** A name taken by another revision moves the collision count on; more than this is no chance any more. */
+/** A name taken by another revision increases the collision count. More collisions than this cannot be chance. */
 const MAX_COLLISIONS = 10;
 
 type RevisionWrite = Extract<Action, { kind: "CreateRevision" | "RenumberRevision" | "LabelRevision" }>;
@@ -89,7 +89,9 @@ function forget(snapshot: Snapshot, { name }: RevisionDelete): void {
   snapshot.revisions = snapshot.revisions.filter(({ metadata }) => metadata?.name !== name);
 }
 
-/** True: it was written to since it was looked at, since another pass has use for it again. False: it is as it was, or cannot be read. */
+/**
+ * True: another pass has written to it meanwhile, because it needs it again. False: it is unchanged, or cannot be read.
+ */
 async function seeChanged({ cluster }: Context, snapshot: Snapshot, action: RevisionDelete): Promise<boolean> {
   const read = await attempt(() => ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action)));
   if (read.kind !== "done") return false;
@@ -99,7 +101,7 @@ async function seeChanged({ cluster }: Context, snapshot: Snapshot, action: Revi
   return true;
 }
 
-/** The first says enough. */
+/** The first failure says enough. */
 function noteRefusal({ tally }: Context, { namespace, name }: RevisionDelete, { kind, error }: NotDone): void {
   const message = `the ControllerRevision is not deleted: ${error.message}`;
   const isKnown = tally.problems.some((problem) => problem.message.startsWith("the ControllerRevision is not deleted"));

@@ -77,7 +77,7 @@ interface Following {
   feed?: PodFeed | undefined;
   /** time until the next list, without a feed */
   listMs: number;
-  /** when anything last came nearer to the end */
+  /** time of the last progress */
   movedAtMs: number;
 }
 

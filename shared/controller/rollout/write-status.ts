@@ -72,7 +72,7 @@ function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
   );
 }
 
-/** undefined: it rests on what is not so any more, or may have been written. */
+/** undefined: its basis has changed, or the write may have happened. */
 async function patchStatus(
   context: Context,
   snapshot: Snapshot,
@@ -102,7 +102,7 @@ async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, err
   return true;
 }
 
-/** undefined: it has no status, and gets none. */
+/** undefined: the SidecarSet has no status, and gets none. */
 function countsToWrite({ status }: SidecarSet, { actions }: Decision, isObservable: boolean) {
   const action = actions.find(({ kind }) => kind === "PatchStatus");
   if (action?.kind !== "PatchStatus") return status;

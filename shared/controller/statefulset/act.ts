@@ -182,7 +182,7 @@ async function remove(cluster: Cluster, resource: Resource, object: KubernetesOb
   await cluster.delete(resource, keyOf(object), conditions);
 }
 
-/** Members that are no more are taken out. */
+/** Writes the status. A null removes a member that no longer exists. */
 function writeStatus(cluster: Cluster, set: StatefulSet, status: StatefulSetStatus): Promise<StatefulSet> {
   const { uid, resourceVersion } = set.metadata ?? {};
   const absent = Object.keys(set.status ?? {}).filter((key) => !(key in status));

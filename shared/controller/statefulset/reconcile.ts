@@ -175,7 +175,7 @@ interface Following {
   isFeedLost: boolean;
   /** name → what was seen of the pod last */
   readonly known: Map<string, string>;
-  /** when anything last came nearer to the end */
+  /** time of the last progress */
   movedAtMs: number;
   restarts: number;
 }
@@ -214,7 +214,7 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   const stop = stopOf(following.progress, timestamp(clock)) ?? stopByTime(clock.now(), following.movedAtMs, limits);
   if (stop) return stop;
   if (following.restarts === 0 && !(await hasNews(context, following, limits))) return undefined;
-  // Reads reserved objects that the selector does not show, if something was in the way.
+  // After a restarted round, also reads reserved objects that the selector does not show.
   const snapshot = await observeSet(context, following.restarts > 0);
   if (!snapshot) return "gone";
   reopenLostFeed(context, following, snapshot);
@@ -239,7 +239,7 @@ function reopenLostFeed(context: SetContext, following: Following, snapshot: Set
   following.isFeedLost = false;
 }
 
-/** True when another round is worth it: pods changed, time has passed that they were to be given, or the set changed. */
+/** True when another round is worth it: pods changed, the time for them is over, or the set changed. */
 async function hasNews(context: SetContext, following: Following, limits: Limits): Promise<boolean> {
   const { outcome, reserved, written } = following.progress.round;
   if (outcome.failure) {
@@ -320,8 +320,7 @@ function hasMoved(before: SetProgress, after: SetProgress): boolean {
   return JSON.stringify(a) !== JSON.stringify(b);
 }
 
-// Tells which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks
-// for.
+// Filters out pod events that cannot affect the set: nodes report far more often than a relevant field changes.
 
 /** Equal for two states of a pod that make no difference to a pass. */
 export function signatureOf(pod: Pod): string {
@@ -355,7 +354,7 @@ export interface SetPlanWish {
   readonly set?: StatefulSet;
 }
 
-/** Without a wish the report has only the current actions, and no forecast. */
+/** Without these options the report has only the current actions, and no forecast. */
 export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Promise<SetReport> {
   const { key, tally } = context;
   const snapshot = await observeSet(context, true, wish?.set);

@@ -286,7 +286,7 @@ function isSameButStatus(a: Pod, b: Pod): boolean {
   return comparable(a) === comparable(b);
 }
 
-/** When it goes is all that is not known of it. */
+/** Only the time of its deletion is unknown. */
 function deleted(pod: Pod): Pod {
   return { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
 }

@@ -32,7 +32,7 @@ function sharesVolumes({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarCo
   return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
 }
 
-/** The part that a pod knows. */
+/** The sidecar without the fields that only a SidecarSet has. */
 function coreOf(sidecar: SidecarContainer): Container {
   const {
     podInjectPolicy: _podInjectPolicy,

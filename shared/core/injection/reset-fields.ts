@@ -3,7 +3,7 @@ import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Admission } from "../admission/admission.ts";
 
-/** The request about the pod as it will be. `isFinal`: it claims to have ended. */
+/** The request with the pod as it will be stored. `isFinal`: the pod claims to have ended. */
 export function withReset(request: AdmissionRequest, isFinal: boolean): AdmissionRequest {
   const { metadata, status } = (request.object ?? {}) as Partial<Pod>;
   const { deletionTimestamp, ...kept } = metadata ?? {};

@@ -273,7 +273,7 @@ const NOT_DECLINED: MatchCondition = {
   expression: `object.metadata.?labels[?${celText(INJECT_KEY)}].orValue("") != "false" && ${annotation(INJECT_KEY)} != "false"`,
 };
 
-/** The webhook would find the sidecar where the pod's own container was, and take from it what was that one's. */
+/** The webhook would find the sidecar in the place of the pod's own container, and copy from it. */
 function noSuchContainer(names: Names): MatchCondition {
   const terms = Object.entries(names)
     .filter(([, own]) => own.length > 0)

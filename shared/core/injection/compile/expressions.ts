@@ -218,7 +218,7 @@ function transferExpressions(
   });
 }
 
-// Decides which expressions give the annotations that an injected pod has.
+// The expressions of the annotations of an injected pod.
 
 /** Key → CEL of the value. */
 export type AnnotationExpressions = ReadonlyMap<string, string>;

@@ -30,7 +30,7 @@ export function matches(sidecarSet: SidecarSet, { namespace, podLabels }: MatchS
   return typeof matched === "boolean" ? matched : { ...matched, sidecarSet: sidecarSet.metadata?.name ?? "" };
 }
 
-// Tells which pods are left alone whatever SidecarSets say, before any of them is looked at.
+// Tells which pods never get sidecars, before any SidecarSet is read.
 
 /** The cluster's own namespaces, as Kubernetes advises: DNS must start while the webhook is down. */
 export const EXEMPT_NAMESPACES: readonly string[] = ["kube-node-lease", "kube-system"];

@@ -16,7 +16,7 @@ export const SEVERITIES = {
   PlaceholderAddress: "error",
   NotInForce: "error",
   ApiServerNotAnswered: "error",
-  // Tells which requests do they send?
+  // Which requests do they send?
   SidecarSetNotAsked: "error",
   SidecarSetPartlyAsked: "warning",
   ConditionStale: "error",

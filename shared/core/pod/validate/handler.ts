@@ -117,7 +117,7 @@ export function validateLifecycle(lifecycle: Lifecycle | undefined, field: strin
   });
 }
 
-// Decides whether a container's ports may be declared as they are.
+// Tells whether a container's ports are valid.
 
 const PORT_RANGE: readonly [number, number] = [1, 65535];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
@@ -176,7 +176,7 @@ export function validateHostPorts(containers: readonly ContainerDetails[], field
   );
 }
 
-// Whether a path may be used inside a volume or a host.
+// Tells whether a path may be used inside a volume or a host.
 
 export function hasBacksteps(path: string): boolean {
   return path.split("/").includes("..");
