@@ -32,6 +32,16 @@ function member(name: string, facts: PodFacts = {}, apiVersion = "apps/v1"): Pod
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
 }
 
+/** Adds a start time at which the pod was already not ready. */
+function neverReady(pod: Pod): Pod {
+  const startTime = pod.status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime;
+  return { ...pod, status: { ...pod.status, ...(startTime ? { startTime } : {}) } };
+}
+
+function movedTo(namespace: string, pod: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, namespace } };
+}
+
 function without(pod: Pod, annotation: string): Pod {
   const annotations = Object.entries(pod.metadata?.annotations ?? {}).filter(([key]) => key !== annotation);
   return { ...pod, metadata: { ...pod.metadata, annotations: Object.fromEntries(annotations) } };
@@ -179,6 +189,18 @@ const TURNS: readonly (readonly [string, readonly Pod[], readonly string[], read
     [],
   ],
   [
+    "a set of another namespace begins while a set that has begun cannot continue",
+    [A[0] as Pod, member("a-1", UPDATED), leaving(member("a-2")), ...B.map((pod) => movedTo("other", pod))],
+    [],
+    ["b-1"],
+  ],
+  [
+    "a pod that names the uid of another namespace's set does not hold that set",
+    [...B, movedTo("other", leaving(member("b-9")))],
+    [],
+    ["b-1"],
+  ],
+  [
     "a pod that is down is selected although another pod of its set is being deleted",
     [member("a-0", DOWN), leaving(member("a-1")), ...A.slice(2)],
     [],
@@ -240,6 +262,19 @@ function misnamed(pod: Pod): Pod {
 describe("follow-ordinals", () => {
   test.each(ROLLOUTS)("%s", (_, sidecarSet, pods, expected) => {
     expect(batches(sidecarSet, pods)).toEqual(expected);
+  });
+
+  test("with ignore-never-ready, a set whose updated pod was never ready holds no set of another namespace", () => {
+    const set = following();
+    const annotations = { ...set.metadata?.annotations, "sidecarset.kruise.io/ignore-never-ready": "true" };
+    const ignoring = { ...set, metadata: { ...set.metadata, annotations } };
+    const pods = (namespace: string) => [
+      ...A.slice(0, 2),
+      neverReady(member("a-2", BROKEN)),
+      ...B.map((pod) => movedTo(namespace, pod)),
+    ];
+    expect([next(set, pods("other")), next(ignoring, pods("other"))]).toEqual([[], ["b-1"]]);
+    expect(next(ignoring, pods("default"))).toEqual([]);
   });
 
   test.each(TURNS)("%s", (_, pods, reserved, expected) => {

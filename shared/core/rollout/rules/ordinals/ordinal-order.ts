@@ -5,11 +5,13 @@ import type { UpdateStrategy } from "../../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../../go/json/go-json.ts";
 import { parsePodName } from "../../../pod/pod-name.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
+import { ownerKey } from "../../../pod/replaced.ts";
 import { prioritize } from "../../select/prioritize.ts";
 
 /** A pod's place in a StatefulSet. */
 export interface Place {
-  readonly setUid: string;
+  /** namespace and uid of the StatefulSet */
+  readonly setKey: string;
   /** NAMESPACE/NAME of the StatefulSet */
   readonly set: string;
   readonly ordinal: number;
@@ -21,7 +23,11 @@ export function placeOf({ metadata }: Pod): Place | undefined {
   if (owner?.kind !== STATEFUL_SET_KIND || !/^apps(\.kruise\.io)?\//.test(owner.apiVersion ?? "")) return undefined;
   const { parent, ordinal } = parsePodName(metadata?.name ?? "");
   if (parent !== owner.name || ordinal < 0) return undefined;
-  return { setUid: owner.uid ?? "", set: `${metadata?.namespace}/${owner.name}`, ordinal };
+  return {
+    setKey: ownerKey(metadata?.namespace, owner.uid ?? ""),
+    set: `${metadata?.namespace}/${owner.name}`,
+    ordinal,
+  };
 }
 
 /** The pod that other pods of sets wait for. */
@@ -36,7 +42,7 @@ export interface Holder {
   readonly standing: "next" | "moving" | "down" | "drained" | "gone";
 }
 
-/** uid of a StatefulSet → the pod of it that blocks the set */
+/** key of a StatefulSet → the pod of it that blocks the set */
 export type DownPods = ReadonlyMap<string, Holder>;
 
 export interface Member {
@@ -52,9 +58,9 @@ export function membersOf(states: readonly PodState[]): readonly Member[] {
   });
 }
 
-/** uids of sets with at least one updated pod. `all`: all matched pods. */
+/** keys of sets with at least one updated pod. `all`: all matched pods. */
 export function begunSets(all: readonly PodState[]): ReadonlySet<string> {
-  return new Set(membersOf(all.filter(({ isUpdated }) => isUpdated)).map(({ place }) => place.setUid));
+  return new Set(membersOf(all.filter(({ isUpdated }) => isUpdated)).map(({ place }) => place.setKey));
 }
 
 /**
@@ -70,10 +76,10 @@ export function orderByOrdinals(
   const members = membersOf(waiting);
   const ranks = rankSets(membersOf(all), strategy);
   const begun = begunSets(all);
-  const rankOf = ({ place: { setUid } }: Member) => ranks.get(setUid) ?? 0;
+  const rankOf = ({ place: { setKey } }: Member) => ranks.get(setKey) ?? 0;
   const ordered = members.toSorted(
     (a, b) =>
-      Number(begun.has(b.place.setUid)) - Number(begun.has(a.place.setUid)) ||
+      Number(begun.has(b.place.setKey)) - Number(begun.has(a.place.setKey)) ||
       rankOf(a) - rankOf(b) ||
       Number(a.state.isReady) - Number(b.state.isReady) ||
       b.place.ordinal - a.place.ordinal,
@@ -88,10 +94,10 @@ function rankSets(members: readonly Member[], strategy: UpdateStrategy | undefin
   const named = members.toSorted(
     (a, b) =>
       compareUtf8(a.place.set, b.place.set) ||
-      compareUtf8(a.place.setUid, b.place.setUid) ||
+      compareUtf8(a.place.setKey, b.place.setKey) ||
       b.place.ordinal - a.place.ordinal,
   );
-  const uids = new Map(named.map(({ state: { pod }, place }) => [pod, place.setUid]));
-  const prioritized = prioritize([...uids.keys()], strategy?.priorityStrategy);
-  return new Map([...new Set(prioritized.map((pod) => uids.get(pod) ?? ""))].map((uid, rank) => [uid, rank]));
+  const keys = new Map(named.map(({ state: { pod }, place }) => [pod, place.setKey]));
+  const prioritized = prioritize([...keys.keys()], strategy?.priorityStrategy);
+  return new Map([...new Set(prioritized.map((pod) => keys.get(pod) ?? ""))].map((key, rank) => [key, rank]));
 }

@@ -6,7 +6,7 @@ import { type Sequence, where } from "../../../../go/sequence.ts";
 import { isMatched } from "../../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../../pod/is-ready.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
-import { type BudgetUse, goesDown } from "../../select/budget.ts";
+import { type BudgetUse, goesDown, isDown } from "../../select/budget.ts";
 import { hasSettled } from "../../select/classify.ts";
 import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
 
@@ -40,14 +40,15 @@ export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPod
   return new Map(
     down.flatMap((pod) => {
       const place = placeOf(pod);
-      return place ? [[place.setUid, { pod, set: place.set, standing: "down" }] as const] : [];
+      return place ? [[place.setKey, { pod, set: place.set, standing: "down" }] as const] : [];
     }),
   );
 }
 
 /**
  * A set continues only while no pod of any set is on its way and none of its own is down, except the pod to upgrade. A
- * set that has begun is finished first; a set that cannot begin is skipped.
+ * set that has begun is finished first; a set that cannot begin is skipped. A set that has begun and cannot continue
+ * holds the sets of its own namespace only.
  */
 export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
@@ -64,21 +65,22 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   return reserved.length > 0 ? resume(reserved, scene, down) : begin(line, scene, withDrained(down, scene));
 }
 
-function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: PodState, scene: OrdinalScene): boolean {
+function isMoving(state: PodState, scene: OrdinalScene): boolean {
+  const { pod, native, resize } = state;
   if (scene.budgetUse.reserved.has(pod.metadata?.uid ?? "")) return true;
-  if (isUpdated) return !(isConsistent && isReady);
+  if (state.isUpdated) return isDown(state);
   return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || resize?.step === "wait";
 }
 
 function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
   const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse));
-  return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
+  return new Map(down.map((member) => [member.place.setKey, holderOf(member, "down")]));
 }
 
 /** Adds pods that other SidecarSets drain. They hold no pod that has begun: two SidecarSets could wait forever. */
 function withDrained(down: DownPods, { all }: OrdinalScene): DownPods {
   const drained = membersOf(all.filter((state) => state.isDrainedElsewhere));
-  return new Map([...drained.map((one) => [one.place.setUid, holderOf(one, "drained")] as const), ...down]);
+  return new Map([...drained.map((one) => [one.place.setKey, holderOf(one, "drained")] as const), ...down]);
 }
 
 function holderOf({ state, place }: Member, standing: Holder["standing"]): Holder {
@@ -100,7 +102,7 @@ function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: 
 
 /** True when the set lets the pod go. A pod that is down, or whose resources have begun to change, loses nothing. */
 function mayGo({ state, place }: Member, budgetUse: OrdinalScene["budgetUse"], down: DownPods): boolean {
-  return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setUid);
+  return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setKey);
 }
 
 function begin(
@@ -110,29 +112,34 @@ function begin(
 ): OrdinalTurn {
   const begun = begunSets(all);
   const firsts = firstOfSets(line, canTake);
-  const isBegun = ({ place }: Member) => begun.has(place.setUid);
-  const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
-  const open = candidates.filter((member) => mayGo(member, budgetUse, down));
+  const isBegun = ({ place }: Member) => begun.has(place.setKey);
+  const free = firsts.filter((member) => mayGo(member, budgetUse, down));
+  const stuck = firsts.filter((member) => isBegun(member) && !free.includes(member));
+  const isHeld = ({ state }: Member) => stuck.some((other) => namespaceOf(other.state) === namespaceOf(state));
+  const open = free.some(isBegun) ? free.filter(isBegun) : free.filter((member) => !isHeld(member));
   // When a disruption budget holds a pod, another set that may go comes first.
   const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };
-  const stuck = candidates.find(isBegun);
-  const holder = stuck && down.get(stuck.place.setUid);
+  const holder = stuck[0] && down.get(stuck[0].place.setKey);
   return { ...(holder ? { holder } : {}), down };
+}
+
+function namespaceOf({ pod }: PodState): string {
+  return pod.metadata?.namespace ?? "";
 }
 
 /** The first takeable pod of each set. */
 function firstOfSets(line: readonly Member[], canTake: (state: PodState) => boolean): readonly Member[] {
   const firsts = new Map<string, Member>();
   for (const member of line)
-    if (!firsts.has(member.place.setUid) && canTake(member.state)) firsts.set(member.place.setUid, member);
+    if (!firsts.has(member.place.setKey) && canTake(member.state)) firsts.set(member.place.setKey, member);
   return [...firsts.values()];
 }
 
 /** The reason why a pod of a set waits, to complete "it waits: …"; undefined: none, or the pod belongs to no set. */
 export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
   const place = placeOf(pod);
-  const one = holder ?? (place && down.get(place.setUid));
+  const one = holder ?? (place && down.get(place.setKey));
   if (!place || !one || next?.pod === pod) return undefined;
   const name = `${one.pod.metadata?.namespace}/${one.pod.metadata?.name}`;
   return one.set === place.set
