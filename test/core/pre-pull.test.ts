@@ -131,6 +131,13 @@ describe("a pod waits until its node has the images", () => {
     expect(decided(setOf(2), [fresh, podOn("n1")])).toMatchObject({ patched: [], nodes: ["n1"] });
   });
 
+  test("a pod whose owner wrote the new image into it, and whose kubelet still runs the old one, says nothing of its node", () => {
+    const { spec } = updatedOn("n1");
+    const old = podOn("n1").status?.containerStatuses ?? [];
+    const forged = podOn("n1", { name: "forged", hash: NEW_HASH, spec, statuses: old });
+    expect(decided(setOf(1), [podOn("n1"), forged])).toMatchObject({ nodes: ["n1"], patched: [] });
+  });
+
   test("pods that are down or have the image already do not wait", () => {
     expect(decided(setOf(1), [podOn("n1", { isReady: false })]).patched).toEqual(["on-n1"]);
     expect(decided(setOf(1), [podOn("n1", { image: "reg/sc:v2" })]).nodes).toEqual([]);

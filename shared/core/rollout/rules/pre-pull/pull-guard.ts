@@ -154,11 +154,15 @@ function isHeld(state: PodState, images: readonly Pulled[], budgetUse: Pick<Budg
   return images.some(({ image }) => !has.includes(image) && !has.some((one) => isSameImage(one, image)));
 }
 
+/** True when the kubelet's own words show that it runs these images. The pod's author can write the spec. */
 function hasStarted({ pod: { spec, status } }: PodState, images: readonly Pulled[]): boolean {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
-  const pulled = new Set(statuses.filter(({ imageID }) => imageID).map(({ name }) => name));
-  const started = [...spec.containers, ...(spec.initContainers ?? [])].filter(({ name }) => pulled.has(name));
-  return images.every(({ image }) => started.some((one) => one.image === image || isSameImage(one.image ?? "", image)));
+  const running = new Map(statuses.filter(({ imageID }) => imageID).map(({ name, image }) => [name, image]));
+  const isSame = (one: string | undefined, image: string) => one === image || isSameImage(one ?? "", image);
+  const containers = [...spec.containers, ...(spec.initContainers ?? [])];
+  return images.every(({ image }) =>
+    containers.some(({ name, image: own }) => isSame(own, image) && isSame(running.get(name), image)),
+  );
 }
 
 function nodeOf({ pod }: PodState): string {
