@@ -1,4 +1,4 @@
-/** What pods wait while the API server of a warm pod webhook answers late, or does not answer. */
+/** The time that pods wait while the API server of a warm pod webhook answers late, or does not answer. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
@@ -45,7 +45,7 @@ const HOURS_OF_MONTH = 720;
 /** The API server is waited for a second, so that other work on this machine seldom looks like it. */
 const LONG_MS = 900;
 
-/** Each delay follows some seconds without one. Rows are medians of the rounds. */
+/** Some seconds without a delay precede each delay. Rows are medians of the rounds. */
 export async function measureSlow({ delays, milliseconds, rounds }: SlowOptions): Promise<SlowFigures> {
   const stage = await openStage();
   try {
