@@ -61,9 +61,7 @@ test("docs/deploy-costs.md and docs/several-clusters.md have the waits, the brea
   expect(clusters).toEqual(JSON.parse(JSON.stringify(await clustersMonth(measured), significant)));
   const text = await readFile("docs/deploy-costs.md", "utf8");
   expect([measured.podWaits, measured.tickWaits]).toEqual([1, 8]);
-  expect(text).toContain(
-    `waits for one read of the API server, an idle tick for eight, one after the other, ${READ_MS} ms each`,
-  );
+  expect(text).toContain(`a review waits for one read, an idle tick for eight in sequence, ${READ_MS} ms each`);
   expect(text).toContain(
     `Above ${pods.toLocaleString("en-US")} pods a minute, all month, \`serve\` on Fargate costs less`,
   );
