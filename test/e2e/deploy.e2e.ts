@@ -317,6 +317,8 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     const fresh = "r".repeat(43);
     let isOver = false;
     const seen: string[] = [];
+    // A test before this one had a wrong secret in SSM, which a function may have read.
+    await expect.poll(containersOfNewPod, { timeout: 60_000 }).toBe("sidecar,web");
     const probing = (async () => {
       while (!isOver) seen.push(await containersOfNewPod());
     })();
