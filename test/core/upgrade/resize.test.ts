@@ -4,10 +4,12 @@ import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { traceUpdate } from "../../../shared/core/inspect/explain/trace-update.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { passedOver } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { resizeStanding } from "../../../shared/core/rollout/rules/resize/resize.ts";
+import { NOTHING_RESERVED } from "../../../shared/core/rollout/select/reserved.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
-import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+import { CONTEXT, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
 const LARGE = { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "128Mi" } };
@@ -89,6 +91,21 @@ describe("a resize to more resources", () => {
     const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
     const { patches } = decideOn(set, [podWith({ mark: "new" }), other]);
     expect(patches.map((patch) => (patch.kind === "PatchPod" ? patch.pod.name : ""))).toEqual(["p"]);
+  });
+
+  it("a pod whose resize is refused uses no budget while it waits, and only what it needs when it is tried again", () => {
+    const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
+    const pods = [podWith({ mark: "new" }), other];
+    const refusal = { namespace: "default", name: "p", uid: "uid-p", times: 3, until: NOW, message: "exceeded quota" };
+    const next = (isDue: boolean) => {
+      const refused = { named: [refusal], passedOver: passedOver([refusal], () => isDue) };
+      const reserved = { ...NOTHING_RESERVED, refused };
+      const observation = { sidecarSet: set, pods, revisions: [revisionOf(SMALL)], ...UNTOUCHED, isResizeServed: true };
+      const { actions, summary } = decide({ ...observation, reserved }, { ...CONTEXT, settings: SETTINGS });
+      return [summary.used, ...actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []))];
+    };
+    expect(next(false)).toEqual([0, "q"]);
+    expect(next(true)).toHaveLength(2);
   });
 
   it.each<[string, Facts]>([

@@ -41,7 +41,7 @@ export interface Batch {
   readonly keptBack: number;
   /** number of pods that are skipped now, because writes to them, or to their namespace, were refused */
   readonly passedOver: number;
-  /** all pods that use the budget are among these: their resize has begun and is refused now */
+  /** all pods that use the budget are among these */
   readonly areUsersRefused: boolean;
   /** number of selected pods that cannot be handled */
   readonly leftAlone: number;
