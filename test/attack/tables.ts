@@ -98,9 +98,18 @@ export const TABLES: readonly Table[] = [
     title: "evictions that are refused, by one tenant's budgets and webhooks",
     part: "here",
     files: {
-      "test/controller/evict-missed.test.ts": /second budget for the same pod/,
+      "test/controller/evict-missed.test.ts": /second budget for the same pod|has not processed/,
       "test/controller/missed-evictions.test.ts": /one tenant's 250 pods/,
-      "test/controller/eviction-writes.test.ts": /webhook answers 404/,
+      "test/controller/eviction-writes.test.ts": /webhook answers 404|blocks an eviction/,
+    },
+  },
+  {
+    title: "a tenant's StatefulSets, nodes and quotas against the rollouts of others",
+    part: "here",
+    files: {
+      "test/core/upgrade/ordinals.test.ts": /another namespace/,
+      "test/core/pre-pull.test.ts": /says nothing of its node/,
+      "test/core/upgrade/resize.test.ts": /whose resize is refused/,
     },
   },
   {

@@ -38,9 +38,20 @@ const KEYS = [
   "versionalt.sidecarset.kruise.io/mesh-2",
   "sidecarset.kruise.io/fence",
   "sidecarset.kruise.io/resize",
+  "sidecarset.kruise.io/drained-by",
+  "values.sidecarset.kruise.io/ss",
 ];
 const NAMES = ["ss", "sc", "mesh", "mesh-1", "__proto__", "constructor", "hash", "updateTimestamp", "sidecarList"];
-const FIELDS = [...NAMES, "lastContainerStatuses", "imageID", "revision", "sidecarSetName", "updateImages"];
+const LATER_FIELDS = ["since", "release", "digest", "before", "id", "image", "of"];
+const FIELDS = [
+  ...NAMES,
+  ...LATER_FIELDS,
+  "lastContainerStatuses",
+  "imageID",
+  "revision",
+  "sidecarSetName",
+  "updateImages",
+];
 
 const leaf = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1e308, 2 ** 60, "", NOW, NEW_HASH, "old", "ss", "never"),
@@ -73,6 +84,15 @@ const asking = (sidecarSet: SidecarSet): SidecarSet => ({
 });
 const PLAIN = asking(sidecarSetOf());
 const HOT = asking(hotSidecarSetOf());
+const VALUES = withAnnotations(
+  asking(sidecarSetOf({ containers: [{ name: "sc", image: "reg/sc:v2", env: [{ name: "LEVEL", value: "debug" }] }] })),
+  { "sidecarset.kruise.io/in-place": "Values", "sidecarset.kruise.io/drain": "10s" },
+);
+
+function withAnnotations(sidecarSet: SidecarSet, more: Readonly<Record<string, string>>): SidecarSet {
+  const annotations = { ...sidecarSet.metadata?.annotations, ...more };
+  return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
+}
 
 function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> = {}): Pod {
   const metadata = { ...pod.metadata, name, uid: name, annotations: { ...pod.metadata?.annotations, ...more } };
@@ -112,6 +132,7 @@ function patchedBy(pod: Pod, planned: ReturnType<typeof patches>): Pod {
 
 test.each([
   ["with a cold upgrade", PLAIN, podOf()],
+  ["with values in place and drains", VALUES, podOf()],
   ["with a hot upgrade", HOT, hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1")],
 ] as const)("pods %s get the new revision whatever the annotations of another pod say", (_, sidecarSet, pod) => {
   const runs = 1_000 * ATTACK_TIMES;
@@ -125,4 +146,19 @@ test.each([
   const { failed, counterexample, errorInstance } = fc.check(property, { numRuns: runs, seed: 20_261_123 });
   addAttacks(runs, failed ? 1 : 0);
   expect([counterexample, errorInstance]).toEqual([null, null]);
+});
+
+test("a forged record of values holds the place of its own pod and no other", () => {
+  const { spec } = VALUES;
+  const one = { ...VALUES, spec: { ...spec, updateStrategy: { maxUnavailable: 1 } } };
+  const two = { ...VALUES, spec: { ...spec, updateStrategy: { maxUnavailable: 2 } } };
+  const pod = podOf({ hash: NEW_HASH, image: "reg/sc:v2" });
+  const containerStatuses = pod.status?.containerStatuses?.map((status) => ({ ...status, containerID: "cri://now" }));
+  const running = { ...pod, status: { ...pod.status, ...(containerStatuses ? { containerStatuses } : {}) } };
+  const before = { sc: { id: "cri://now", image: "reg/sc:v1", since: NOW } };
+  const forged = placed(running, "hostile", {
+    "values.sidecarset.kruise.io/ss": JSON.stringify({ digest: "d", before }),
+  });
+  const other = placed(podOf(), "other");
+  expect([updated(one, [forged, other]), updated(two, [forged, other])]).toEqual([[], ["other"]]);
 });

@@ -122,6 +122,18 @@ describe("a resize to more resources", () => {
     expect(summary.problems.map(({ message }) => message)).toEqual(["resize Deferred: no room"]);
   });
 
+  it("no other pod begins while the node of one defers its resize or cannot do it", () => {
+    const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
+    const decided = ["Deferred", "Infeasible"].map((reason) => {
+      const conditions = [{ type: "PodResizePending", status: "True", reason }] as const;
+      return decideOn(set, [podWith({ wanted: LARGE, has: SMALL, mark: "new", conditions }), other]);
+    });
+    expect(decided.map(({ patches, summary }) => [patches, summary.used])).toEqual([
+      [[], 1],
+      [[], 1],
+    ]);
+  });
+
   it("the image and both hashes are written after the node has applied the resources", () => {
     const [patch] = decideOn(set, [podWith({ wanted: LARGE, mark: "new" })]).patches;
     expect(patch).toMatchObject({ purpose: "upgrade", images: [{ to: "reg/sc:v2" }] });
