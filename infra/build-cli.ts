@@ -6,7 +6,7 @@ import { chmod, copyFile, readdir, readFile, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, stop } from "esbuild";
-import { kubeconfigOnly } from "./kubeconfig-only.ts";
+import { kubeconfigOnly } from "./build.ts";
 
 /** Packages that are no ES modules ask for Node's own by require. */
 const REQUIRE = 'import { createRequire as _require } from "node:module"; const require = _require(import.meta.url);';

@@ -6,7 +6,24 @@ import { type BuildResult, build, type Metafile, type Plugin } from "esbuild";
 import { deferredModules, deferredName, reachable, toCommonJs } from "./aws/deferred.ts";
 import { DEPLOYED } from "./aws/deployed.ts";
 import { CHECKER } from "./aws/names.ts";
-import { kubeconfigOnly } from "./kubeconfig-only.ts";
+
+/** Modules on the client's own way to a cluster, also through proxies: transport.ts and proxy.ts replace them. */
+const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
+const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
+
+/** A plugin for esbuild. client-node's imports of left-out modules get undefined exports. */
+export const kubeconfigOnly: Plugin = {
+  name: "kubeconfig-only",
+  setup: ({ onLoad, onResolve, resolve }) => {
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () =>
+      resolve("./node_modules/@kubernetes/client-node/dist/config.js", { kind: "import-statement", resolveDir: "." }),
+    );
+    onResolve({ filter: NEVER_REACHED }, ({ path, importer }) =>
+      CLIENT_NODE.test(importer) ? { path, namespace: "left-out" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
 
 /** Files in functions/lambda/. */
 export const FUNCTIONS: readonly string[] = DEPLOYED.map(({ name }) => name);

@@ -1,7 +1,7 @@
 /** The parts of pages that tables of the code have: holds in docs/reasons.md, annotations of SidecarSets in docs/annotations.md. */
 import * as NAMES from "../shared/api/names.ts";
 import type { SteeringAnnotation } from "../shared/core/pod/steering/annotations.ts";
-import { CAUSES } from "../shared/core/rollout/causes.ts";
+import { CAUSES } from "../shared/core/rollout/hold.ts";
 
 const TITLE = "## What holds a rollout";
 

@@ -4,7 +4,7 @@
  */
 import { dnsSubdomainErrors } from "../../shared/go/label-name.ts";
 import { type RolloutContext, serveDryRun } from "./rollout.ts";
-import type { DryRunEvent } from "./rollout-site.ts";
+import type { DryRunEvent } from "./rollout-clusters.ts";
 
 /** The fields that the event may have, and the check of each. */
 const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> = {

@@ -17,7 +17,7 @@ import {
   readCluster,
   readConfig,
 } from "../../shared/settings/config.ts";
-import { logSets } from "../server/statefulset-tick.ts";
+import { logSets } from "../server/tick.ts";
 
 interface StatefulSetEvent {
   /** one of several; absent: all of them */

@@ -1,11 +1,14 @@
 /** Passes over several clusters. A cluster's trouble is reported under its name and stops no other. */
 import type { SQSEvent } from "aws-lambda";
-import { newPassMemory } from "../../shared/controller/pass.ts";
+import type { Gates } from "../../shared/approval/batch-gates.ts";
+import { newPassMemory, type PassMemory } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { Served } from "../../shared/controller/serve-work.ts";
 import { clusterOfMessage } from "../../shared/core/rollout/queue/work.ts";
+import type { Log } from "../../shared/log.ts";
 import type { TokenUse } from "../../shared/settings/cluster-table.ts";
+import type { Environment } from "../../shared/settings/config.ts";
 import { eachCluster, newSites, oneCluster } from "./each-cluster.ts";
-import type { RolloutEvent, Site } from "./rollout-site.ts";
 
 type ServeSite = (event: RolloutEvent | SQSEvent, site: Site) => Promise<PassReport | undefined>;
 
@@ -30,4 +33,34 @@ export async function serveClusters(event: RolloutEvent | SQSEvent, use: TokenUs
   if (event.sidecarSet !== undefined)
     throw new Error(`${event.sidecarSet} may be in several clusters: say in which, {"cluster": "NAME"}`);
   return eachCluster(sites, (site) => serve(rest, site));
+}
+
+// The event that calls the rollout function, and the cluster that it names.
+
+export interface RolloutEvent {
+  /** one of several; absent: all of them */
+  readonly cluster?: string;
+  readonly sidecarSet?: string;
+  readonly dryRun?: boolean;
+  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
+  readonly readyAfterSeconds?: number;
+  /** RFC3339: the planned time of the Scheduler's call, which may be late; absent: now */
+  readonly scheduledTime?: string;
+}
+
+/** The event of the function for dry runs. */
+export type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
+
+/** A cluster with its settings, and the process' memory of it. */
+export interface Site {
+  /** absent: the process' own */
+  readonly env?: Environment;
+  /** of several */
+  readonly name?: string;
+  readonly log: Log;
+  readonly served: Served;
+  readonly refusals: Gates["refusals"];
+  readonly memory?: PassMemory;
+  /** the process makes only dry runs: it cannot write to the cluster */
+  readonly isReadOnly?: boolean;
 }

@@ -32,7 +32,7 @@ import {
   readStage,
 } from "../../shared/settings/config.ts";
 import { keepHeapSmall } from "./heap.ts";
-import type { DryRunEvent, RolloutEvent, Site } from "./rollout-site.ts";
+import type { DryRunEvent, RolloutEvent, Site } from "./rollout-clusters.ts";
 
 keepHeapSmall();
 

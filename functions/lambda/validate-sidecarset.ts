@@ -9,11 +9,11 @@ import { connect } from "../../shared/kube/connect.ts";
 import { readAwsAccess, readCluster, readConfig, readQueue } from "../../shared/settings/config.ts";
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
 import { hints, recentNames } from "../../shared/webhook/handlers/hints.ts";
-import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import {
   containerRecreateAdmission,
+  sidecarSetValidation,
   statefulSetValidation,
-} from "../../shared/webhook/handlers/stateful-set-validation.ts";
+} from "../../shared/webhook/handlers/validation.ts";
 import type { Admit } from "../../shared/webhook/review/app.ts";
 import {
   MUTATE_RECREATE_REQUEST_PATH,

@@ -19,10 +19,9 @@ import { createBatchedLog, createLog, withoutSecrets } from "../../shared/log.ts
 import { readCluster, readConfig } from "../../shared/settings/config.ts";
 import type { BehindPlan, Failure, FromThread, ToThread } from "./behind.ts";
 import { createMetrics } from "./metrics.ts";
-import { tickAll } from "./ticks.ts";
+import { createWakeUp, tickAll } from "./ticks.ts";
 import { withTraces } from "./tracing.ts";
 import { type MakePage, otherOf, pagesAbove, refreshAfter, STILL, type Wanted } from "./ui.ts";
-import { createWakeUp } from "./wake-up.ts";
 
 async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Promise<void> {
   yieldToReviews();

@@ -1,4 +1,6 @@
 /** Passes over SidecarSets and Advanced StatefulSets on a timer, with the settings of the environment. */
+
+import { setTimeout as timeout } from "node:timers/promises";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { clusterLog } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -11,9 +13,8 @@ import { type Environment, readCluster, readConfig } from "../../shared/settings
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { serveMetrics } from "./metrics.ts";
 import type { NamedCluster } from "./named-cluster.ts";
-import { logSets } from "./statefulset-tick.ts";
+import { logSets } from "./tick.ts";
 import { logCrashes, withTraces } from "./tracing.ts";
-import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export interface TicksOptions
   extends Omit<TickerOptions, "kruiseNamespace" | "settings" | "gates" | "isKeepingRegistration"> {
@@ -150,4 +151,40 @@ async function repeat(
     }
     await wakeUp.sleep(Math.max(0, next - performance.now()), signal);
   }
+}
+
+// Sleep between two passes that ends early when there is something to do.
+
+export interface WakeUp {
+  /** Ends the present sleep, or the next one if there is none. */
+  readonly wake: () => void;
+  /** Resolves after that many milliseconds, soon after `wake` was called, or when `signal` aborts. */
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * The delay after an announcement: the object is stored a moment later, and frequent announcements must not fill the
+ * time.
+ */
+const SOON_MS = 500;
+
+export function createWakeUp(): WakeUp {
+  let isAwake = false;
+  let end = (): void => undefined;
+  const pause = (milliseconds: number, signal: AbortSignal) =>
+    timeout(milliseconds, undefined, { signal }).catch(() => undefined);
+  return {
+    wake: () => {
+      isAwake = true;
+      end();
+    },
+    sleep: async (milliseconds, signal) => {
+      const early = new AbortController();
+      end = () => early.abort();
+      if (!isAwake) await pause(milliseconds, AbortSignal.any([signal, early.signal]));
+      if (!isAwake) return;
+      isAwake = false;
+      await pause(SOON_MS, signal);
+    },
+  };
 }

@@ -3,6 +3,8 @@
  * few.
  */
 import { ConfigError } from "../../shared/settings/config-error.ts";
+import { eachAlone } from "./clusters.ts";
+import { tickingFunctions } from "./deployed.ts";
 import {
   answersOfDoor,
   callsOf,
@@ -14,9 +16,7 @@ import {
   ofQueue,
   POD_WEBHOOK,
   SIDECARSET_WEBHOOKS,
-} from "./alarm-metrics.ts";
-import { eachAlone } from "./clusters.ts";
-import { tickingFunctions } from "./deployed.ts";
+} from "./log-filters.ts";
 import { clusterId } from "./names.ts";
 import { hasScheduleGroups, scheduleGroupId } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";

@@ -1,6 +1,7 @@
 /** The part of a table of clusters that each function needs, and the settings of each cluster alone. */
+
+import { parsePathDigests, printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { parsePathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import type { ClustersSettings } from "./clusters-settings.ts";

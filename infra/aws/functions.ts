@@ -1,6 +1,7 @@
 /** Rights and environments of the deployed functions. */
+
+import { type PathDigests, printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { clustersVariable, eachAlone } from "./clusters.ts";
 import { type DeployedFunction, tokenUse } from "./deployed.ts";

@@ -1,8 +1,12 @@
 /** Values of `--param="NAME=VALUE"`, checked: a bad value is one sentence. */
-import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
+import {
+  AUTHENTICATION_MODES,
+  type AuthenticationMode,
+  type PathDigests,
+  parsePathDigests,
+} from "../../shared/settings/authentication-settings.ts";
 import { parseSampleLabels } from "../../shared/settings/checked-versions.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/secret-source.ts";
 import { type ClustersSettings, readClusters, refuseSomeTokens } from "./clusters-settings.ts";
 import { arnOf, type FrontDoor, readFrontDoor, readSizing, type Sizing } from "./door-settings.ts";

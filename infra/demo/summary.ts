@@ -4,7 +4,7 @@ import type { WriteStream } from "node:tty";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { withSpecImages } from "../../shared/core/pod/image-names.ts";
+import { withSpecImages } from "../../shared/core/pod/image-alias.ts";
 import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { maxUnavailableOf } from "../../shared/core/rollout/select/budget.ts";
 import type { RecordedWrite } from "../local/storage/history.ts";

@@ -2,8 +2,7 @@
 
 import { type Measured, measuredBy } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/rollout/rules/gate/approval.ts";
-import type { GateHost } from "../settings/gate-settings.ts";
-import type { PrometheusServer } from "../settings/prometheus-settings.ts";
+import type { GateHost, PrometheusServer } from "../settings/called-services.ts";
 import type { SecretSource } from "../settings/secret-source.ts";
 import { addressOf, MOST_BYTES, post, type Resolve, resolveName } from "./guarded-post.ts";
 

@@ -2,6 +2,7 @@
 import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/rules/gate/approval.ts";
 import type { Log } from "../log.ts";
+import { type GateHost, type PrometheusServer, parseReceiver } from "../settings/called-services.ts";
 import {
   type Environment,
   readAwsAccess,
@@ -9,9 +10,6 @@ import {
   readNotifications,
   readPrometheus,
 } from "../settings/config.ts";
-import type { GateHost } from "../settings/gate-settings.ts";
-import { parseReceiver } from "../settings/notification-settings.ts";
-import type { PrometheusServer } from "../settings/prometheus-settings.ts";
 import { type SecretSource, secretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
 import { type Notify, notifier } from "./notifier.ts";

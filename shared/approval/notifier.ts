@@ -1,7 +1,7 @@
 /** Sends notifications to the receivers that a secret names. Each failure becomes one sentence. */
 import type { Notification } from "../api/sidecarset.ts";
 import type { NotifiedSubject } from "../core/rollout/notifications.ts";
-import type { Receiver } from "../settings/notification-settings.ts";
+import type { Receiver } from "../settings/called-services.ts";
 import type { SecretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
 import type { NotTaken } from "./send-notification.ts";
@@ -44,7 +44,7 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
 /** Few passes have news, so the others do not load this code. A text says why nobody can be notified. */
 async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | null> {
   try {
-    const { receiverOf } = await import("../settings/notification-settings.ts");
+    const { receiverOf } = await import("../settings/called-services.ts");
     return receiverOf(await source(), name) ?? null;
   } catch (error) {
     return `the receivers cannot be read: ${error instanceof Error ? error.message : "no reason"}`;

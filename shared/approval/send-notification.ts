@@ -1,7 +1,7 @@
 /** Posts one notification to its receiver: at the checked address only, without following redirects. */
 import type { Notification } from "../api/sidecarset.ts";
 import { type NotifiedSubject, notificationBody } from "../core/rollout/notifications.ts";
-import type { Receiver } from "../settings/notification-settings.ts";
+import type { Receiver } from "../settings/called-services.ts";
 import { addressOf, post, type Resolve, resolveName } from "./guarded-post.ts";
 
 interface Sending {

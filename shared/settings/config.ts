@@ -3,13 +3,12 @@ import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { LOG_LEVELS, type LogLevel } from "../log.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
+import { type GateHost, type PrometheusServer, parseGateHosts, parsePrometheus } from "./called-services.ts";
 import { type CheckedVersion, parseCheckedVersions, parseSampleLabels } from "./checked-versions.ts";
 import { type CallLimits, type ClusterSettings, DEFAULT_CALL_LIMITS, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
-import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
-import { type PrometheusServer, parsePrometheus } from "./prometheus-settings.ts";
 import { parseSecretReference, type SecretReference } from "./secret-source.ts";
 import { parseTraceSettings, type TraceSettings } from "./trace-settings.ts";
 

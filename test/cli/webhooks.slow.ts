@@ -10,7 +10,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { LEASES, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { parsePathDigests } from "../../shared/settings/path-digests.ts";
+import { parsePathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestOf, pathSecretOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";

@@ -8,7 +8,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
-import { withSpecImages } from "../../shared/core/pod/image-names.ts";
+import { withSpecImages } from "../../shared/core/pod/image-alias.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { startInProcessCluster } from "../support/in-process-cluster.ts";

@@ -12,7 +12,7 @@ import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
-import { parsePrometheus } from "../../shared/settings/prometheus-settings.ts";
+import { parsePrometheus } from "../../shared/settings/called-services.ts";
 import { offTheClock } from "../support/virtual-time.ts";
 import {
   deploy,

@@ -19,7 +19,7 @@ import {
   parseRecords,
 } from "../../shared/core/rollout/rules/checks/check-records.ts";
 import type { Restarting } from "../../shared/core/rollout/rules/restarts/workload-object.ts";
-import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { listedPod } from "../support/objects.ts";
 import {
   CONTEXT,

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { withHolds } from "../../infra/doc-tables.ts";
 import { REASONS } from "../../shared/core/inspect/explain/step.ts";
-import { CAUSES } from "../../shared/core/rollout/causes.ts";
 import { CONDITION_REASONS } from "../../shared/core/rollout/conditions/verdict.ts";
+import { CAUSES } from "../../shared/core/rollout/hold.ts";
 import { SET_REASONS } from "../../shared/core/statefulset/explain/trace-pod.ts";
 
 const FILE = "docs/reasons.md";

@@ -18,7 +18,7 @@ import type { StatusCondition } from "../../shared/api/sidecarset.ts";
 import { type Gates, gateAsker } from "../../shared/approval/batch-gates.ts";
 import type { GateRequest } from "../../shared/core/rollout/rules/gate/approval.ts";
 import type { JsonPatchOperation, Resource } from "../../shared/kube/port.ts";
-import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
+import { parseGateHosts } from "../../shared/settings/called-services.ts";
 import { runHere } from "../cli/run-cli.ts";
 import { apiServer } from "./support/access.ts";
 import { writeKubeconfig } from "./support/clients.ts";

@@ -9,7 +9,7 @@ import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import type { StatusCondition } from "../../shared/api/sidecarset.ts";
 import { type Gates, metricsAsker } from "../../shared/approval/batch-gates.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
-import { parsePrometheus } from "../../shared/settings/prometheus-settings.ts";
+import { parsePrometheus } from "../../shared/settings/called-services.ts";
 import { scenes } from "./support/open-scene.ts";
 import { removeAtEnd } from "./support/processes.ts";
 import { type Prometheus, startPrometheus } from "./support/prometheus.ts";

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { imageId } from "../../infra/local/kubelet/kubelet-settings.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { withSpecImages } from "../../shared/core/pod/image-names.ts";
+import { withSpecImages } from "../../shared/core/pod/image-alias.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
 import { controlPlane } from "./support/access.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { HttpEvent } from "../../functions/lambda/body.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
 import { deploy, type HttpsCluster, NAMESPACE, release, startHttpsCluster } from "../controller/fixture.ts";

@@ -1,8 +1,7 @@
 /** Starts of passes on a timer, and the fate of pages when the thread that makes them ends. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { threadBehind } from "../../functions/server/behind.ts";
-import { tickUntilAborted } from "../../functions/server/ticks.ts";
-import { createWakeUp } from "../../functions/server/wake-up.ts";
+import { createWakeUp, tickUntilAborted } from "../../functions/server/ticks.ts";
 import { createLog } from "../../shared/log.ts";
 import { DEFAULT_FEATURE_GATES } from "../../shared/settings/feature-gates.ts";
 import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createWakeUp } from "../../functions/server/wake-up.ts";
+import { createWakeUp } from "../../functions/server/ticks.ts";
 import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
 
 const LONG_MS = 60_000;

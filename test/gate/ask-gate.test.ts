@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { gateAsker } from "../../shared/approval/batch-gates.ts";
 import { mayConnect, type Resolve } from "../../shared/approval/guarded-post.ts";
+import { parseGateHosts } from "../../shared/settings/called-services.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 import { PATIENT } from "../support/patient.ts";
 
 const REQUEST = {

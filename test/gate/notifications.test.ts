@@ -14,7 +14,7 @@ import {
   withoutTaken,
 } from "../../shared/core/rollout/notifications.ts";
 import { createLog } from "../../shared/log.ts";
-import { parseReceiver } from "../../shared/settings/notification-settings.ts";
+import { parseReceiver } from "../../shared/settings/called-services.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { PATIENT } from "../support/patient.ts";
 

@@ -11,8 +11,8 @@ import { BEHIND_DOOR } from "../../infra/aws/deployed.ts";
 import { aliasId, CHECKER, functionId, groupId, roleId } from "../../infra/aws/names.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { parseCheckedVersions } from "../../shared/settings/checked-versions.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 
 interface Resource {

@@ -15,7 +15,7 @@ import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 
 const COMMON = { AWS_REGION: "eu-central-1", POD_NAMESPACE: "kruise-system", FEATURE_GATES: "", LOG_LEVEL: "info" };

@@ -20,7 +20,7 @@ import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/co
 import { connectCluster } from "../../shared/kube/client.ts";
 import { logTokenEnd } from "../../shared/kube/token-access.ts";
 import { createLog, type Log } from "../../shared/log.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { httpEvent } from "../lambda/http-event.ts";

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { FUNCTIONS } from "../../infra/build.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Front } from "../../infra/local/http/http-message.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { startFunction } from "../lambda/runtime-process.ts";

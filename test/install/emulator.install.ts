@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventOf, questionsFor, type VersionAnswer } from "../../functions/lambda/check-versions.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { clientArguments, RUNTIME_CLIENT } from "../lambda/runtime-process.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";

@@ -12,7 +12,7 @@ import {
   type VersionAnswer,
 } from "../../functions/lambda/check-versions.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { createCertificates } from "../../infra/local/http/https-server.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { freshFunction } from "./fresh-function.ts";

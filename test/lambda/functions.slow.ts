@@ -8,7 +8,7 @@ import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
-import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { limits, mountsOf, pick, pods, some, variables } from "./pods.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";

@@ -6,7 +6,7 @@ import { createLog } from "../../shared/log.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { answerConversions, convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
-import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
+import { sidecarSetValidation } from "../../shared/webhook/handlers/validation.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { type HostileBody, hostileBodies } from "./hostile-bodies.ts";

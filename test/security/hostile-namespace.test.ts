@@ -7,7 +7,7 @@ import { HALT_ON_ANNOTATION, OWNER_BUDGET_ANNOTATION, UNDO_ON_HALT_ANNOTATION } 
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 

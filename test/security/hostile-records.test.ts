@@ -15,7 +15,7 @@ import {
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import {
   hotPodOf,

@@ -7,7 +7,7 @@ import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.
 import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { planUndo } from "../../shared/core/rollout/rules/halt/standstill.ts";
-import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { installation, resourceOf } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";

@@ -1,10 +1,10 @@
 /** Settings whose parser could be wrong unnoticed until a deployment: units, precedence, owners. */
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { parseGateHosts } from "../../shared/settings/called-services.ts";
 import { parseCluster } from "../../shared/settings/cluster-settings.ts";
 import { clusterEnvironment, parseClusterTable } from "../../shared/settings/cluster-table.ts";
 import { readAwsAccess, readConfig } from "../../shared/settings/config.ts";
-import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 import { parseTraceSettings } from "../../shared/settings/trace-settings.ts";
 
 test("VIEW_FRESHNESS_MS may be exactly five minutes", () => {

@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path/posix";
-import { CAUSES } from "../../shared/core/rollout/causes.ts";
+import { CAUSES } from "../../shared/core/rollout/hold.ts";
 import { podLiterals } from "./pod-literals.ts";
 
 interface Figure {

@@ -19,7 +19,7 @@ import {
 } from "../../shared/kube/port.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
-import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
+import { sidecarSetValidation } from "../../shared/webhook/handlers/validation.ts";
 import { type ClusterView, clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { newPod } from "../support/objects.ts";
 

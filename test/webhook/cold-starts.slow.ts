@@ -7,8 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
-import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
-import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { parseAuthentication, printPathDigests } from "../../shared/settings/authentication-settings.ts";
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { pathDigestsOf, pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 

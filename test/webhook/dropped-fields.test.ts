@@ -7,7 +7,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
 import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
-import { revisionData } from "../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { mutateStatefulSet } from "../../shared/core/statefulset/mutate.ts";
 import type { Decoded } from "../../shared/go/types/decode-go.ts";
 import { DEFAULT_FEATURE_GATES } from "../../shared/settings/feature-gates.ts";

@@ -4,11 +4,11 @@ import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { readConfig } from "../../shared/settings/config.ts";
-import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import {
   containerRecreateAdmission,
+  sidecarSetValidation,
   statefulSetValidation,
-} from "../../shared/webhook/handlers/stateful-set-validation.ts";
+} from "../../shared/webhook/handlers/validation.ts";
 import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { setOf } from "../core/ordered-set/fixture.ts";
 import { sidecarSet } from "../core/validate/fixture.ts";

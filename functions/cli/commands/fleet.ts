@@ -5,7 +5,7 @@ import { explain } from "../../../shared/controller/rollout/dry-run.ts";
 import { setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
-import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { addSeconds, secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
@@ -39,7 +39,7 @@ import { readGivenSets } from "../input/given-set.ts";
 import { NOT_DONE, standingOf, watch, watchCode } from "../input/progress.ts";
 import { type ReadSet, readFacts } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
-import { cellsOf, HEADINGS, NEEDS_SOMEBODY } from "./status-all.ts";
+import { cellsOf, HEADINGS, NEEDS_SOMEBODY } from "./status.ts";
 
 const NOT_READ = 5;
 const CONTEXTS = { flags: "--contexts <NAMES>", about: "contexts of the kubeconfig, in their order, as in a,b,c" };

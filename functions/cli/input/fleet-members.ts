@@ -10,7 +10,7 @@ import {
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
-import { revisionData, revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionData, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../../shared/go/json/json-object.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";

@@ -2,7 +2,7 @@
 
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";
-import { printPathDigests } from "../../../shared/settings/path-digests.ts";
+import { printPathDigests } from "../../../shared/settings/authentication-settings.ts";
 import { clusterPath } from "../../../shared/webhook/server/cluster-path.ts";
 import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../../shared/webhook/server/paths.ts";

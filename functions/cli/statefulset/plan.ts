@@ -18,7 +18,7 @@ import { validateStatefulSet } from "../../../shared/core/statefulset/validate.t
 import { counted } from "../../../shared/go/counted.ts";
 import { type Cluster, STORAGE_CLASSES } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
+import { runSetTick, troubleOfSets } from "../../server/tick.ts";
 import { duration } from "../../terminal/duration.ts";
 import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
 import { CliError, type Part, type Screen } from "../../terminal/screen.ts";

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
 import { nearest } from "../../../shared/go/unseen.ts";
 import { hideSecret } from "../../../shared/log.ts";
+import { printPathDigests } from "../../../shared/settings/authentication-settings.ts";
 import { type ClusterTable, clusterEnvironment, parseClusterTable } from "../../../shared/settings/cluster-table.ts";
 import {
   type Environment,
@@ -19,7 +20,6 @@ import {
   readTracing,
 } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
-import { printPathDigests } from "../../../shared/settings/path-digests.ts";
 import { pathDigestsOf } from "../../../shared/webhook/server/path-secret.ts";
 import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import { DEPLOYED, type DeployedFunction, tokenUse } from "../deployed.ts";

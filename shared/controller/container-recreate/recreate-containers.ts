@@ -10,7 +10,7 @@ import {
 } from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
-import { isLately } from "../../core/pod/was-ready.ts";
+import { isLately } from "../../core/pod/is-ready.ts";
 import { inTurns } from "../../go/sequence.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS } from "../../kube/port.ts";

@@ -10,8 +10,8 @@ import {
   projectLaunch,
 } from "../../core/launch-priority/plan-launch.ts";
 import { podName } from "../../core/pod/is-matched.ts";
+import { isLately } from "../../core/pod/is-ready.ts";
 import { uidOf } from "../../core/pod/pod-state.ts";
-import { isLately } from "../../core/pod/was-ready.ts";
 import { ifThere, isKubeError, isPassing, unless } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type WatchEvent } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";

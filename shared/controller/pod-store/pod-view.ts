@@ -1,7 +1,7 @@
 /** The known pods of a SidecarSet: a list, updated by a watch and by the answers to this pass's own writes. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { withSpecImages } from "../../core/pod/image-names.ts";
+import { withSpecImages } from "../../core/pod/image-alias.ts";
 import { type Also, NOTHING_ELSE, projectPod } from "../../core/rollout/upgrade/project-pod.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { Picked, type Sequence } from "../../go/sequence.ts";

@@ -9,9 +9,8 @@ import type {
 } from "../../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, SIDECARSET_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { EXEMPT_NAMESPACES } from "../../core/injection/match/matches.ts";
+import { EXEMPT_NAMESPACES, isCanaryOf } from "../../core/injection/match/matches.ts";
 import { mayHaveMissed, missedPods } from "../../core/injection/missed/missed-pods.ts";
-import { isCanaryOf } from "../../core/injection/replace-by-canary.ts";
 import { injectedBy, podName } from "../../core/pod/is-matched.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { namespaceLabelsRead } from "../../core/pod/steering/waves.ts";

@@ -1,7 +1,7 @@
 /** The report of a pass: what it did, and why not more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
-import type { RolloutCause } from "../../core/rollout/causes.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
+import type { RolloutCause } from "../../core/rollout/hold.ts";
 import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import type { RolloutPlan } from "../../core/rollout/plan/planned-step.ts";
 import type { PodProblem, Summary } from "../../core/rollout/summary.ts";

@@ -2,8 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { MAX_OF_SET, reconcileLedger, withReservations } from "../../core/ledger.ts";
-import { isRunningAndReady } from "../../core/pod/is-ready.ts";
-import { hasChangedLately } from "../../core/pod/was-ready.ts";
+import { hasChangedLately, isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { explainSet, isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
 import { planSet } from "../../core/statefulset/plan/plan-set.ts";
 import { planSetRollout } from "../../core/statefulset/plan/plan-set-rollout.ts";

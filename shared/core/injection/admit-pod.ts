@@ -20,9 +20,8 @@ import { chooseRevision } from "../sidecarset/revision/choose-revision.ts";
 import { type RevisionWanted, wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
 import { decodingProblem } from "./decode-pod.ts";
 import { type InjectionOptions, injectSidecarSets } from "./inject-sidecar-sets.ts";
-import { type MatchError, matches } from "./match/matches.ts";
+import { type MatchError, matches, replaceByCanary } from "./match/matches.ts";
 import { candidates, type SidecarSetIndex } from "./match/sidecarset-index.ts";
-import { replaceByCanary } from "./replace-by-canary.ts";
 import { withReset, withSent } from "./reset-fields.ts";
 
 /** The cluster state for the admission of a pod. */

@@ -1,5 +1,5 @@
 /** Other spellings of a container's image with the same meaning: a new one makes the kubelet restart it. */
-import type { Container, ContainerStatus } from "../../api/kubernetes.ts";
+import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
 export type ImageAlias =
@@ -86,4 +86,37 @@ function byPin({ repository, tag }: ImageReference, running: ContainerStatus | u
   if (!resolved?.digest) return undefined;
   const full = COMPLETED_BY.test(running?.containerID ?? "") ? fullImageName : (name: string) => name;
   return full(resolved.repository) === full(repository) ? `${repository}:${tag}@${resolved.digest}` : undefined;
+}
+
+// Images in the spec's spelling, if a runtime has expanded them.
+
+const HUB_PREFIX = "docker.io/";
+
+/**
+ * The pod with its statuses' images in the spec's spelling: `nginx:1.29` for containerd's
+ * `docker.io/library/nginx:1.29`. OpenKruise compares letters, so a pod with a reverted image would never be complete.
+ * The same pod without short spellings. `compared`: the spec's image for that comparison.
+ */
+export function withSpecImages(pod: Pod, compared = (image: string) => image): Pod {
+  const { spec, status } = pod;
+  const before = status?.containerStatuses ?? [];
+  const initBefore = status?.initContainerStatuses ?? [];
+  const containerStatuses = renamed(spec.containers ?? [], before, compared);
+  const initContainerStatuses = renamed(spec.initContainers ?? [], initBefore, compared);
+  if (containerStatuses === before && initContainerStatuses === initBefore) return pod;
+  return { ...pod, status: { ...status, containerStatuses, initContainerStatuses } };
+}
+
+/** The same list if nothing changes, as for most pods. */
+function renamed(
+  containers: readonly Container[],
+  statuses: readonly ContainerStatus[],
+  compared: (image: string) => string,
+): readonly ContainerStatus[] {
+  if (!statuses.some(({ image }) => image?.startsWith(HUB_PREFIX))) return statuses;
+  return statuses.map((status) => {
+    const image = containers.find(({ name }) => name === status.name)?.image;
+    const isShort = image !== undefined && status.image !== image && status.image === fullImageName(image);
+    return isShort ? { ...status, image: compared(image) } : status;
+  });
 }

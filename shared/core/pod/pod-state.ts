@@ -5,14 +5,13 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { ResourceChange } from "../actions.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { lacksContainers } from "./is-matched.ts";
-import { isReady, isRunningAndReady } from "./is-ready.ts";
+import { isIgnored, isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { type DrainHold, drainHold, otherDrains } from "./pod-records.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
 import { hasForeignValues } from "./values-record.ts";
-import { isIgnored } from "./was-ready.ts";
 
 /**
  * begin: mark the pod in an annotation; resize: write `changes`; wait: the node is working; update: images and records;

@@ -1,21 +1,22 @@
 /** The book of holds: for every reason to wait, how grave it is, what each place says about it, and what to do next. */
 import { counted } from "../../go/counted.ts";
 import { commandText } from "../pod/command-text.ts";
-import type { HoldCause } from "./causes.ts";
 import { undoHint } from "./history/outcomes.ts";
-import { HOLDS, type Hold } from "./hold.ts";
+import { HOLDS, type Hold, type HoldCause } from "./hold.ts";
 import { isRestarting, isStill, waitsForOthers } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, leftAloneText, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
-import { DISRUPTION_BUDGET_WORDS } from "./rules/disruption-budgets/disruption-words.ts";
-import { DRAIN_WORDS } from "./rules/drain/drain-words.ts";
-import { ORDER_WORDS } from "./rules/ordinals/order-words.ts";
-import { OWNER_BUDGET_WORDS } from "./rules/owner-budget/owner-words.ts";
 import { PRE_PULL_WORDS } from "./rules/pre-pull/pull-words.ts";
-import { EVICTION_REFUSED_WORDS } from "./rules/replacement/replacement-words.ts";
-import { SHRINK_WORDS } from "./rules/resize/resize-words.ts";
-import { RESTART_WORDS } from "./rules/restarts/restart-words.ts";
+import {
+  DISRUPTION_BUDGET_WORDS,
+  DRAIN_WORDS,
+  EVICTION_REFUSED_WORDS,
+  ORDER_WORDS,
+  OWNER_BUDGET_WORDS,
+  RESTART_WORDS,
+  SHRINK_WORDS,
+} from "./rules/rule-words.ts";
 import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
 import { unavailableOf } from "./summary.ts";
 

@@ -1,9 +1,8 @@
 /** The shape of the book's rows, and words that several holds share. hold-effects.ts says what passes do meanwhile. */
 import { counted } from "../../go/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
-import type { HoldCause } from "./causes.ts";
 import type { ConditionReason, RolloutVerdict } from "./conditions/verdict.ts";
-import type { Hold } from "./hold.ts";
+import type { Hold, HoldCause } from "./hold.ts";
 import type { LeftDown } from "./select/down-pods.ts";
 import type { Summary } from "./summary.ts";
 

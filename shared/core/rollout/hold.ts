@@ -71,3 +71,62 @@ export function askedHolds({ spec }: Pick<SidecarSet, "spec">): readonly ("NotUp
   const { type, paused } = spec.updateStrategy ?? {};
   return [...(type === "NotUpdate" ? (["NotUpdate"] as const) : []), ...(paused ? (["paused"] as const) : [])];
 }
+
+// The causes that the book of holds names, and what docs/reasons.md says about each.
+
+/** Every cause that `explain`, `check` and the page name, with its paragraph in docs/reasons.md. */
+export const CAUSES = {
+  StrategyPaused: "`updateStrategy.paused` is true. `sidecarset resume` goes on.",
+  StrategyNotUpdate: "`updateStrategy.type` is NotUpdate: only new pods get the newest version.",
+  RolloutHalted: "More updated pods fail than [`halt-on`](halt.md) allows. Undo, or set another image.",
+  AnnotationUnreadable: "An annotation of the SidecarSet cannot be read, so nothing is updated. Correct or remove it.",
+  WritesRefused:
+    "The API server refuses writes to the pods: a right is missing, or a policy, a webhook or the fence says no. The message has its words and the first pod. Each pass tries again.",
+  PassRefused:
+    "The API server refuses what a pass reads or records; the message has its words. `sidecarset check` names missing rights.",
+  ApiServerUnreachable: "The API server timed out, had no time (429), or failed (5xx). Each pass tries again.",
+  Contention:
+    "Others wrote the SidecarSet or its ledger before the pass could, eight times in a row. Look for second passes, or a tool that keeps writing.",
+  PassTooShort: "A whole pass was too short to read the pods. Give passes more time, or narrow the selector.",
+  PassFailed: "A pass over this SidecarSet failed; the message says why.",
+  GateRefused: "The [gate](gates.md) has not allowed the next pods. Passes ask it again.",
+  GateUnanswered:
+    "The [gate](gates.md) cannot be asked, or its answer cannot be read. Fix it, or name it in `GATE_HOSTS`.",
+  ChecksFirst:
+    "[Metric checks](metric-checks.md) have not passed since the last batch; the message has value and bound. They are evaluated again.",
+  AllUpdated: "Every pod has the newest version; the message names pods that are not ready.",
+  HotUpgradesFirst: "Hot upgrades that have begun are finished before others begin.",
+  ResizeUnderWay:
+    "CPU or memory is being [changed in place](resize.md). If the node cannot give them (`Infeasible`), ask for less.",
+  DrainFirst: "The pod is [drained](drain.md) before its sidecars restart. It counts as unavailable.",
+  KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
+  BudgetUsed:
+    "As many updated pods are down as `maxUnavailable` allows; the message names them. If they do not recover, set another image or undo. With 0 no ready pod is updated.",
+  PrePulling: "Images are [pulled](pre-pull.md) to the pod's node first, or to nodes before it.",
+  PrePullFailed: "The node could not [pull the images](pre-pull.md); the message says why. It is tried again.",
+  OrderOfSets:
+    "Pods of StatefulSets are updated one at a time ([`follow-ordinals`](budgets.md#follow-the-order-of-statefulsets)).",
+  OwnerBudgetUsed:
+    "As many pods of the owner are down as [`max-unavailable-per-owner`](budgets.md#give-each-owner-a-budget) allows.",
+  LaterWave: "The namespace is in a later [wave](waves.md) than one that is not complete.",
+  WaveSoaking: "The wave before is complete and soaks; the message says until when.",
+  WaveChecking:
+    "The wave before has soaked, and its [checks](waves.md#checks-of-a-wave) have not passed yet; the message says more.",
+  WavePaused: "A wave before has `paused` in the annotation `waves`. Remove it to go on.",
+  HeldByDisruptionBudget: "A [disruption budget](disruption-budgets.md) of the pod does not allow one more down.",
+  EvictionRefused:
+    "Pods wait to be [replaced](replace.md), and evictions were refused, mostly by a PodDisruptionBudget. Passes ask again.",
+  Restarting: "The pod's workload is being [restarted](replace-restart.md), or waits for others.",
+  RestartHeld: "The pod's workload is to be [restarted](replace-restart.md), but may not be now; the message says why.",
+  PreviousUpdateUnderWay: "The node has not started the image of the update before this one yet.",
+  UpdateSelectorNotMatched: "`updateStrategy.selector` leaves the pod out, so it keeps its version.",
+  NotUpgradable:
+    "More than images changed, so the pod has to be recreated, by the command that is printed. Or undo the change.",
+  UpdateRefused:
+    "The pod cannot be handled: an annotation is no JSON, or its image has no other spelling for [values](values-in-place.md). Passes skip it.",
+  NextInLine: "The next pass updates it, where a gate allows that.",
+} as const;
+
+export type HoldCause = keyof typeof CAUSES;
+/** PodsFail: the condition Degraded has it, and no hold. */
+export type RolloutCause = HoldCause | "PodsFail";

@@ -8,8 +8,7 @@ import { decodeGo } from "../../go/types/decode-go.ts";
 import { POD_TEMPLATE_SPEC } from "../../go/types/pod.ts";
 import { revisionHash } from "../sidecarset/hash/sidecarset-hash.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../sidecarset/revision/compare-revisions.ts";
-import { revisionName } from "../sidecarset/revision/new-revision.ts";
-import { revisionText } from "../sidecarset/revision/revision-data.ts";
+import { revisionName, revisionText } from "../sidecarset/revision/recorded-revision.ts";
 import { revisionOf } from "./pods/pod-phase.ts";
 import { ask, findRevision, findSet, StepFailed, type Steps } from "./step.ts";
 

@@ -28,8 +28,7 @@ import { hints, recentNames, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { decideSample } from "./sample-decision.ts";
 import { answerConversions, convertSidecarSets } from "./sidecarset-conversion.ts";
-import { sidecarSetValidation } from "./sidecarset-validation.ts";
-import { containerRecreateAdmission, statefulSetValidation } from "./stateful-set-validation.ts";
+import { containerRecreateAdmission, sidecarSetValidation, statefulSetValidation } from "./validation.ts";
 import { widening } from "./widen-registration.ts";
 
 export interface WebhooksOptions extends ViewOptions {

@@ -2,9 +2,8 @@
 import { timingSafeEqual } from "node:crypto";
 import type { AwsAccess } from "../../aws/access.ts";
 import { hideSecret, type Log, rateLimited } from "../../log.ts";
-import type { AuthenticationSettings } from "../../settings/authentication-settings.ts";
+import type { AuthenticationSettings, PathDigests } from "../../settings/authentication-settings.ts";
 import { ConfigError } from "../../settings/config-error.ts";
-import type { PathDigests } from "../../settings/path-digests.ts";
 import { type SecretReference, type SecretSource, secretSource } from "../../settings/secret-source.ts";
 import { isCertificateOf } from "./client-certificate.ts";
 import type { HttpRequest } from "./http.ts";

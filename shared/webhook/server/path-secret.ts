@@ -1,6 +1,6 @@
 /** The secret of one path, derived from the stored secret: it reveals neither another path's nor the stored one. */
 import { createHmac, hash } from "node:crypto";
-import type { PathDigests } from "../../settings/path-digests.ts";
+import type { PathDigests } from "../../settings/authentication-settings.ts";
 import { secretPath } from "./paths.ts";
 
 /** HMAC-SHA-256 of the path, with the characters of the secret as key: also 43 characters of base64url. */

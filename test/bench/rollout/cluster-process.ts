@@ -4,7 +4,7 @@ import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
+import { withSpecImages } from "../../../shared/core/pod/image-alias.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
 import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { PODS, SIDECARSETS } from "../../../shared/kube/port.ts";

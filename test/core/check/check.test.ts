@@ -3,7 +3,7 @@ import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { SEVERITIES } from "../../../shared/core/inspect/check/finding.ts";
 import { podToTry } from "../../../shared/core/inspect/check/webhooks.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { IN_ORDER, SET, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
 import { ADDRESSES } from "./rows-address.ts";
 import { CLUSTER } from "./rows-cluster.ts";

@@ -1,6 +1,6 @@
 /** Installations whose SidecarSets or pods have something wrong with them. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { podOf, takenDown } from "../../support/rollout-fixture.ts";
 import { LABELS, managed, type Row, SET, seen, setOf, updatedPod, withSets } from "./fixture.ts";
 import { IN_FILES } from "./rows-registration.ts";

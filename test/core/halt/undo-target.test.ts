@@ -12,7 +12,7 @@ import {
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { undoHint, wayBack } from "../../../shared/core/rollout/history/outcomes.ts";
 import { planUndo } from "../../../shared/core/rollout/rules/halt/standstill.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const SET = sidecarSetOf();

@@ -13,7 +13,7 @@ import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { testimonyOf } from "../../../shared/core/rollout/rules/halt/standstill.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const FAILS = { waiting: { reason: "CrashLoopBackOff" } } as const;

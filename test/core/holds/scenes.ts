@@ -7,7 +7,7 @@ import { type DecideContext, decide, type Observation } from "../../../shared/co
 import type { Hold } from "../../../shared/core/rollout/hold.ts";
 import { evaluated, knownChecks } from "../../../shared/core/rollout/rules/checks/check-records.ts";
 import type { PullFacts } from "../../../shared/core/rollout/rules/pre-pull/pull-facts.ts";
-import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import type { HoldScene } from "../../support/hold-places.ts";
 import {
   CONTEXT,

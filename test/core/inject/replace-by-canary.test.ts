@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { replaceByCanary } from "../../../shared/core/injection/replace-by-canary.ts";
+import { replaceByCanary } from "../../../shared/core/injection/match/matches.ts";
 
 function canary(name: string, isCanary: string, base: string): SidecarSet {
   const annotations = { "apps.kruise.io/sidecarset-canary": isCanary, "apps.kruise.io/sidecarset-base": base };

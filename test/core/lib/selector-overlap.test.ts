@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LabelSelector } from "../../../shared/api/kubernetes.ts";
-import { selectorMatches } from "../../../shared/go/label-selector.ts";
-import { selectorsOverlap } from "../../../shared/go/selector-overlap.ts";
+import { selectorMatches, selectorsOverlap } from "../../../shared/go/label-selector.ts";
 
 const key = fc.constantFrom("a", "b", "c");
 const value = fc.constantFrom("x", "y", "z");

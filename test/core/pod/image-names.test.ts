@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
+import { withSpecImages } from "../../../shared/core/pod/image-alias.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const podWith = (image: string, running: string, init?: string): Pod =>

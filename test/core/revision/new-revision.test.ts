@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
-import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
-import { revisionData, revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import {
+  newRevision,
+  restoreRevision,
+  revisionData,
+  revisionText,
+} from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 
 const SIDECAR_SET: SidecarSet = {
   apiVersion: "apps.kruise.io/v1beta1",

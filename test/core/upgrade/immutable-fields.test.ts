@@ -3,7 +3,7 @@ import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
 import { sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const AGENT: SidecarContainer = { name: "agent", image: "agent:v1", env: [{ name: "A", value: "1" }] };

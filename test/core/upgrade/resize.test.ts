@@ -8,7 +8,7 @@ import { passedOver } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { resizeStanding } from "../../../shared/core/rollout/rules/resize/resize.ts";
 import { NOTHING_RESERVED } from "../../../shared/core/rollout/select/reserved.ts";
-import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { CONTEXT, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };

@@ -2,8 +2,7 @@
 
 import { REVISION_HASH_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
-import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { newRevision, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

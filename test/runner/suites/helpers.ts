@@ -4,12 +4,11 @@ import { defaultImagePullPolicy } from "../../../shared/core/sidecarset/defaults
 import { revisionHash } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { goJson } from "../../../shared/go/json/go-json.ts";
 import { mergePatch } from "../../../shared/go/json/merge-patch.ts";
-import { isEmptySelector, selectorMatches } from "../../../shared/go/label-selector.ts";
+import { isEmptySelector, selectorMatches, selectorsOverlap } from "../../../shared/go/label-selector.ts";
 import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/go/quantity/quantity.ts";
 import { integerValue, milliValue, roundUpToMilli } from "../../../shared/go/quantity/quantity-arithmetic.ts";
 import { evaluateResourceExpression } from "../../../shared/go/quantity/resource-expression.ts";
 import type { ExpressionValue } from "../../../shared/go/quantity/resource-expression-arithmetic.ts";
-import { selectorsOverlap } from "../../../shared/go/selector-overlap.ts";
 import { compare, type Difference } from "../compare.ts";
 
 function quantity({ value }: { readonly value: string }): unknown {

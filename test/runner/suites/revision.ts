@@ -1,9 +1,11 @@
 /** Hashes of a SidecarSet, its recorded revision, and the SidecarSet that an old revision restores. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
-import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
-import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
-import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import {
+  newRevision,
+  restoreRevision,
+  revisionText,
+} from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 import { withoutNoise } from "../clean.ts";

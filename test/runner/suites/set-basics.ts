@@ -3,7 +3,7 @@ import type { ControllerRevision, IntOrString, Labels, Pod } from "../../../shar
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
-import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { claimsOf, hasClaimVolumes } from "../../../shared/core/statefulset/claims/claims.ts";
 import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";

@@ -8,7 +8,7 @@ import type {
   PodStatus,
 } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
 import {
   DEFAULT_STATEFUL_SET_FEATURE_GATES,

@@ -27,8 +27,7 @@ import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
 import { volumesOf } from "../inject-sidecar-sets.ts";
 import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/call-condition.ts";
-import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
-import { isCanaryOf } from "../replace-by-canary.ts";
+import { EXEMPT_NAMESPACES, isCanaryOf, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
 import {
   type AnnotationExpressions,
   annotation,

@@ -1,6 +1,6 @@
 /** Tells whether a SidecarSet matches a pod. */
 import type { LabelSelector, LabelSelectorRequirement, Labels, Namespace } from "../../../api/kubernetes.ts";
-import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL } from "../../../api/names.ts";
+import { BASE_ANNOTATION, CANARY_ANNOTATION, CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, type SelectorError, selectorMatches } from "../../../go/label-selector.ts";
 
@@ -69,4 +69,23 @@ function namedIn({ matchLabels, matchExpressions }: LabelSelector): readonly str
 /** Names of namespaces as the selector lists them; undefined: any namespace. */
 export function namespaceKeys({ spec }: SidecarSet): readonly string[] | undefined {
   return spec.namespaceSelector ? namedIn(spec.namespaceSelector) : undefined;
+}
+
+// Tells which SidecarSets a canary replaces in a pod.
+
+function baseOf({ metadata }: SidecarSet): string | undefined {
+  const { [CANARY_ANNOTATION]: isCanary, [BASE_ANNOTATION]: base } = metadata?.annotations ?? {};
+  return isCanary === "true" && base ? base : undefined;
+}
+
+/** Removes the bases of the canaries. Compat: two canaries of each other drop both (vector canary-mutual-cycle). */
+export function replaceByCanary(sidecarSets: readonly SidecarSet[]): readonly SidecarSet[] {
+  if (!sidecarSets.some(baseOf)) return sidecarSets;
+  const bases = new Set(sidecarSets.map(baseOf));
+  return sidecarSets.filter(({ metadata }) => !bases.has(metadata?.name ?? ""));
+}
+
+/** True if the SidecarSet replaces `base` in pods that both match. */
+export function isCanaryOf(sidecarSet: SidecarSet, base: SidecarSet): boolean {
+  return baseOf(sidecarSet) === (base.metadata?.name ?? "");
 }

@@ -2,10 +2,9 @@
 import type { ControllerRevision, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { matches } from "../../injection/match/matches.ts";
+import { matches, replaceByCanary } from "../../injection/match/matches.ts";
 import { candidates, indexSidecarSets } from "../../injection/match/sidecarset-index.ts";
 import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts";
-import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { decide } from "../../rollout/decide.ts";

@@ -27,7 +27,7 @@ import { type DrainsAhead, drainsAhead } from "../../rollout/rules/drain/drain.t
 import { pullsAhead } from "../../rollout/rules/pre-pull/pull-guard.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
-import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../sidecarset/revision/recorded-revision.ts";
 import { whyNeverInjected, whyNotByNewPods } from "../restart-advice.ts";
 import { type SpecChange, specChanges } from "./spec-changes.ts";
 

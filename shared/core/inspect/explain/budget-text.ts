@@ -4,9 +4,9 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { isNeverReady } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
-import { isNeverReady } from "../../pod/was-ready.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { budgetHolders } from "../../rollout/select/down-pods.ts";
 

@@ -16,7 +16,7 @@ import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
 import { whyUnasked } from "./registration.ts";
 import { note, ok, type Reason, type Step, stop, told, wait } from "./step.ts";
-import { tracePaused, traceTrouble } from "./trace-hold.ts";
+import { traceGeneration, tracePaused, traceRestart, traceTick, traceTrouble } from "./trace-hold.ts";
 import {
   type InjectionFacts,
   isLeftAlone,
@@ -27,9 +27,7 @@ import {
   traceRevision,
   traceSelector,
 } from "./trace-injection.ts";
-import { traceRestart } from "./trace-restart.ts";
 import { type SetFacts, traceRollout } from "./trace-rollout.ts";
-import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceInTheWay, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 
 /** Pure. First why the pod has the sidecars or not, then whether they are the newest, then whether passes run. */

@@ -1,7 +1,6 @@
 /** The steps of an explanation. */
 import { type HeldWords, wordsOf } from "../../rollout/book.ts";
-import { CAUSES, type HoldCause } from "../../rollout/causes.ts";
-import type { Hold } from "../../rollout/hold.ts";
+import { CAUSES, type Hold, type HoldCause } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 

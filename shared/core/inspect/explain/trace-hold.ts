@@ -1,7 +1,12 @@
 /** The steps about a rollout that annotations hold: a halt, an undone release, a gate. */
+
+import type { ObjectMeta, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
+import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { wordsOf } from "../../rollout/book.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { lastTrouble } from "../../rollout/pass-trouble.ts";
@@ -9,12 +14,14 @@ import { type CheckRecord, heldBy } from "../../rollout/rules/checks/check-recor
 import { gateHold, lastRefusal } from "../../rollout/rules/gate/approval.ts";
 import type { Standstill } from "../../rollout/rules/halt/standstill.ts";
 import { lastUndone } from "../../rollout/rules/halt/undone.ts";
+import { NO_RESTARTS } from "../../rollout/rules/replacement/replaced.ts";
+import type { RestartPlan } from "../../rollout/rules/restarts/restarts.ts";
 import type { WavesNow, WavesSummary } from "../../rollout/rules/waves/standing.ts";
 import { type AtWork, checksNow } from "../../rollout/rules/waves/wave-checks.ts";
 import { wavesText } from "../../rollout/rules/waves/wave-text.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
-import type { Unasked } from "../restart-advice.ts";
-import { note, type Step, stop, told, wait } from "./step.ts";
+import { restartAdvice, type Unasked } from "../restart-advice.ts";
+import { note, ok, type Step, stop, told, wait } from "./step.ts";
 
 type Still = Pick<Standstill, "halt"> & {
   readonly hold: Hold;
@@ -48,7 +55,7 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
   return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
 }
 
-export interface LastAnswers {
+interface LastAnswers {
   readonly unasked?: Unasked | undefined;
   readonly checks: readonly CheckRecord[];
   readonly waves?: AtWork | undefined;
@@ -102,4 +109,70 @@ export function inWave(state: PodState | undefined, waves: WavesNow | undefined)
 function placeText(state: PodState, { rankOf, record }: WavesNow): string {
   const name = record.list[rankOf(state)]?.name;
   return name === undefined ? "no wave, which comes last" : `wave ${name}`;
+}
+
+// Tells whether a pod's workload is restarted next, and why not.
+
+/** Explains a pod that only a restart updates. Undefined: no restart does. */
+export function traceRestart(
+  pod: Pod,
+  sidecarSet: SidecarSet,
+  facts: LastAnswers,
+  plan: RestartPlan | undefined,
+): Step | undefined {
+  const key = restartedWorkloadOf(pod)?.key;
+  if (plan === undefined || key === undefined) return undefined;
+  const why = plan.held.get(key);
+  if (plan.open.some((one) => keyOfWorkload(one) === key)) return restarting(key, `${key} is being restarted`);
+  if (why !== undefined)
+    return told("restart", `${key} is not restarted: ${why}`, {
+      hint: restartAdvice([pod], sidecarSet, { unasked: facts.unasked }),
+    });
+  if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
+    return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
+  return restarting(key, `${key} is restarted after other workloads and pods, within maxUnavailable`);
+}
+
+function restarting(workload: string, text: string): Step {
+  return told("restart", text, { rules: { restarts: { ...NO_RESTARTS, underWay: [workload] } } });
+}
+
+// Tells whether passes work on a SidecarSet: when one last ran, and whether it saw the latest change.
+
+/** The sum of a one-minute schedule and a pass of up to one minute, with a margin. */
+const LATE_SECONDS = 180;
+
+interface Schedule {
+  readonly lease: string;
+  readonly name: string;
+}
+
+const ROLLOUT: Schedule = { lease: "sidecarset-rollout", name: "the rollout function" };
+
+type TickReason = "TickUnknown" | "TickRunning" | "TickNotRunning";
+
+/** `lastPass`: when a pass last renewed its Lease, RFC3339; undefined: no Lease exists, or it may not be read. */
+export function traceTick(lastPass: string | undefined, now: string, schedule = ROLLOUT): Step<TickReason> {
+  const age = lastPass === undefined ? undefined : secondsBetween(lastPass, now);
+  if (age === undefined)
+    return note("TickUnknown", `when a pass ran last is unknown: there is no Lease ${schedule.lease}`);
+  if (age <= LATE_SECONDS) return ok("TickRunning", `a pass ran ${counted(Math.max(0, age), "second")} ago`);
+  return stop(
+    "TickNotRunning",
+    `no pass has run since ${lastPass}`,
+    `see that the schedule of ${schedule.name} is on, or that serve runs with --tick; until then sidecarset tick makes one by hand`,
+  );
+}
+
+interface Observed {
+  readonly metadata?: ObjectMeta;
+  readonly status?: { readonly observedGeneration?: number };
+}
+
+/** Undefined: a pass has seen the current generation. */
+export function traceGeneration({ metadata, status }: Observed): Step<"ChangeNotSeen"> | undefined {
+  const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
+  if (seen >= generation) return undefined;
+  const text = `no pass has written that it saw the latest change (generation ${generation}, seen ${seen})`;
+  return wait("ChangeNotSeen", `${text}: where passes run, their log says why`);
 }

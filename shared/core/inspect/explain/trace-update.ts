@@ -36,8 +36,7 @@ import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
-import { inWave, traceHalt, traceNext, tracePaused, traceTrouble, traceWave } from "./trace-hold.ts";
-import { traceRestart } from "./trace-restart.ts";
+import { inWave, traceHalt, traceNext, tracePaused, traceRestart, traceTrouble, traceWave } from "./trace-hold.ts";
 import { lateContainer, nameOf, traceUnreadable, traceUpdated } from "./trace-updated.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {

@@ -15,7 +15,7 @@ import { stageText, waveName } from "../../rollout/rules/waves/wave-text.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
 import { type Summary, unavailableOf } from "../../rollout/summary.ts";
-import { traceTick } from "../explain/trace-tick.ts";
+import { traceTick } from "../explain/trace-hold.ts";
 import { batchesOf, type Course, progressOf } from "./batches.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
 import { byNeed, countStandings, groupPods, podStanding } from "./pod-standing.ts";

@@ -1,8 +1,7 @@
 /** The state of a rollout in one word, the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
-import type { HoldCause, RolloutCause } from "../causes.ts";
 import { countsText } from "../counts-text.ts";
-import { askedHolds } from "../hold.ts";
+import { askedHolds, type HoldCause, type RolloutCause } from "../hold.ts";
 import { lastFailure } from "../pass-trouble.ts";
 
 /** Verdicts from the worst to the best. Lists are sorted in this order. */

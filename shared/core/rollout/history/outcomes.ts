@@ -8,8 +8,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
 import type { GivenUp } from "../../pod/steering/annotations.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
-import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
-import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
+import { compareRevisions, isControlledBy } from "../../sidecarset/revision/compare-revisions.ts";
 import { undoneBefore } from "../rules/halt/undone.ts";
 
 /** `unknown`: the revision is older than the first record of a revision that was ready. */

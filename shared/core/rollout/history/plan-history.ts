@@ -6,8 +6,7 @@ import type { Action } from "../../actions.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../../sidecarset/revision/compare-revisions.ts";
-import { newRevision, revisionName } from "../../sidecarset/revision/new-revision.ts";
-import { revisionText } from "../../sidecarset/revision/revision-data.ts";
+import { newRevision, revisionName, revisionText } from "../../sidecarset/revision/recorded-revision.ts";
 
 export interface RevisionsSeen {
   readonly sidecarSet: SidecarSet;

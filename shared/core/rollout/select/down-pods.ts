@@ -7,11 +7,10 @@ import type { Departure } from "../../actions.ts";
 import { failureOf, waitingReasonOf } from "../../pod/container-failure.ts";
 import { failureWords, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
-import { notReadyText } from "../../pod/is-ready.ts";
+import { notReadyText, updateTimeOf, wasReadyAt } from "../../pod/is-ready.ts";
 import { otherDrains } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { unreadableState } from "../../pod/update-state.ts";
-import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
 import { isDown } from "./budget.ts";
 
 export interface DownPod {

@@ -6,7 +6,7 @@ import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { isJsonObject, type JsonObject } from "../../../go/json/json-object.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
 import { withValuesInPlace } from "../../pod/values-in-place.ts";
-import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+import { revisionData } from "../../sidecarset/revision/recorded-revision.ts";
 
 /**
  * Paths such as `spec.containers{agent}.env`, sorted. An added or removed container is named without a field, another

@@ -2,7 +2,7 @@
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { REVISION_HASH_LABEL } from "../../../api/names.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
-import { revisionText } from "./revision-data.ts";
+import { revisionText } from "./recorded-revision.ts";
 
 /** True without a controller, or with the owner as controller. */
 export function isOwn({ metadata }: KubernetesObject, owner: KubernetesObject): boolean {
@@ -30,4 +30,12 @@ function numericHash({ metadata }: ControllerRevision): number | undefined {
   const label = metadata?.labels?.[REVISION_HASH_LABEL] ?? "";
   const hash = Number(label);
   return /^[+-]?\d+$/.test(label) && hash === (hash | 0) ? hash : undefined;
+}
+
+// Tells whether a pass recorded a revision for this owner.
+
+/** True if the owner is its controller. A revision that somebody else created is never used. */
+export function isControlledBy({ metadata }: KubernetesObject, { metadata: owner }: KubernetesObject): boolean {
+  const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  return controller !== undefined && controller.uid === owner?.uid;
 }

@@ -13,8 +13,7 @@ import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { validatePod } from "../../pod/validate/pod.ts";
 import { valuesInPlace, valuesLength } from "../../pod/values-in-place.ts";
-import { validateCanary } from "./canary.ts";
-import { validateConflicts } from "./conflict.ts";
+import { validateCanary, validateConflicts } from "./conflict.ts";
 import { validateSidecarContainers } from "./sidecar-container.ts";
 import { validateUpdateStrategy } from "./update-strategy.ts";
 

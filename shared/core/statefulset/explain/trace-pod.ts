@@ -1,7 +1,7 @@
 /** The explanation of a pod of a set: its history, and every rule that may be named. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { note, ok, type Step, stop, TICK_REASONS, wait } from "../../inspect/explain/step.ts";
-import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
+import { traceGeneration, traceTick } from "../../inspect/explain/trace-hold.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf } from "../../pod/container-failure.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";

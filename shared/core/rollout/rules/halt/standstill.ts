@@ -11,19 +11,16 @@ import { secondsBetween } from "../../../../go/seconds-between.ts";
 import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
 import { failureOf } from "../../../pod/container-failure.ts";
 import { hasOtherImage, ownContainers } from "../../../pod/failing-pods.ts";
-import { readyCondition } from "../../../pod/is-ready.ts";
+import { readyCondition, updateTimeOf, wasReadyAt } from "../../../pod/is-ready.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { recordedHash } from "../../../pod/recorded-hash.ts";
 import { replacesNotUpgradable } from "../../../pod/replaced.ts";
 import type { Undone } from "../../../pod/steering/annotations.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { hasValuesInPlace, withValuesInPlace } from "../../../pod/values-in-place.ts";
-import { updateTimeOf, wasReadyAt } from "../../../pod/was-ready.ts";
 import { sidecarSetHashWithoutImage } from "../../../sidecarset/hash/sidecarset-hash.ts";
-import { compareRevisions } from "../../../sidecarset/revision/compare-revisions.ts";
-import { isControlledBy } from "../../../sidecarset/revision/is-controlled-by.ts";
-import { restoreRevision } from "../../../sidecarset/revision/restore-revision.ts";
-import { type RecordedSpec, recordedFields } from "../../../sidecarset/revision/revision-data.ts";
+import { compareRevisions, isControlledBy } from "../../../sidecarset/revision/compare-revisions.ts";
+import { type RecordedSpec, recordedFields, restoreRevision } from "../../../sidecarset/revision/recorded-revision.ts";
 import {
   currentHash,
   isHalted,

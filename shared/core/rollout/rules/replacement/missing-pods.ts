@@ -5,9 +5,8 @@ import { addSeconds } from "../../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../../go/sequence.ts";
 import { BY_NAME, type Departure, NONE_AWAITED } from "../../../actions.ts";
 import { isActive, isMatched } from "../../../pod/is-matched.ts";
-import { isRunningAndReady } from "../../../pod/is-ready.ts";
+import { isIgnored, isRunningAndReady } from "../../../pod/is-ready.ts";
 import { controllerKey, ownerKey } from "../../../pod/replaced.ts";
-import { isIgnored } from "../../../pod/was-ready.ts";
 
 /**
  * Limit of the wait after the deadline: then a departure without a successor puts its namespace's pods behind all
