@@ -1,4 +1,4 @@
-/** All reasons why a pass does not do more. hold-effects.ts has the effects, book.ts the words. */
+/** All reasons why a pass does not do more, and their causes. hold-effects.ts has the effects, book.ts the words. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
 export const HOLDS = [

@@ -1,4 +1,4 @@
-/** The validating webhook for SidecarSets: reads of the cluster what this one is to be held against. */
+/** Validating webhooks: SidecarSets, beside those of the cluster, then Advanced StatefulSets and ContainerRecreateRequests. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
