@@ -162,3 +162,10 @@ test("a forged record of values holds the place of its own pod and no other", ()
   const other = placed(podOf(), "other");
   expect([updated(one, [forged, other]), updated(two, [forged, other])]).toEqual([[], ["other"]]);
 });
+
+test("while a pod says that its hot upgrade is unfinished, no other hot upgrade of the SidecarSet begins", () => {
+  const waiting = placed(hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1"), "waiting");
+  const hostile = placed(hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", { hash: NEW_HASH }), "hostile");
+  const names = (pods: readonly Pod[]) => patches(HOT, pods).map(({ purpose, pod }) => `${purpose} ${pod.name}`);
+  expect([names([waiting]), names([hostile, waiting])]).toEqual([["upgrade waiting"], ["flip hostile"]]);
+});
