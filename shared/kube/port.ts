@@ -89,6 +89,12 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** Metadata that an API server gives to each object of a namespace. */
+type ServedMeta = ObjectMeta & Readonly<Record<"namespace" | "name" | "uid" | "resourceVersion", string>>;
+
+/** The metadata of an object that an API server has sent. */
+export const storedMeta = ({ metadata }: KubernetesObject): ServedMeta => metadata as ServedMeta;
+
 export interface ListOptions {
   /** absent: all namespaces */
   readonly namespace?: string;
@@ -120,15 +126,18 @@ interface WriteOptions {
   readonly dryRun?: boolean;
 }
 
-export interface CreateOptions extends WriteOptions {
+interface AnsweredOptions extends WriteOptions {
+  /** "metadata" asks for PartialObjectMetadata, which is enough for a rollout. */
+  readonly answer?: "object" | "metadata";
+}
+
+export interface CreateOptions extends AnsweredOptions {
   /** eviction of the named pod: the API server decides about it */
   readonly subresource?: "eviction";
 }
 
-export interface PatchOptions extends WriteOptions {
+export interface PatchOptions extends AnsweredOptions {
   readonly subresource?: "status" | "resize";
-  /** "metadata" asks for PartialObjectMetadata, which is enough for a rollout. */
-  readonly answer?: "object" | "metadata";
 }
 
 /** RFC 6902 operation. A `test` is the precondition of a conditional write. */

@@ -23,6 +23,7 @@ export function createCall(resource: Resource, object: KubernetesObject, options
     namespace: object.metadata?.namespace,
     path: pathOf(resource, place) + subresource + queryOf(dryRunQuery(options)),
     body: asGoWrites(JSON.stringify(object)),
+    ...acceptOf(options),
   };
 }
 
@@ -45,8 +46,12 @@ export function patchCall(resource: Resource, key: ObjectKey, patch: Patch, opti
     path: pathOf(resource, key) + subresource + queryOf(dryRunQuery(options)),
     contentType: PATCH_TYPES[patch.type],
     body: JSON.stringify(patch.type === "json" ? patch.operations : patch.body),
-    ...(options.answer === "metadata" ? { accept: METADATA_ONLY } : {}),
+    ...acceptOf(options),
   };
+}
+
+function acceptOf({ answer }: CreateOptions | PatchOptions): { readonly accept?: string } {
+  return answer === "metadata" ? { accept: METADATA_ONLY } : {};
 }
 
 function suffixOf({ subresource }: CreateOptions | PatchOptions): string {

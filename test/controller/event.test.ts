@@ -6,17 +6,22 @@ import type { Cluster } from "../../shared/kube/port.ts";
 
 type Regarding = Parameters<typeof recordEvent>[1]["regarding"];
 
+/** No caller reads the stored Event. */
+const METADATA = { answer: "metadata" };
+
 /** An API server that keeps Events by name. */
 function recording() {
   const created: KubernetesObject[] = [];
   const patched: unknown[] = [];
   const cluster = {
-    create: async (_: unknown, event: KubernetesObject) => {
+    create: async (_: unknown, event: KubernetesObject, options: object) => {
+      expect(options).toEqual(METADATA);
       if (created.some(({ metadata }) => metadata?.name === event.metadata?.name))
         throw new KubeError("it is there", { code: 409, reason: "AlreadyExists" });
       created.push(event);
     },
-    patch: async (_: unknown, key: object, patch: object) => void patched.push({ key, patch }),
+    patch: async (_: unknown, key: object, patch: object, options: object) =>
+      void patched.push({ key, patch, options }),
   } as unknown as Cluster;
   return { cluster, created, patched };
 }
@@ -75,7 +80,7 @@ it("recording the same Event again updates its lastTimestamp, and another messag
   expect(created).toHaveLength(2);
   expect(second).not.toBe(first);
   const patch = { type: "merge", body: { lastTimestamp: later } };
-  expect(patched).toEqual([{ key: { namespace: "default", name: first }, patch }]);
+  expect(patched).toEqual([{ key: { namespace: "default", name: first }, patch, options: METADATA }]);
 });
 
 it("the name of an Event about a long name stays within the length limit", async () => {

@@ -1,8 +1,11 @@
-/** The request that deletes a ContainerRecreateRequest that is over. */
+/** Writes to a ContainerRecreateRequest or its pod, beside entries of other people and without them. */
 import { expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { RECREATE_ACTIVE_LABEL, UNREADY_ACQUIRED } from "../../shared/api/names.ts";
 import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
-import { CONTAINER_RECREATE_REQUESTS } from "../../shared/kube/port.ts";
+import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { bareCluster } from "./bare-cluster.ts";
 import { NAMESPACE } from "./fixture.ts";
 import { steppedClock } from "./stepped-clock.ts";
@@ -19,4 +22,100 @@ it.each([
   if (stored === metadata.uid) expect(await deleting).toBeUndefined();
   else await expect(deleting).rejects.toMatchObject({ code: 409 });
   expect(server.all(CONTAINER_RECREATE_REQUESTS).map((one) => one.metadata?.name)).toEqual(left);
+});
+
+type Action = Parameters<typeof actOnRequest>[2];
+
+const KEY = { namespace: NAMESPACE, name: "one" };
+const OTHERS = { labels: { team: "shop" }, annotations: { team: "shop" }, finalizers: ["example.com/keep"] };
+const READY = { type: "Ready", status: "True" };
+const HELD = { type: "KruisePodReady", status: "False" };
+const CHANGE = { index: 0, container: "main", from: "main:1", to: "main:2" };
+const IMAGES = { kind: "PatchImages", images: [CHANGE], annotations: { mine: "1" } } as const;
+
+/** Returns the entries of a request and its pod before and after an action. */
+async function actOn(action: Action, others: Partial<typeof OTHERS>) {
+  const { cluster, server, answeredWhole } = bareCluster(steppedClock());
+  const spec = { containers: [{ name: "main", image: "main:1" }] };
+  const pod = newPod({ ...KEY, uid: "pod", ...others }, spec, { conditions: [READY] });
+  const labels = { ...others.labels, [RECREATE_ACTIVE_LABEL]: "true" };
+  const finalizers = [...(others.finalizers ?? []), ...(action.kind === "RemoveFinalizer" ? [UNREADY_ACQUIRED] : [])];
+  const metadata = { ...KEY, uid: "request", labels, ...(finalizers.length > 0 ? { finalizers } : {}) };
+  const status = { phase: "Pending", message: "waits" };
+  server.put("test", PODS, pod);
+  server.put("test", CONTAINER_RECREATE_REQUESTS, {
+    metadata,
+    spec: { podName: "one", containers: [] },
+    status,
+  } as never);
+  const look = () => ({
+    request: server.peek(CONTAINER_RECREATE_REQUESTS, KEY) as ContainerRecreateRequest,
+    pod: server.peek<Pod>(PODS, KEY) as Pod,
+  });
+  const view = ({ request, pod: { metadata: ofPod, spec: has, status: shown } }: ReturnType<typeof look>) => ({
+    finalizers: request.metadata?.finalizers ?? [],
+    labels: request.metadata?.labels,
+    status: request.status,
+    annotations: ofPod?.annotations ?? {},
+    image: has.containers[0]?.image,
+    conditions: shown?.conditions,
+  });
+  const before = look();
+  const subject = await actOnRequest(cluster, before, action);
+  return { before: view(before), after: view(look()), subject, look: look(), answeredWhole };
+}
+
+it.each<[string, Action, (others: Partial<typeof OTHERS>) => object]>([
+  [
+    "AddFinalizer",
+    { kind: "AddFinalizer" },
+    ({ finalizers = [] }) => ({ finalizers: [...finalizers, UNREADY_ACQUIRED] }),
+  ],
+  ["RemoveFinalizer", { kind: "RemoveFinalizer" }, ({ finalizers = [] }) => ({ finalizers })],
+  ["Deactivate", { kind: "Deactivate" }, ({ labels = {} }) => ({ labels })],
+  [
+    "PatchRequestStatus",
+    { kind: "PatchRequestStatus", status: { phase: "Recreating" } },
+    () => ({ status: { phase: "Recreating" } }),
+  ],
+  [
+    "PatchPodConditions",
+    { kind: "PatchPodConditions", conditions: [READY, HELD] },
+    () => ({ conditions: [HELD, READY] }),
+  ],
+  ["PatchImages", IMAGES, ({ annotations }) => ({ image: "main:2", annotations: { ...annotations, mine: "1" } })],
+])("%s changes its own entry and no other", async (kind, action, change) => {
+  for (const others of [OTHERS, {}]) {
+    const { before, after, subject, look, answeredWhole } = await actOn(action, others);
+    expect(after).toEqual({ ...before, ...change(others) });
+    expect(subject?.request).toEqual(look.request);
+    // The next action reads the pod that a write of its conditions returned.
+    if (kind === "PatchPodConditions") expect(subject?.pod).toEqual(look.pod);
+    expect(answeredWhole).toHaveLength(kind === "PatchImages" ? 0 : 1);
+  }
+});
+
+it.each<[Action]>([[IMAGES], [{ kind: "PatchPodConditions", conditions: [HELD] }]])(
+  "$kind writes nothing when the pod is gone",
+  async (action) => {
+    const { cluster, calls } = bareCluster(steppedClock());
+    const request = { metadata: KEY, spec: { podName: "one", containers: [] } } as ContainerRecreateRequest;
+    await actOnRequest(cluster, { request, pod: undefined }, action);
+    expect(calls).toEqual([]);
+  },
+);
+
+it("a write of conditions sends only the changed ones", async () => {
+  const { cluster } = bareCluster(steppedClock());
+  const sent: unknown[] = [];
+  const recording = {
+    ...cluster,
+    patch: async (...[, , patch]: Parameters<typeof cluster.patch>) => void sent.push(patch),
+  };
+  const pod = newPod({ ...KEY, uid: "pod", resourceVersion: "7" }, undefined, { conditions: [READY] });
+  const request = { metadata: KEY, spec: { podName: "one", containers: [] } } as ContainerRecreateRequest;
+  const action = { kind: "PatchPodConditions", conditions: [READY, HELD] } as const;
+  await actOnRequest(recording as never, { request, pod }, action);
+  const metadata = { uid: "pod", resourceVersion: "7" };
+  expect(sent).toEqual([{ type: "strategic", body: { metadata, status: { conditions: [HELD] } } }]);
 });

@@ -85,6 +85,8 @@ it("a pass looks at a running request each second until nothing has moved for a 
   ]);
   expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
   expect(problems).toEqual([]);
+  // The next pass finds the request young, so it looks for a minute too.
+  expect((await recreate())[1]).toBe(120_000);
 });
 
 it("a pass does not wait for a request that is older than five minutes and does not move", async () => {
@@ -187,6 +189,17 @@ describe("waiting requests:", () => {
     });
   });
 
+  it("a batch recreates as many pods at once as its annotation permits", async () => {
+    const { ask, deploy, recreate, calls } = stage();
+    const { labels } = batch().metadata;
+    for (const name of ["one", "two", "three"]) {
+      deploy(name);
+      ask(name, name, { metadata: { labels, annotations: { [RECREATE_MAX_UNAVAILABLE_ANNOTATION]: "2" } } });
+    }
+    expect((await recreate({ isFollowing: false }))[0]).toEqual(report({ requests: 3, recreated: 2, waiting: 1 }));
+    expect(calls.filter(([, call]) => call === "PATCH pods")).toHaveLength(2);
+  });
+
   it("a blocked request does not change how long a pass waits for a young batch", async () => {
     const { ask, recreate, lists, beginAt } = stage();
     beginAt(Date.UTC(2026, 0, 10));
@@ -216,16 +229,26 @@ describe("waiting requests:", () => {
     ],
     ["wait", () => "one", {}],
   ] as const)("a look writes to no more than two hundred requests that %s", async (_, podOf, { status }: Change) => {
-    const { ask, recreate, calls } = stage();
-    // The first one that does not wait is under way.
+    const { ask, recreate, calls, server } = stage();
+    const requestVersions = () =>
+      server
+        .all(CONTAINER_RECREATE_REQUESTS)
+        .filter((one) => one.metadata?.name === "z")
+        .map((one) => one.metadata?.resourceVersion);
+    // The first request of each namespace does not wait, so it is under way.
     for (let nth = 0; nth < 202; nth++)
       ask(podOf(nth), `late-${nth}`, {
         metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
         ...(status ? { status } : {}),
       });
+    const metadata = { labels: { [RECREATE_ACTIVE_LABEL]: "true" }, namespace: "kruise-system", name: "z" };
+    ask("one", "z", { metadata, ...(status ? { status } : {}) });
+    const [before] = requestVersions();
     await recreate({ isFollowing: false });
     const others = calls.filter(([, call]) => call.startsWith("PATCH containerrecreaterequests"));
-    expect(others.length).toBe(status ? 200 : 201);
+    expect(others.length).toBe(status ? 200 : 202);
+    // The namespaces take turns, so the last request of another one is among them.
+    expect(requestVersions()[0]).not.toBe(before);
   });
 });
 
@@ -256,6 +279,61 @@ describe("completed requests:", () => {
     const name = "ContainerRecreateRequest shop/over";
     const [first] = await recreate({ isDryRun: true });
     expect(first).toMatchObject({ planned: [`${name}: RemoveFinalizer`, `${name}: Deactivate`] });
+  });
+
+  it.each([
+    ["a completed request", "PATCH containerrecreaterequests", over],
+    ["a request for a pod", "PATCH pods", undefined],
+  ])("%s whose writes fail is tried less and less often, until a write succeeds", async (_, write, change) => {
+    let count = 0;
+    const { ask, deploy, recreate, calls, clock, plan } = stage((call) =>
+      call === write && clock.now() >= 60_000 && ![5, 8].includes(++count) ? refusal(500, "no") : undefined,
+    );
+    const begin = () => {
+      deploy("one");
+      ask("one", "failing", change);
+    };
+    // A running request keeps the second pass looking.
+    deploy("two");
+    ask("two", "running");
+    await recreate();
+    begin();
+    plan(75_500, begin);
+    await recreate();
+    const tries = calls.filter(([atMs, call]) => atMs >= 60_000 && call.startsWith(write));
+    expect(tries.map(([atMs]) => atMs / 1_000 - 60)).toEqual([0, 1, 3, 7, 15, 16, 17, 19]);
+  });
+
+  it("after twenty failures the other requests of a namespace wait for the next look, and other namespaces do not", async () => {
+    // The namespaces take turns, so the odd writes are those of one.
+    const { ask, recreate, calls, lists } = stage((call, nth) =>
+      call === "PATCH containerrecreaterequests" && nth % 2 === 1 && nth < 40 ? refusal(500, "no") : undefined,
+    );
+    const names = Array.from({ length: 40 }, (_, nth) => `over-${nth}`);
+    for (const namespace of ["kruise-system", NAMESPACE])
+      for (const name of names) ask("one", name, { ...over, metadata: { ...over.metadata, namespace, name } });
+    await recreate();
+    expect(lists()).toEqual([0, 1_000]);
+    const succeeded = calls.filter(([, call]) => call === "PATCH containerrecreaterequests").map(([atMs]) => atMs);
+    expect(succeeded).toHaveLength(80);
+    const atOnce = succeeded.filter((atMs) => atMs === 0).length;
+    // Sixteen run side by side, so some requests of the failing namespace are under way at the twentieth failure.
+    expect(atOnce).toBeGreaterThanOrEqual(40);
+    expect(atOnce).toBeLessThan(60);
+  });
+
+  it.each<[string, Change]>([
+    ["ended", { status: over.status }],
+    ["told", { status: { phase: "Pending", message: "waits for another request for the same pod" } }],
+  ])("two hundred requests that need no write do not use up a look: they are %s", async (_, change) => {
+    const { ask, deploy, recreate, calls } = stage();
+    deploy("one");
+    ask("one", "a");
+    for (let nth = 100; nth < 300; nth++) ask("one", `b-${nth}`, change);
+    ask("one", "c", change.status?.completionTime ? over : {});
+    await recreate({ isFollowing: false });
+    const writes = calls.filter(([, call]) => call.startsWith("PATCH containerrecreaterequests"));
+    expect(writes).toHaveLength(3);
   });
 
   it("a pass does not wait for a completed request", async () => {

@@ -48,7 +48,8 @@ function stage(refuse?: Refuse, more: Partial<Service> = {}) {
       const state = one === "job" ? { terminated: { exitCode: 0 } } : { running: {} };
       return { name: one, image, imageID: "", ready: one !== "job", restartCount: 0, state };
     });
-    const pod = newPod({ ...keyOf(name), uid: `uid-${name}` }, { restartPolicy: "Never", nodeName, containers });
+    const metadata = { ...keyOf(name), uid: `uid-${name}`, annotations: { team: "shop" } };
+    const pod = newPod(metadata, { restartPolicy: "Never", nodeName, containers });
     bare.server.put("test", PODS, { ...pod, status: { phase: "Running", containerStatuses } } as Pod);
   };
   const terminate = async (served: AbortSignal = AbortSignal.abort()) => {
@@ -76,6 +77,7 @@ it("a sidecar that names an image that exits gets that image", async () => {
   deployJob("swapped", [BY_IMAGE]);
   expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems: [] });
   expect(readPod("swapped").spec.containers.map(({ image }) => image)).toEqual(["job:1", "exit:1"]);
+  expect(readPod("swapped").metadata?.annotations).toEqual({ team: "shop" });
   expect(told()).toEqual([event("swapped", "Normal", `${PREFIX} in-place update`)]);
   expect([writes(), answeredWhole]).toEqual([["PATCH pods"], []]);
 });
@@ -87,7 +89,7 @@ it("a sidecar whose exit code is ignored is terminated by the pod's phase, with 
   expect(await terminate()).toEqual({ report: { ...NONE, finished: 1 }, problems: [] });
   const { metadata, status } = readPod("done");
   expect(status).toMatchObject({ phase: "Succeeded", conditions: [{ type: "SidecarTerminated", status: "True" }] });
-  expect(metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
+  expect(metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: resourceVersion });
   expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
 });
 
@@ -179,22 +181,36 @@ it.each([
   for (const { fieldSelector } of lists) expect(fieldSelector).toBe("spec.restartPolicy!=Always,status.phase=Running");
 });
 
-it("a pod whose writes are refused is tried less and less often while a pass follows", async () => {
+it("a pod whose writes are refused is tried less and less often, until a write succeeds", async () => {
   const served = new AbortController();
-  const on = stage((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined), { isFollowing: true });
+  const refuse: Refuse = (call, nth) => (call.startsWith("PATCH pods") && nth !== 6 ? refusal(409, "no") : undefined);
+  const on = stage(refuse, { isFollowing: true });
   on.deployJob("refused", [BY_IMAGE]);
+  on.plan(46_000, () => on.deployJob("refused", [BY_IMAGE]));
   on.plan(62_000, () => served.abort());
   await on.terminate(served.signal);
   const tries = on.calls.filter(([, call]) => call.startsWith("PATCH")).map(([atMs]) => atMs);
-  expect(tries).toEqual([0, 5_000, 10_000, 15_000, 25_000, 45_000]);
+  expect(tries).toEqual([0, 5_000, 10_000, 15_000, 25_000, 45_000, 50_000, 55_000, 60_000]);
 });
 
 it("a namespace in which twenty writes are refused waits for the next look, and others do not", async () => {
-  const on = stage((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined));
-  for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);
-  await on.terminate();
+  const triesOf = async (refuse: Refuse) => {
+    const on = stage(refuse);
+    for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);
+    await on.terminate();
+    return on.writes().length;
+  };
+  expect(await triesOf(() => undefined)).toBe(40);
   // Sixteen run side by side, so some of the first are under way when the twentieth is refused.
-  const tries = on.writes().length;
+  const tries = await triesOf((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined));
   expect(tries).toBeGreaterThanOrEqual(20);
   expect(tries).toBeLessThan(40);
+});
+
+it("a job pod of which a pass would keep too much is left out, with a problem that names it", async () => {
+  const { deployJob, terminate, writes } = stage();
+  deployJob("large", [{ ...BY_IMAGE, value: "i".repeat(70_000) }]);
+  const { problems } = await terminate();
+  expect(problems).toEqual([expect.stringMatching(/^job pod shop\/large is left out: /)]);
+  expect(writes()).toEqual([]);
 });

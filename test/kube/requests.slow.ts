@@ -108,11 +108,12 @@ describe("headers and bodies of calls:", () => {
     expect(body).toBe('{"a":"ü"}');
   });
 
-  it("a patch that needs metadata only accepts PartialObjectMetadata without managedFields, or else the whole object", async () => {
-    const { headers } = await requestOf((cluster) => cluster.patch(PODS, POD, merge, { answer: "metadata" }));
-    expect(headers.accept).toBe(
-      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json",
-    );
+  it("a write that needs metadata only accepts PartialObjectMetadata without managedFields, or else the whole object", async () => {
+    const options = { answer: "metadata" } as const;
+    const patched = await requestOf((cluster) => cluster.patch(PODS, POD, merge, options));
+    const created = await requestOf((cluster) => cluster.create(EVENTS, OBJECT, options));
+    const metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields";
+    for (const { headers } of [patched, created]) expect(headers.accept).toBe(`${metadata},application/json`);
   });
 
   it("a deletion sends its preconditions and its dry run in DeleteOptions", async () => {

@@ -1,6 +1,6 @@
 /** Serves ContainerRecreateRequests: continues each one as far as possible, and follows running ones. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
-import type { KubernetesObject, Pod, PodCondition } from "../../api/kubernetes.ts";
+import type { KubernetesObject, ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import {
   RECREATE_ACTIVE_LABEL,
   RECREATE_IMAGE_ANNOTATION,
@@ -13,10 +13,10 @@ import { type ServeAction, serveRequest, statusAction } from "../../core/contain
 import { isLately } from "../../core/pod/is-ready.ts";
 import { inTurns } from "../../go/sequence.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
-import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS } from "../../kube/port.ts";
+import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS, storedMeta } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
-import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
+import { newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { keepSmall } from "../loop/pages.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
@@ -105,19 +105,19 @@ async function round(recreating: Recreating): Promise<boolean> {
   const turns = {
     clock: service.clock,
     atOnce: REQUESTS_AT_ONCE,
-    namespaceOf: ({ request }: RequestWork) => namespaceOf(request),
+    namespaceOf: ({ request }: RequestWork) => storedMeta(request).namespace,
   };
   const left = await serveInTurns(all, turns, isDone);
   // A request that is old is not waited for where nothing moves: a later pass looks again.
   const isMoving = recreating.movedAtMs !== undefined && chosen.length > 0;
-  const isNew = chosen.some(({ metadata }) => isLately(metadata?.creationTimestamp, now));
+  const isNew = chosen.some((request) => isLately(storedMeta(request).creationTimestamp, now));
   return isMoving || isNew || left.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
 }
 
 /** The first of each namespace, then the second of each, as many as a round may write to. */
 function fairShare(work: readonly RequestWork[], { mayTry }: Retries): readonly RequestWork[] {
   const due = work.filter(({ request }) => mayTry(request));
-  return inTurns(due, ({ request }) => namespaceOf(request)).slice(0, MAX_OTHERS);
+  return inTurns(due, ({ request }) => storedMeta(request).namespace).slice(0, MAX_OTHERS);
 }
 
 /** A request that has ended, and has something left to write; only one with a finalizer needs its pod read. */
@@ -125,16 +125,17 @@ function hasCleanup(request: ContainerRecreateRequest, now: string): boolean {
   return isOver(request) && (isHoldingPod(request) || serveRequest(request, undefined, now).length > 0);
 }
 
-function isHoldingPod({ metadata }: ContainerRecreateRequest): boolean {
-  return metadata?.finalizers?.includes(UNREADY_ACQUIRED) === true;
+function isHoldingPod(request: ContainerRecreateRequest): boolean {
+  const { finalizers = [] } = storedMeta(request);
+  return finalizers.includes(UNREADY_ACQUIRED);
 }
 
 function isWaitToTell(one: Waiting): boolean {
   return waitActions(one).length > 0;
 }
 
-function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
-  return Boolean(metadata?.deletionTimestamp || status?.completionTime);
+function isOver(request: ContainerRecreateRequest): boolean {
+  return Boolean(storedMeta(request).deletionTimestamp || request.status?.completionTime);
 }
 
 async function listRequests(service: Service): Promise<readonly ContainerRecreateRequest[]> {
@@ -152,12 +153,9 @@ async function listRequests(service: Service): Promise<readonly ContainerRecreat
 /** The annotations that are read. Others may grow after the request began, which must still release its pod. */
 const ANNOTATIONS = [RECREATE_IMAGE_ANNOTATION, RECREATE_MAX_UNAVAILABLE_ANNOTATION] as const;
 
-function asRead({ metadata, ...request }: ContainerRecreateRequest): ContainerRecreateRequest {
-  const {
-    managedFields: _,
-    annotations = {},
-    ...kept
-  }: NonNullable<KubernetesObject["metadata"]> & { readonly managedFields?: unknown } = metadata ?? {};
+function asRead(request: ContainerRecreateRequest): ContainerRecreateRequest {
+  const stored: ObjectMeta & { readonly managedFields?: unknown } = storedMeta(request);
+  const { managedFields: _, annotations = {}, ...kept } = stored;
   const read = ANNOTATIONS.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
   return { ...request, metadata: { ...kept, annotations: Object.fromEntries(read) } };
 }
@@ -167,7 +165,6 @@ async function isolated(
   { service, retries }: Recreating,
   { request, run: work }: RequestWork,
 ): Promise<"done" | "changed" | "failed"> {
-  const { metadata } = request;
   try {
     await work();
     retries.succeeded(request);
@@ -178,7 +175,7 @@ async function isolated(
     if (isKubeError(error, 409) && !isAgain) return "changed";
     if (isKubeError(error, 404)) return "failed";
     const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
-    note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
+    note(service, `${nameOf(request)}: ${messageOf(error)}${help}`);
     return "failed";
   }
 }
@@ -214,7 +211,7 @@ function count(report: RecreationReport, action: ServeAction): void {
 /** Reads the pod, of a finished request only if it still holds the pod unready. */
 async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Promise<Pod | undefined> {
   if (isOver(request) && !isHoldingPod(request)) return undefined;
-  return ifThere(cluster.get<Pod>(PODS, { namespace: request.metadata?.namespace ?? "", name: request.spec.podName }));
+  return ifThere(cluster.get<Pod>(PODS, { namespace: storedMeta(request).namespace, name: request.spec.podName }));
 }
 
 /** Dry run: the current actions, in words. */
@@ -237,18 +234,14 @@ function describe(request: ContainerRecreateRequest, action: ServeAction): strin
       return `${nameOf(request)}: phase ${action.status.phase}${action.status.message ? `, ${action.status.message}` : ""}`;
     case "PatchPodConditions":
       return `${nameOf(request)}: set the readiness of pod ${request.spec.podName}`;
-    case "AddFinalizer":
-    case "RemoveFinalizer":
-    case "Deactivate":
-    case "DeleteRequest":
-      return `${nameOf(request)}: ${action.kind}`;
     default:
-      return action satisfies never;
+      return `${nameOf(request)}: ${action.kind}`;
   }
 }
 
-function nameOf({ metadata }: ContainerRecreateRequest): string {
-  return `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}`;
+function nameOf(request: ContainerRecreateRequest): string {
+  const { namespace, name } = storedMeta(request);
+  return `${RECREATE_REQUEST_KIND} ${namespace}/${name}`;
 }
 
 /** Carries out the actions on a ContainerRecreateRequest, each write on condition that its object is unchanged. */
@@ -266,7 +259,7 @@ export async function actOnRequest(
   { request, pod }: Subject,
   action: ServeAction,
 ): Promise<Subject | undefined> {
-  const { finalizers = [] } = request.metadata ?? {};
+  const { finalizers = [] } = storedMeta(request);
   switch (action.kind) {
     case "AddFinalizer":
       return { request: await patchMeta(cluster, request, { finalizers: [...finalizers, UNREADY_ACQUIRED] }), pod };
@@ -277,8 +270,8 @@ export async function actOnRequest(
     case "Deactivate":
       return { request: await patchMeta(cluster, request, { labels: { [RECREATE_ACTIVE_LABEL]: null } }), pod };
     case "DeleteRequest": {
-      const { uid = "" } = request.metadata ?? {};
-      await cluster.delete(CONTAINER_RECREATE_REQUESTS, keyOf(request), { uid });
+      const { uid } = storedMeta(request);
+      await cluster.delete(CONTAINER_RECREATE_REQUESTS, storedMeta(request), { uid });
       return undefined;
     }
     case "PatchPodConditions":
@@ -306,13 +299,11 @@ async function patchRequestStatus(
   request: ContainerRecreateRequest,
   status: NonNullable<ContainerRecreateRequest["status"]>,
 ): Promise<ContainerRecreateRequest> {
-  const before = request.status ?? { phase: "" };
-  const absent = Object.keys(before).filter((key) => !(key in status));
-  const cleared = Object.fromEntries(absent.map((key) => [key, null]));
+  const cleared = Object.fromEntries(Object.keys(request.status ?? {}).map((key) => [key, null]));
   const body = { metadata: preconditionOf(request), status: { ...cleared, ...status } };
   return await cluster.patch<ContainerRecreateRequest>(
     CONTAINER_RECREATE_REQUESTS,
-    keyOf(request),
+    storedMeta(request),
     { type: "merge", body },
     { subresource: "status" },
   );
@@ -324,18 +315,10 @@ async function patchImages(
   pod: Pod,
   { images, annotations }: Extract<ServeAction, { kind: "PatchImages" }>,
 ): Promise<boolean> {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
-  const patch = podPatch({
-    kind: "PatchPod",
-    purpose: "upgrade",
-    pod: { namespace, name, uid, resourceVersion },
-    images,
-    annotations,
-    isFirstAnnotation: pod.metadata?.annotations === undefined,
-    usesBudget: false,
-  });
+  const key = storedMeta(pod);
+  const patch = podPatch({ pod: key, images, annotations, isFirstAnnotation: key.annotations === undefined });
   try {
-    await cluster.patch<PartialObject>(PODS, { namespace, name }, patch, { answer: "metadata" });
+    await cluster.patch<PartialObject>(PODS, key, patch, { answer: "metadata" });
     return true;
   } catch (error) {
     // How a JSON patch whose test fails is answered.
@@ -348,21 +331,18 @@ async function patchImages(
 async function patchConditions(cluster: Cluster, pod: Pod, wanted: readonly PodCondition[]): Promise<Pod> {
   const before = pod.status?.conditions ?? [];
   const conditions = wanted.filter((condition) => !before.includes(condition));
-  const { namespace = "", name = "", uid, resourceVersion } = pod.metadata ?? {};
-  const body = { metadata: { uid, resourceVersion }, status: { conditions } };
+  const body = { metadata: preconditionOf(pod), status: { conditions } };
   const patch = { type: "strategic", body } as const;
-  return await cluster.patch<Pod>(PODS, { namespace, name }, patch, { subresource: "status" });
+  return await cluster.patch<Pod>(PODS, storedMeta(pod), patch, { subresource: "status" });
 }
 
 function patchMeta(cluster: Cluster, request: ContainerRecreateRequest, change: object) {
   const body = { metadata: { ...preconditionOf(request), ...change } };
-  return cluster.patch<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf(request), { type: "merge", body });
+  const patch = { type: "merge", body } as const;
+  return cluster.patch<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, storedMeta(request), patch);
 }
 
-function preconditionOf({ metadata }: ContainerRecreateRequest) {
-  return { uid: metadata?.uid, resourceVersion: metadata?.resourceVersion };
-}
-
-function keyOf({ metadata }: ContainerRecreateRequest) {
-  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+function preconditionOf(object: KubernetesObject) {
+  const { uid, resourceVersion } = storedMeta(object);
+  return { uid, resourceVersion };
 }

@@ -81,7 +81,7 @@ export function openFeed<T extends KubernetesObject>(
 
 // Records an Event: one object per subject, reason and message, whose time moves when it happens again.
 
-type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+type RecordEvent = Omit<Extract<Action, { kind: "RecordEvent" }>, "kind">;
 
 /** Source: client-go tools/record; the component is OpenKruise's, so that the events read the same. */
 interface Event extends KubernetesObject {
@@ -118,9 +118,10 @@ export async function recordEvent(cluster: Cluster, action: RecordEvent, now: st
     count: 1,
   };
   try {
-    await cluster.create(EVENTS, event);
+    await cluster.create(EVENTS, event, { answer: "metadata" });
   } catch (error) {
     if (!isKubeError(error, 409)) throw error;
-    await cluster.patch(EVENTS, { namespace, name }, { type: "merge", body: { lastTimestamp: now } });
+    const patch = { type: "merge", body: { lastTimestamp: now } } as const;
+    await cluster.patch(EVENTS, { namespace, name }, patch, { answer: "metadata" });
   }
 }

@@ -17,8 +17,10 @@ const PLACEHOLDER = { type: "new" };
 
 type Annotations = Readonly<Record<string, string>>;
 
+type ImagesAndAnnotations = Pick<PatchPod, "pod" | "images" | "annotations" | "isFirstAnnotation" | "labels">;
+
 /** Images and annotations in one write, for exactly the observed pod and state. */
-export function podPatch({ pod, images, annotations, isFirstAnnotation, labels = {} }: PatchPod): Patch {
+export function podPatch({ pod, images, annotations, isFirstAnnotation, labels = {} }: ImagesAndAnnotations): Patch {
   const operations: JsonPatchOperation[] = [
     ...preconditions(pod),
     ...images.flatMap(({ index, container, to, list = "containers" }): JsonPatchOperation[] => [

@@ -14,7 +14,7 @@ import {
   type TerminationAction,
 } from "../../core/sidecar-terminator/plan-termination.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
-import { type Cluster, NODES, PODS } from "../../kube/port.ts";
+import { type Cluster, NODES, PODS, storedMeta } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { recordEvent } from "../loop/event-feed.ts";
@@ -87,8 +87,9 @@ async function hasTerminated(ending: Terminating, pod: Pod): Promise<boolean> {
 
 async function planned(service: Service, pod: Pod): Promise<readonly string[]> {
   const plan = await planOf(service, pod, timestamp(service.clock));
+  const { namespace, name } = storedMeta(pod);
   const isEnding = plan.kind === "plan" && plan.actions.length > 0;
-  return isEnding ? [`end the sidecars of pod ${pod.metadata?.namespace}/${pod.metadata?.name}`] : [];
+  return isEnding ? [`end the sidecars of pod ${namespace}/${name}`] : [];
 }
 
 async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Promise<EndingPlan> {
@@ -99,9 +100,10 @@ async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Pr
   });
 }
 
-function noteFailure(service: Service, { metadata }: Pod, error: unknown): void {
+function noteFailure(service: Service, pod: Pod, error: unknown): void {
+  const { namespace, name } = storedMeta(pod);
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/sidecar-terminator.yaml grants what is missing" : "";
-  note(service, `sidecars of job pods such as ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
+  note(service, `sidecars of job pods such as ${namespace}/${name}: ${messageOf(error)}${help}`);
 }
 
 async function terminate({ service, report, logged }: Terminating, pod: Pod): Promise<void> {
@@ -130,7 +132,7 @@ async function logLeft(
   names: readonly string[],
   { report, logged }: { readonly report: TerminationReport; readonly logged: Set<string> },
 ): Promise<void> {
-  const { uid = "" } = pod.metadata ?? {};
+  const { uid } = storedMeta(pod);
   if (logged.has(uid)) return;
   logged.add(uid);
   report.left++;
@@ -144,26 +146,24 @@ function readNode(cluster: Cluster, name: string): Promise<KubernetesObject | un
 
 async function swapImages(
   cluster: Cluster,
-  { metadata }: Pod,
+  of: Pod,
   { images }: Extract<TerminationAction, { kind: "SwapImages" }>,
 ): Promise<void> {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
-  const pod = { namespace, name, uid, resourceVersion };
-  const change = { kind: "PatchPod", purpose: "upgrade", pod, images, annotations: {} } as const;
-  const patch = podPatch({ ...change, isFirstAnnotation: false, usesBudget: false });
-  await cluster.patch(PODS, { namespace, name }, patch, { answer: "metadata" });
+  const pod = storedMeta(of);
+  const patch = podPatch({ pod, images, annotations: {}, isFirstAnnotation: false });
+  await cluster.patch(PODS, pod, patch, { answer: "metadata" });
 }
 
 async function patchPhase(
   cluster: Cluster,
-  { metadata }: Pod,
+  pod: Pod,
   { phase, condition }: Extract<TerminationAction, { kind: "FinishPod" }>,
 ): Promise<void> {
-  const { namespace = "", name = "", uid, resourceVersion = "" } = metadata ?? {};
+  const { uid, resourceVersion } = storedMeta(pod);
   // A kubelet may notice a changed status up to 90 s later, but changed metadata at once.
   const annotations = { [FENCE_ANNOTATION]: resourceVersion };
   const body = { metadata: { uid, resourceVersion, annotations }, status: { phase, conditions: [condition] } };
-  await cluster.patch(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
+  await cluster.patch(PODS, storedMeta(pod), { type: "strategic", body }, { subresource: "status" });
 }
 
 function recordTermination(cluster: Cluster, pod: Pod, means: string, now: string): Promise<void> {
@@ -173,11 +173,11 @@ function recordTermination(cluster: Cluster, pod: Pod, means: string, now: strin
 
 async function record(
   cluster: Cluster,
-  { metadata }: Pod,
+  pod: Pod,
   event: { readonly type: "Normal" | "Warning"; readonly message: string },
   now: string,
 ): Promise<void> {
-  const { namespace = "", name = "", uid = "" } = metadata ?? {};
+  const { namespace, name, uid } = storedMeta(pod);
   const regarding = { kind: "Pod", namespace, name, uid } as const;
-  await recordEvent(cluster, { kind: "RecordEvent", regarding, reason: SIDECAR_TERMINATOR_EVENT, ...event }, now);
+  await recordEvent(cluster, { regarding, reason: SIDECAR_TERMINATOR_EVENT, ...event }, now);
 }

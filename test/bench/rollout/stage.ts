@@ -47,7 +47,8 @@ async function openStage(where: Where, pods: number): Promise<Stage> {
   let images = 0;
   const roll = async (kind: RolloutRow["kind"], atOnce = IN_FLIGHT): Promise<RolloutRow> => {
     const image = `fluent/fluent-bit:4.1.${images++}`;
-    const userAgent = `bench-${images}-`;
+    // The API server names a field's manager by the text before the slash, so each rollout has the same manager.
+    const userAgent = `sidecarset-serverless/bench-${images}-`;
     await cluster.call("change", image);
     const worker = startProcess(new URL("roll-process.ts", import.meta.url));
     const plan = { cluster: address, image, userAgent, atOnce };
