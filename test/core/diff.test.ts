@@ -5,11 +5,12 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   PRE_PULL_ANNOTATION,
+  REPLACE_ANNOTATION,
   SKIP_WAVES_ANNOTATION,
   TRAFFIC_LABEL,
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
-import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { diffSidecarSets } from "../../shared/core/inspect/diff/diff.ts";
 import { specChanges } from "../../shared/core/inspect/diff/spec-changes.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -221,6 +222,44 @@ it("diffSidecarSets counts the nodes that pull first, and the pods that are not 
   expect(aheadOf(asking(LATER))).toEqual({ drain: { seconds: 10, undrained: 1 }, prePull: { nodes: 1, atOnce: 2 } });
   expect(aheadOf(LATER)).toEqual({});
   expect(aheadOf(asking(setOf({ containers: [AGENT, { name: "x", image: "y" }] })))).toEqual({});
+});
+
+it("diffSidecarSets names the annotation with which the rollout recreates pods, if it is not set and a controller creates others", () => {
+  const pod = injected(BEFORE);
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "u1", controller: true };
+  const owned = { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+  const after = setOf({ containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] });
+  const annotations = { ...after.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable" };
+  const replacing = { ...after, metadata: { ...after.metadata, annotations } };
+  const told = (young: SidecarSet, pods: readonly Pod[]) =>
+    diffSidecarSets({ before: BEFORE, after: young, pods, ...NOTHING_KNOWN }).byRollout;
+  expect(told(after, [owned])).toMatch(/^The rollout recreates them .*sidecarset\.kruise\.io\/replace: NotUpgradable,/);
+  expect(told(after, [pod])).toBeUndefined();
+  expect(told(replacing, [owned])).toBeUndefined();
+  expect(told(LATER, [owned])).toBeUndefined();
+});
+
+it("specChanges says that a gate brings changed cpu and memory to running pods, but not where a resize cannot", () => {
+  const withCpu = (requests: object, fields: object = {}) =>
+    setOf({ containers: [{ ...AGENT, resources: { requests }, ...fields } as SidecarContainer] });
+  const [before, after] = [withCpu({ cpu: "1" }), withCpu({ cpu: "2" })];
+  const changeTo = (young: SidecarSet, canResize: boolean, old = before) =>
+    specChanges(old, young, { NativeSidecarInPlaceUpdate: false, canResize }).find(({ path }) =>
+      path.endsWith(".resources"),
+    );
+  const advice = "with the feature gate InPlaceResize, and Kubernetes 1.33 or newer, this goes in place";
+  expect(changeTo(after, false)).toMatchObject({ effect: "recreate", advice });
+  expect(changeTo(after, true)).toEqual(expect.objectContaining({ effect: "inPlace" }));
+  const hot = { upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:1" } };
+  for (const canResize of [false, true])
+    for (const change of [
+      changeTo(withCpu({}), canResize),
+      changeTo(withCpu({ cpu: "2" }, { ports: [{ containerPort: 1 }] }), canResize),
+      changeTo(withCpu({ cpu: "2" }, hot), canResize, withCpu({ cpu: "1" }, hot)),
+    ]) {
+      expect(change?.effect).toBe("recreate");
+      expect(change?.advice).toBeUndefined();
+    }
 });
 
 describe("diffSidecarSets with waves:", () => {

@@ -146,7 +146,7 @@ function showChange({ path, before, after, effect, advice = "" }: SpecChange, sc
 }
 
 function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
-  const { changes, hash, hashWithoutImage, pods, renewals, disruptionBudgets = [] } = diff;
+  const { changes, hash, hashWithoutImage, pods, disruptionBudgets = [] } = diff;
   if (changes.length === 0) screen.line(`SidecarSet ${name} is as it is stored.`);
   else screen.line({ text: `SidecarSet ${name}`, color: "bold" });
   for (const one of changes) showChange(one, screen);
@@ -159,11 +159,16 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
   for (const text of beforeRestarts(diff)) for (const line of wrap(text, screen.width - 2, 2)) screen.line(`  ${line}`);
   showWaves(diff, screen);
-  showRenewals(renewals, screen);
-  if (diff.noRenewal !== undefined)
-    screen.line({ text: `Recreating pods does not help yet: ${diff.noRenewal}`, color: "yellow" });
+  showOtherWays(diff, screen);
   for (const { pods: count, standing } of disruptionBudgets)
     screen.line({ text: `  ${budgetLine(count, standing)}`, color: "yellow" });
+}
+
+function showOtherWays({ renewals, byRollout = "", noRenewal }: SidecarSetDiff, screen: Screen): void {
+  showRenewals(renewals, screen);
+  for (const line of wrap(byRollout, screen.width, 0).filter(Boolean)) screen.line(line);
+  if (noRenewal !== undefined)
+    screen.line({ text: `Recreating pods does not help yet: ${noRenewal}`, color: "yellow" });
 }
 
 /** `standing`: text about what the budget allows now. */
@@ -291,7 +296,7 @@ export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
       blocks: [...fateBlocks(lacks), ...warning, ...renewalBlocks(renewals)],
     };
   }
-  const { changes, pods, renewals, noRenewal, disruptionBudgets = [] } = meaning;
+  const { changes, pods, renewals, noRenewal, byRollout, disruptionBudgets = [] } = meaning;
   if (changes.length === 0) return { change: "none", pods: podsText(pods), blocks: [] };
   const lines = changes
     .slice(0, CHANGES_SHOWN)
@@ -315,6 +320,7 @@ export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
       ...beforeRestarts(meaning).map(prose),
       ...(warnings.length > 0 ? [alert("WARNING", warnings)] : []),
       ...renewalBlocks(renewals),
+      ...(byRollout === undefined ? [] : [prose(byRollout)]),
       ...(meaning.waves
         ? [
             codeBlock(

@@ -288,6 +288,7 @@ describe("hashes and revisions", () => {
       [withArgs("info"), stored()],
       // This is what the advice asks for.
       [withArgs("info"), withArgs("$(LEVEL)")],
+      [stored(), withArgs("$(LEVEL)")],
     ] as const)
       expect(specChanges(before, after, settings)[0]).toEqual(
         expect.not.objectContaining({ advice: expect.anything() }),
@@ -301,10 +302,13 @@ describe("hashes and revisions", () => {
       [literals, stored({ image: "agent:2" })],
       [stored(), stored({ annotations: {}, image: "agent:2" })],
     ] as const)
-      expect(specChanges(before, after, settings).map(({ path, effect }) => [path, effect])).toContainEqual([
-        `metadata.annotations{${IN_PLACE_ANNOTATION}}`,
-        "recreate",
-      ]);
+      expect(specChanges(before, after, settings)).toContainEqual(
+        expect.objectContaining({
+          path: `metadata.annotations{${IN_PLACE_ANNOTATION}}`,
+          effect: "recreate",
+          advice: "nothing restarts, but running pods get no new image and no new value until they are recreated",
+        }),
+      );
     expect(specChanges(stored({ annotations: {}, env: [] }), stored({ env: [] }), settings)).toEqual([]);
   });
 

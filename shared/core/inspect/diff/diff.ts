@@ -5,6 +5,7 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   MIRROR_ANNOTATION,
+  REPLACE_ANNOTATION,
 } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
@@ -72,6 +73,8 @@ export interface SidecarSetDiff {
   readonly renewals: readonly Renewal[];
   /** why no command is given: new pods would not get it either; absent: no such reason */
   readonly noRenewal?: string;
+  /** how the rollout itself recreates these pods; absent: it does, or no controller creates others */
+  readonly byRollout?: string;
   /** with gate RespectDisruptionBudgets: budgets that passes ask before in-place updates; absent: none */
   readonly disruptionBudgets?: readonly AskedBudget[];
   /** in order; absent: there are none, or this release skips them */
@@ -122,6 +125,10 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
       fates.filter(({ fate }) => fate.kind === "recreate" || fate.kind === "lacks").map(({ pod }) => pod),
       after,
     ),
+    ...byRolloutOf(
+      fates.filter(({ fate }) => fate.kind === "recreate").map(({ pod }) => pod),
+      after,
+    ),
     pods: fates
       .map(({ fate }) => fate)
       .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
@@ -139,6 +146,13 @@ function renewalOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff
   const why = pods.length === 0 ? undefined : whyNotByNewPods(after);
   if (why !== undefined) return { renewals: [], noRenewal: why };
   return { renewals: renewalsOf(pods.filter((pod) => whyNeverInjected(pod) === undefined)) };
+}
+
+const BY_ROLLOUT = `The rollout recreates them within maxUnavailable if you set the annotation ${REPLACE_ANNOTATION}: NotUpgradable, or "NotUpgradable, Restart" to restart their workloads.`;
+
+function byRolloutOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff, "byRollout"> {
+  const isPossible = !replacesNotUpgradable(after) && whyNotByNewPods(after) === undefined;
+  return isPossible && pods.some((pod) => whyNotRecreated(pod, after) === undefined) ? { byRollout: BY_ROLLOUT } : {};
 }
 
 function hashChange(before: SidecarSet, after: SidecarSet, annotation: string): HashChange {

@@ -6,6 +6,7 @@ import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { hasValuesInPlace, valuesInPlace, withValuesInPlace } from "../../pod/values-in-place.ts";
+import { isStillThere, type Resources } from "../../rollout/rules/resize/resize.ts";
 import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
 /** The effect of a change, ordered by how much trouble it makes. */
@@ -33,7 +34,7 @@ export interface SpecChange {
   /** undefined: it was removed */
   readonly after?: unknown;
   readonly effect: Effect;
-  /** what makes the next change of this field go in place; absent: nothing does */
+  /** how this change or the next one goes in place, or what is not updated until then; absent: nothing to say */
   readonly advice?: string;
 }
 
@@ -65,27 +66,40 @@ interface InPlace {
 export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPlace): readonly SpecChange[] {
   const changes = allChanges(before, after);
   const natives = new Set(nativeSidecars(before).map(({ name }) => `spec.initContainers{${name}}.image`));
-  const isResources = ({ path }: SpecChange) => /^spec\.containers\{.+\}\.resources$/.test(path);
+  const isResized = resizedIn(after);
   // A resize happens in place only while no other change needs a new pod.
-  const canResize = inPlace.canResize && changes.every((one) => one.effect !== "recreate" || isResources(one));
+  const isOnlyResized = changes.every((one) => one.effect !== "recreate" || isResized(one));
   const areValues = valueChanges(before, after);
   const isInPlace = (one: SpecChange) =>
     areValues.has(one.path) ||
     (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) ||
-    (canResize && isResources(one));
+    (inPlace.canResize && isOnlyResized && isResized(one));
   const asVariables = argumentPaths(after);
   return changes.map((one) => {
     if (isInPlace(one)) return { ...one, effect: "inPlace" };
+    if (isOnlyResized && isResized(one)) return { ...one, advice: BY_GATE };
     return asVariables.has(one.path) && hasNewLiteral(one) ? { ...one, advice: AS_VARIABLE } : one;
   });
 }
 
 const AS_VARIABLE = "put what changes into a variable, and write $(NAME) here: its next change goes in place";
+const BY_GATE = "with the feature gate InPlaceResize, and Kubernetes 1.33 or newer, this goes in place";
+const NEW_FORM = "nothing restarts, but running pods get no new image and no new value until they are recreated";
 
-/** True if the list has a word that it had not, and that names no variable. */
+/** Recognizes changed cpu and memory that a resize can bring to running pods. */
+function resizedIn({ spec }: SidecarSet): (change: SpecChange) => boolean {
+  const cold = (spec.containers ?? []).filter((sidecar) => !isHotUpgrade(sidecar));
+  const paths = new Set(cold.map(({ name }) => `spec.containers{${name}}.resources`));
+  return ({ path, before, after }) => paths.has(path) && isStillThere(before, after as Resources | undefined);
+}
+
+/** True if the list has a word that it had not, and that neither names a variable nor is an option before one. */
 function hasNewLiteral({ before, after }: SpecChange): boolean {
   const [old, young] = [before, after].map((list) => (Array.isArray(list) ? list.map(String) : []));
-  return young?.some((word) => !word.includes("$(") && !old?.includes(word)) === true;
+  const isVariable = (word = "") => word.includes("$(");
+  const isLiteral = (word: string, next?: string) =>
+    !isVariable(word) && !old?.includes(word) && !(word.startsWith("-") && isVariable(next));
+  return young?.some((word, index) => isLiteral(word, young[index + 1])) === true;
 }
 
 /** Paths of commands and arguments that follow variables whose values change in place. */
@@ -115,7 +129,7 @@ function formChange(before: SidecarSet, after: SidecarSet): readonly SpecChange[
   if (old === young || !hasValues) return [];
   const wordOf = ({ metadata }: SidecarSet) => metadata?.annotations?.[IN_PLACE_ANNOTATION];
   const path = `metadata.annotations{${IN_PLACE_ANNOTATION}}`;
-  return [{ path, before: wordOf(before), after: wordOf(after), effect: "recreate" }];
+  return [{ path, before: wordOf(before), after: wordOf(after), effect: "recreate", advice: NEW_FORM }];
 }
 
 function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {

@@ -18,7 +18,7 @@ const RESOURCES = ["cpu", "memory"] as const;
 const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(["PodResizePending", "PodResizeInProgress"]);
 
 type Quantities = Readonly<Record<string, Quantity>>;
-type Resources = { readonly [bound in (typeof BOUNDS)[number]]?: Quantities };
+export type Resources = { readonly [bound in (typeof BOUNDS)[number]]?: Quantities };
 
 function compare(one: Quantity | undefined, other: Quantity | undefined): number {
   const [left, right] = [one, other].map((quantity) => (quantity === undefined ? undefined : fieldQuantity(quantity)));
@@ -91,7 +91,7 @@ export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonl
 }
 
 /** True unless a value is removed or another resource changes: neither is possible in place. */
-function isStillThere(before: unknown, now: Resources | undefined): boolean {
+export function isStillThere(before: unknown, now: Resources | undefined): boolean {
   return BOUNDS.every((bound) => {
     const all = isJsonObject(before) && isJsonObject(before[bound]) ? before[bound] : {};
     const [olds, news] = [all as Quantities, now?.[bound] ?? {}];
