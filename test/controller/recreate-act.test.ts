@@ -2,12 +2,18 @@
 import { expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { RECREATE_ACTIVE_LABEL, UNREADY_ACQUIRED } from "../../shared/api/names.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
+import {
+  POD_READY_CONDITION,
+  RECREATE_ACTIVE_LABEL,
+  RECREATE_POD_UID_LABEL,
+  UNREADY_ACQUIRED,
+} from "../../shared/api/names.ts";
+import { actOnRequest, recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { bareCluster } from "./bare-cluster.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
 import { NAMESPACE } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 it.each([
@@ -119,3 +125,92 @@ it("a write of conditions sends only the changed ones", async () => {
   const metadata = { uid: "pod", resourceVersion: "7" };
   expect(sent).toEqual([{ type: "strategic", body: { metadata, status: { conditions: [HELD] } } }]);
 });
+
+interface Asked {
+  readonly name: string;
+  readonly pod?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly strategy?: object;
+}
+
+const DIGEST = `nginx@sha256:${"1".repeat(64)}`;
+
+/** Serves young requests for the containers "a" and "b" once. */
+async function serve(asked: readonly Asked[], isDryRun: boolean, refuse?: Refuse) {
+  const stepped = steppedClock();
+  const { cluster, server } = bareCluster(stepped, refuse);
+  const creationTimestamp = new Date(stepped.clock.epochMs() - 10_000).toISOString().replace(/\.\d+/, "");
+  const one = { imageID: DIGEST, containerID: "cri://1", restartCount: 0, ready: true };
+  const state = { running: { startedAt: "2026-01-01T00:00:00Z" } };
+  const statuses = ["a", "b"].map((name) => ({ name, image: `nginx:${name}`, ...one, state }));
+  const containers = statuses.map(({ name }) => ({ name, statusContext: { containerID: "cri://1", restartCount: 0 } }));
+  for (const { name, pod = name, labels, strategy = {} } of asked) {
+    const spec = {
+      containers: statuses.map(({ name: container, image }) => ({ name: container, image })),
+      readinessGates: [{ conditionType: POD_READY_CONDITION }],
+    };
+    const ofPod = { namespace: NAMESPACE, name: pod, uid: `uid of ${pod}` };
+    server.put("test", PODS, newPod(ofPod, spec, { phase: "Running", containerStatuses: statuses }));
+    server.put("test", CONTAINER_RECREATE_REQUESTS, {
+      metadata: {
+        ...{ namespace: NAMESPACE, name, uid: name, creationTimestamp },
+        labels: labels ?? { [RECREATE_POD_UID_LABEL]: ofPod.uid },
+      },
+      spec: { podName: pod, containers, strategy },
+    } as never);
+  }
+  const service = serviceOf(cluster, { clock: stepped.clock, isDryRun, isFollowing: false });
+  return { report: await recreateContainers(service), problems: service.problems, server };
+}
+
+const NOTHING_DONE = { requests: 0, recreated: 0, completed: 0, waiting: 0 };
+const UNADMITTED =
+  "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
+
+it("a dry run names the images that it would write, the pod that it would hold, and the request that waits", async () => {
+  const { report, problems, server } = await serve(
+    [
+      { name: "planned-1", pod: "planned" },
+      { name: "planned-2", pod: "planned" },
+      { name: "planned-3", labels: {} },
+      { name: "graceful", strategy: { unreadyGracePeriodSeconds: 30 } },
+    ],
+    true,
+  );
+  const planned = [
+    `planned-1: a nginx:a → nginx:a@${DIGEST.split("@")[1]}, b nginx:b → nginx:b@${DIGEST.split("@")[1]}`,
+    "planned-1: phase Recreating",
+    `planned-3: phase Completed, ${UNADMITTED}`,
+    "graceful: AddFinalizer",
+    "graceful: set the readiness of pod graceful",
+    "graceful: phase Recreating",
+    "planned-2 waits for another request for the same pod",
+  ].map((text) => `ContainerRecreateRequest shop/${text}`);
+  expect({ ...report, planned: [...(report?.planned ?? [])].sort() }).toEqual({
+    ...NOTHING_DONE,
+    planned: planned.sort(),
+  });
+  expect(problems).toEqual([]);
+  expect(server.all<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS).map(({ status }) => status)).toEqual(
+    Array.from({ length: 4 }),
+  );
+});
+
+it.each<[string, number, readonly string[]]>([
+  [
+    "forbidden",
+    403,
+    ["ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing"],
+  ],
+  ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
+  ["gone", 404, []],
+  ["changed", 409, []],
+])(
+  "a pass reports a failed write to a pod, unless the pod is gone or has changed: pod %s",
+  async (name, code, expected) => {
+    const refuse: Refuse = (call) => (call === "PATCH pods" ? refusal(code, "no") : undefined);
+    const { report, problems } = await serve([{ name }], false, refuse);
+    expect(problems).toEqual(expected);
+    expect(report).toEqual({ ...NOTHING_DONE, requests: 1 });
+  },
+);

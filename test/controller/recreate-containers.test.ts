@@ -12,7 +12,6 @@ import { actOnRequest } from "../../shared/controller/container-recreate/recreat
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { containerRecreateRequestCrd } from "../../shared/install/manifests.ts";
-import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
 import { eventually, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
@@ -94,39 +93,6 @@ function ask(
   });
 }
 
-const UNADMITTED =
-  "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
-
-it("a dry run names the images that it would write, and the request that waits", async () => {
-  const pod = await deploy("planned");
-  await ask("planned-1", pod);
-  await ask("planned-2", pod);
-  await ask("planned-3", await deploy("unadmitted"), { labels: {} });
-  expect(await look({ dryRun: true })).toEqual({
-    problems: [],
-    recreations: {
-      ...{ requests: 0, recreated: 0, completed: 0, waiting: 0 },
-      planned: [
-        `ContainerRecreateRequest shop/planned-1: a nginx:a → ${alias(pod, "a")}, b nginx:b → ${alias(pod, "b")}`,
-        "ContainerRecreateRequest shop/planned-1: phase Recreating",
-        `ContainerRecreateRequest shop/planned-3: phase Completed, ${UNADMITTED}`,
-        "ContainerRecreateRequest shop/planned-2 waits for another request for the same pod",
-      ],
-    },
-  });
-  expect((await readRequest("planned-1")).status).toBeUndefined();
-});
-
-it("a dry run names the pod that it would hold unready", async () => {
-  const pod = await deploy("graceful", { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
-  await ask("graceful", pod, { strategy: { unreadyGracePeriodSeconds: 30 } });
-  expect((await look({ dryRun: true })).recreations?.planned).toEqual([
-    "ContainerRecreateRequest shop/graceful: AddFinalizer",
-    "ContainerRecreateRequest shop/graceful: set the readiness of pod graceful",
-    "ContainerRecreateRequest shop/graceful: phase Recreating",
-  ]);
-});
-
 it("a pass counts recreated containers and completed requests, and writes why another request waits", async () => {
   const pod = await deploy("counted");
   await ask("counted-1", pod);
@@ -143,33 +109,6 @@ it("a pass counts recreated containers and completed requests, and writes why an
     message: "waits for another request for the same pod",
   });
 });
-
-it.each<[string, number, readonly string[]]>([
-  [
-    "forbidden",
-    403,
-    ["ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing"],
-  ],
-  ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
-  ["gone", 404, []],
-  ["changed", 409, []],
-])(
-  "a pass reports a failed write to a pod, unless the pod is gone or has changed: pod %s",
-  async (name, code, problems) => {
-    await ask(name, await deploy(name));
-    const refusing: Cluster = {
-      ...cluster,
-      patch: (resource, ...call) =>
-        resource === PODS
-          ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
-          : cluster.patch(resource, ...call),
-    };
-    expect(await look({}, refusing)).toEqual({
-      problems,
-      recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
-    });
-  },
-);
 
 it.each<[string, object]>([
   ["ended", {}],
