@@ -275,7 +275,10 @@ export const READ_CASES: readonly ContractCase[] = [
       const dropping = { path, headers: { accept: `${accept};drop=metadata.managedFields` } };
       expect(await context.raw(dropping)).toMatchObject({ code: 200, body: { ...kind, metadata: { name: "a" } } });
       const place = { path: path.replace(/\/a$/, ""), method: "POST", headers: dropping.headers };
-      const made = await context.raw({ ...place, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } } });
+      const made = await context.raw({
+        ...place,
+        body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } },
+      });
       expect(made).toMatchObject({ code: 201, body: { ...kind, metadata: { name: "b" } } });
     },
   },
