@@ -374,6 +374,15 @@ describe("explain for a StatefulSet", () => {
       [...A.slice(0, 1), member("a-1", UPDATED), leaving(member("a-2")), ...B],
       "3 of 3 that wait: the set default/a has begun, and waits for default/a-2, which is not ready",
     ],
+    [
+      "explain names the pod of the same set that is down, not a set of another namespace that cannot continue",
+      "b-0",
+      [
+        ...[...A.slice(0, 1), member("a-1", UPDATED), leaving(member("a-2"))],
+        ...[member("b-0"), leaving(member("b-1"))].map((pod) => movedTo("other", pod)),
+      ],
+      "2 of 2 that wait: other/b-1 of the same set is not ready: fix it, or delete it, and its successor has the new version",
+    ],
   ];
   test.each(ROWS)("%s", (_, name, pods, expected) => {
     const set = { ...following(), status: { observedGeneration: 2 } };

@@ -139,7 +139,9 @@ function firstOfSets(line: readonly Member[], canTake: (state: PodState) => bool
 /** The reason why a pod of a set waits, to complete "it waits: …"; undefined: none, or the pod belongs to no set. */
 export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
   const place = placeOf(pod);
-  const one = holder ?? (place && down.get(place.setKey));
+  // A set that cannot go on holds its own namespace only; a pod that is under way holds all.
+  const isElsewhere = holder?.standing === "down" && holder.pod.metadata?.namespace !== pod.metadata?.namespace;
+  const one = (isElsewhere ? undefined : holder) ?? (place && down.get(place.setKey));
   if (!place || !one || next?.pod === pod) return undefined;
   const name = `${one.pod.metadata?.namespace}/${one.pod.metadata?.name}`;
   return one.set === place.set
