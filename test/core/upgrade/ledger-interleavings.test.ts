@@ -1,5 +1,6 @@
 /** Tests that the promises of the ledger hold in every interleaving of two passes, and that each of its rules is needed. */
 import { describe, expect, it } from "vitest";
+import { explore as exploreFunctions } from "../../simulation/protocol/explore.ts";
 import { explore, REFUSING, SMALL } from "./ledger-model.ts";
 
 describe("interleavings of passes", () => {
@@ -26,5 +27,16 @@ describe("interleavings of passes", () => {
     { name: "if a pass frees a reservation while an earlier patch has no answer", omitted: "freeUnanswered" },
   ] as const)("overlapping passes break the budget or the fence $name", ({ omitted }) => {
     expect(explore({ ...REFUSING, omitted }).broken).toBeDefined();
+  });
+
+  it("overlapping passes cross the partition if a reserved pod that refuses its fence keeps no place in it", () => {
+    const spec = { uid: "set", hash: "new", maxUnavailable: 2 };
+    const specs = [
+      { ...spec, generation: 1 },
+      { ...spec, generation: 2, hash: "newer", partition: 1 },
+    ];
+    const world = { name: "", pods: 2, ticks: 2, rounds: 1, isCutShort: true, hasUnfenced: true, specs };
+    const broken = [false, true].map((isPlaceOmitted) => exploreFunctions({ ...world, isPlaceOmitted }).broken);
+    expect(broken).toEqual([undefined, "what is reserved crosses the partition"]);
   });
 });

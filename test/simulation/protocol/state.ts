@@ -26,6 +26,8 @@ export interface Setting {
   readonly isStrict?: boolean;
   /** a tick may also leave reserved pods unfenced that it wants no more, and count them as updated */
   readonly hasUnfenced?: boolean;
+  /** a rule is left out: such a pod keeps its place in the partition */
+  readonly isPlaceOmitted?: boolean;
   /** number of such events, to any pod at any moment */
   readonly touches?: number;
   readonly flaps?: number;

@@ -132,7 +132,7 @@ function plansOf(
   { ledger }: Stored,
   spec: Spec,
   pods: readonly Pod[],
-  { isStrict = false, hasUnfenced = false }: Setting,
+  { isStrict = false, hasUnfenced = false, isPlaceOmitted = false }: Setting,
 ): readonly LedgerPlan[] | undefined {
   const subject: Subject = { uid: spec.uid, generation: spec.generation, revision: spec.hash };
   const seen = new Map<string, string | null>(pods.map(({ uid, version }) => [uid, String(version)]));
@@ -151,7 +151,7 @@ function plansOf(
   const isOld = ({ uid, hash }: Pod) => hash !== spec.hash && budgetUse.reserved.has(uid);
   const counted = new Set(pods.filter(isOld).map(({ uid }) => uid));
   if (!hasUnfenced || counted.size === 0 || counted.size < kept.length) return distinct(plans);
-  const beside = wishes(spec, pods, { ...budgetUse, counted });
+  const beside = wishes(spec, pods, isPlaceOmitted ? budgetUse : { ...budgetUse, counted });
   return distinct([...plans, ...beside.map((wanted) => withReservations(kept, wanted, subject, { counted }))]);
 }
 
