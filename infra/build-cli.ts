@@ -44,8 +44,8 @@ export async function buildCli(folder: string): Promise<string> {
 }
 
 /**
- * Messages name pages as `docs/check.md`, which a checkout has. Who has a package alone gets their addresses on the site
- * instead. `site`: https, without a slash at the end; absent: nothing is changed, since there is no site.
+ * Messages name pages as `docs/check.md`, which a checkout has. In a package they become addresses on the site. `site`:
+ * https, without a slash at the end; absent: nothing is changed, since there is no site.
  */
 export async function linkDocs(folder: string, site: string | undefined): Promise<void> {
   if (site === undefined) return;

@@ -64,7 +64,7 @@ export function stoppingAlarms(settings: AwsSettings): readonly string[] {
   return STOPPING.filter((id) => id in all);
 }
 
-/** @throws ConfigError for a threshold of an alarm that there is not, or that is about none at all */
+/** @throws ConfigError for a threshold of an alarm that does not exist, or that has no threshold */
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
   const all = wanted(settings);
   const other = [...(settings.alarmAbove?.keys() ?? [])].find(

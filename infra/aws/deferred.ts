@@ -279,7 +279,7 @@ type Outputs = Metafile["outputs"];
 interface Members {
   /** the code of a file in the bundle; undefined: it stays a file of its own */
   readonly codeOf: (file: string) => string | undefined;
-  /** false: they have run already, and one of which nothing is used is left out */
+  /** false: they have run already, and unused ones are left out */
   readonly sideEffects: boolean;
 }
 

@@ -37,7 +37,7 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly clusterToken?: string;
   /** where the token of sidecarset-webhooks is kept, by which webhooks read */
   readonly webhooksToken?: string;
-  /** and that by which dry runs read, of sidecarset-viewer */
+  /** where the token of sidecarset-viewer is kept, by which dry runs read */
   readonly viewerToken?: string;
   readonly freshnessMs?: string;
   /** the limit of calls to the API server */
@@ -247,7 +247,7 @@ async function optionalArn<Field extends string>(field: Field, name: string, rea
   return given;
 }
 
-/** `NAME=NUMBER`, several with commas between them. Which names there are, the template knows. */
+/** `NAME=NUMBER`, several with commas between them. The template knows the valid names. */
 async function readThresholds(read: ReadParameter): Promise<Pick<AwsSettings, "alarmAbove">> {
   const text = await read("alarm-above");
   if (text === "") return {};

@@ -117,7 +117,7 @@ Summary, from the API server's own record
   for (const [call, count] of calls) view.note(`    ${call.padEnd(width)}${count}`);
 }
 
-/** The words that stay last on the screen. The next rollout is one that works, also after one that could not be pulled. */
+/** The last lines on the screen. The next rollout works, also after an image that could not be pulled. */
 export function bannersOf(stage: Pick<Stage, "kubeconfig" | "page" | "isPullable">) {
   let pulled = "";
   return ({ sidecarSets: [first] }: Pick<Scene, "sidecarSets">) => {

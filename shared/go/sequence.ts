@@ -19,7 +19,7 @@ export function where<T>(items: Sequence<T>, isOne: (item: T) => boolean): reado
   return found;
 }
 
-/** How many are so, without a list of them. */
+/** The number of items for which `isOne` holds, without a list of them. */
 export function countOf<T>(items: Sequence<T>, isOne: (item: T) => boolean): number {
   let count = 0;
   each(items, (item) => {
@@ -51,7 +51,7 @@ export class Picked<T> implements Sequence<T> {
     for (const place of this.#places) yield this.#find(place) as T;
   }
 
-  /** The first ones, up to a number. */
+  /** The first items, up to a number. */
   first(count: number): Picked<T> {
     return new Picked(this.#find, this.#places.subarray(0, count));
   }

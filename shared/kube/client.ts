@@ -18,7 +18,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_READ_RETRIES = 3;
 const MAX_RETRY_AFTER_SECONDS = 5;
 const READ_RETRY_SECONDS = 0.1;
-/** Trouble that takes longer to go than a call may wait. */
+/** Trouble that lasts longer than a call may wait. */
 const LASTING: ReadonlySet<string> = new Set(["ConnectionRefused", "Timeout", "Unreachable"]);
 
 /**
@@ -61,7 +61,10 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
 /** A Date further from the expected one may come from a proxy, or from one server with a wrong clock. */
 const MOST_APART_MS = 60_000;
 
-/** The API server's clock, as the heads of answers tell it, to the second. A sudden change counts once the next answer confirms it. */
+/**
+ * The API server's clock to the second, from the headers of its answers. A sudden change counts once the next answer
+ * confirms it.
+ */
 function serverClock() {
   /** relative to the local clock, which starts with the process */
   let aheadMs: number | undefined;
@@ -69,7 +72,7 @@ function serverClock() {
   return {
     heard: ({ date }: IncomingAnswer) => {
       const ms = Date.parse(date ?? "") - performance.now();
-      // Not without a date: NaN.
+      // NaN without a date.
       if (!(ms > 0)) return;
       const expected = [aheadMs ?? Date.now() - performance.now(), doubtedMs];
       const isExpected = expected.some((one) => Math.abs(ms - one) <= MOST_APART_MS);

@@ -1,4 +1,4 @@
-/** The way to the API server of an EKS cluster, as our AWS role: the token is a signed question to STS who we are. */
+/** The access to an EKS cluster by our AWS role: the token is a signed request that asks STS for our identity. */
 import type { AwsAccess, AwsCredentials } from "../aws/access.ts";
 import { awsJson, serviceHost, signQuery } from "../aws/signed-request.ts";
 import type { ClusterAddress, ClusterSettings } from "../settings/cluster-settings.ts";

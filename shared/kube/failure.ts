@@ -195,7 +195,7 @@ function isUnknownGroup(pathname: string, body: string): boolean {
   return segments.length === (segments[0] === "namespaces" ? 3 : 1);
 }
 
-/** A proxy that has lost its way knows nothing of objects: to take its word for it would be to believe that they are gone. */
+/** A proxy that cannot reach the API server knows nothing about objects: its 404 does not mean that they are gone. */
 function notFromApiServer(attempt: Attempt, body: string): KubeError {
   const text = shorten(body) || "nothing";
   return unreadableAnswer(

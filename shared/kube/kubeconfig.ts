@@ -106,7 +106,7 @@ async function load(path: string | undefined, where: string, context?: string): 
   return config;
 }
 
-/** As kubectl merges them: the first that names something is right. */
+/** As kubectl merges them: the first file that names an entry wins. */
 function loadFiles(config: KubeConfig, [first = "", ...others]: readonly string[], Kind: typeof KubeConfig): void {
   config.loadFromFile(first);
   for (const path of others) {

@@ -53,7 +53,7 @@ function readStored(cluster: Cluster, name: string): Promise<Configuration | und
 }
 
 /**
- * undefined: it is written. Otherwise it is not, or perhaps not, the registration being another one by now: read again.
+ * undefined: it is written. Otherwise the registration has changed, and the write may be lost: read again.
  * @throws KubeError for all other trouble
  */
 export async function writePodRegistration(

@@ -18,7 +18,7 @@ export interface LimiterTime {
 export function limiter({ qps, burst, atOnce }: CallLimits, time: LimiterTime): Limiter {
   const waiting: (() => void)[] = [];
   let underWay = 0;
-  /** when the bucket would be full again, had nobody taken anything out of it since */
+  /** when the bucket is full again, if no further call comes */
   let fullAtMs = time.now();
   const takeToken = async () => {
     if (qps === 0) return;

@@ -6,7 +6,7 @@ import { pipeline, type Readable } from "node:stream";
 import type { CallLimits } from "../settings/cluster-settings.ts";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
 
-/** How to reach an API server and be believed there; as a kubeconfig has it. */
+/** The address of an API server and the credentials for it, as in a kubeconfig. */
 export interface ClusterAccess {
   /** https://host:port, with a path prefix if there is one */
   readonly server: string;
@@ -138,7 +138,7 @@ interface Way {
   readonly access: ClusterAccess;
   readonly agent: http.Agent;
   readonly start: typeof http.request;
-  /** A connection that is handed over from one request to the next one waiting does not call itself reused. */
+  /** Node does not call a connection reused if it passes it from one request to a waiting one. */
   readonly connected: WeakSet<Socket>;
 }
 

@@ -190,7 +190,7 @@ class Reading {
       const name = this.#keyOf(key);
       if (own.has(name)) this.#repeatedKeys.push({ key: name, place: this.#placeOf(key) });
       own.add(name);
-      // Also a key that JavaScript gives a meaning to is only a key.
+      // A key with a meaning in JavaScript is still only a key.
       Object.defineProperty(into, name, { value: this.#valueOf(value), ...ORDINARY });
     }
     return into;

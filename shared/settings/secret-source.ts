@@ -17,7 +17,7 @@ export interface SecretSourceOptions {
   readonly now: () => number;
 }
 
-/** The secrets, the newest state that could be read; at once while they are not to be read again. */
+/** Returns the newest secrets that could be read; at once while no new reading is due. */
 export type SecretSource = () => readonly string[] | Promise<readonly string[]>;
 
 /** The secrets of a place cannot be used; the message names the place, not the secrets. */

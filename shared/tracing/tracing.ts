@@ -282,7 +282,7 @@ function requestTracer({ tracer, current }: Scope, later: (work: () => void) => 
     later(
       harmless(() => {
         const answer = seen(answered);
-        // A stranger's is never sent: nobody fills a collector from outside.
+        // The span of an unknown caller is never sent: nobody can fill a collector from outside.
         if (answer.status !== 401) endSpan(own, endingOf(answer), endedAt);
       }),
     );
@@ -292,7 +292,7 @@ function requestTracer({ tracer, current }: Scope, later: (work: () => void) => 
 
 const TRACEPARENT = /^00-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})$/;
 
-/** Source: W3C Trace Context. What is none is as if it were not there. */
+/** Source: W3C Trace Context. An invalid header counts as absent. */
 function parentOf(traceparent: string | undefined) {
   const [, traceId = "", spanId = "", flags = ""] = TRACEPARENT.exec(traceparent ?? "") ?? [];
   const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };

@@ -47,7 +47,7 @@ test("the sender of broken bodies counts them", () => {
   ]);
 });
 
-test("no table, or one of which nothing was tried, has not held", () => {
+test("attacks have not held without a table, or with a table of which nothing was tried", () => {
   const held = { title: "a", tried: 1, held: 1 };
   expect([haveAllHeld([]), haveAllHeld([held]), haveAllHeld([held, { title: "b", tried: 0, held: 0 }])]).toEqual([
     false,
@@ -67,7 +67,7 @@ test("the text has a line for each table and the total, and names attacks that g
   expect(asFigures(sums)).toMatchObject({ tried: 5, held: 4, tables: { b: { tried: 2, held: 1 } } });
 });
 
-test("the tables have titles of their own, and files that exist", () => {
+test("each table of attacks has its own title, and its files exist", () => {
   const files = TABLES.flatMap((one) => (one.files === "fuzz" ? [] : Object.keys(one.files)));
   expect(new Set(TABLES.map(({ title }) => title)).size).toBe(TABLES.length);
   expect(files.filter((file) => !existsSync(file))).toEqual([]);

@@ -78,7 +78,7 @@ test("while a message is under way, no worker gets the next one of its SidecarSe
   expect(workOf(await take())).toEqual(tickOf("one", 1));
 });
 
-test("a tick that is delivered again counts once, also when its message is long served", async () => {
+test("a tick that is delivered twice counts once, even if its message was served long before", async () => {
   await send([tickOf("one")]);
   await send([tickOf("one")]);
   expect(await waiting(sqs, queue.url)).toBe(1);
@@ -98,7 +98,7 @@ test("the messages that the queue refuses are reported, and all others arrive, a
   expect(await waiting(sqs, queue.url)).toBe(395);
 });
 
-test("the message of a function that is killed at its work comes back, and the next function ends it", async () => {
+test("the message of a function that is killed during its work comes back, and the next function completes it", async () => {
   await deploy(cluster.cluster, "killed", 6, { maxUnavailable: 1 });
   await release(cluster.cluster, "killed", 2, { maxUnavailable: 1 });
   await send([tickOf("killed", 0)]);
@@ -127,7 +127,7 @@ test("the message of a function that is killed at its work comes back, and the n
   expect(await waiting(sqs, failedUrl)).toBe(0);
 });
 
-test("a function that is later than its message was lent for, and the one that has it now, upgrade each pod once", async () => {
+test("a function that keeps a message too long and the function that gets it next upgrade each pod only once", async () => {
   await lendFor(SHORT_SECONDS);
   await deploy(cluster.cluster, "late", 4, { maxUnavailable: 1 });
   await release(cluster.cluster, "late", 2, { maxUnavailable: 1 });

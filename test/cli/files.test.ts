@@ -82,7 +82,7 @@ it("lint finds a key that stands twice in one map", async () => {
   );
 });
 
-it("preview passes over a chart's objects without pods, and says so in one line", async () => {
+it("preview skips a chart's objects without pods, and says so in one line", async () => {
   const file = await written(SET + OTHERS + DEPLOYMENT);
   const { code, stdout, stderr } = await runHere(["preview", "-f", file]);
   expect(code).toBe(0);

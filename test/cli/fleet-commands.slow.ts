@@ -94,7 +94,7 @@ it.each([
   expect(versionsOf(await readPods(clusters[0]?.cluster as never, AGENT))).toEqual(["1", "1"]);
 });
 
-it("a process of fleet apply that is killed while the first cluster soaks is gone on with by the next one, and fleet undo goes back", async () => {
+it("fleet apply continues after a process was killed while the first cluster soaked, and fleet undo goes back", async () => {
   const child = spawn(process.execPath, [CLI, ...fleetApply("a,b"), "--soak", "15s"]);
   const ended = once(child, "exit");
   let text = "";
@@ -120,7 +120,7 @@ it("a process of fleet apply that is killed while the first cluster soaks is gon
   expect([back.code, back.stdout.match(/back to revision/g)?.length]).toEqual([0, 2]);
 });
 
-it("a process of fleet status ends when it has said that an API server is too slow, though that one goes on to answer byte by byte", async () => {
+it("fleet status ends after it has reported a slow API server, even if that server keeps answering byte by byte", async () => {
   let bytes = 0;
   const trickling = createHttpServer((_, answer) => {
     answer.writeHead(200, { "content-type": "application/json" });

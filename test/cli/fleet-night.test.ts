@@ -124,7 +124,7 @@ it("fleet undo goes back in a cluster that needs more than 15 seconds", async ()
   await eventually(async () => expect(await versions(all)).toEqual(["1,1"]));
 });
 
-it("fleet undo takes volumes back that were all that fleet apply changed", async () => {
+it("fleet undo restores volumes even if fleet apply changed nothing else", async () => {
   const all = await start("a");
   const { spec, ...rest } = agentOf(1);
   await applySet({ standIns: all }, { ...rest, spec: { ...spec, volumes: [{ name: "x" }] } });

@@ -63,7 +63,7 @@ async function applyKilled(all: readonly StandIn[], options: Readonly<Record<str
   }
 }
 
-it("on 50 clusters, killed at every write, fleet apply stops at one that refuses, one that is silent and one that is never Ready, and goes on when they are mended", async () => {
+it("on 50 clusters, killed at every write, fleet apply stops at a refusing, a silent and a never Ready cluster, and goes on after their repair", async () => {
   const all = await start(NAMES, { c10: "refuses", c25: "silent", c40: "never ready" });
   const [c10, c25] = [all[9], all[24]];
   if (c10 === undefined || c25 === undefined) throw new Error("there are 50");

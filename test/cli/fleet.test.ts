@@ -150,7 +150,7 @@ it("fleet status and fleet undo say that two contexts lead to one cluster, and u
   await eventually(async () => expect(await versions([one])).toEqual(["1,1"]));
 });
 
-it("fleet undo goes back in a cluster too whose identity another one claims", async () => {
+it("fleet undo also goes back in a cluster whose identity another one claims", async () => {
   const [liar, victim] = await start("liar", "victim");
   if (liar === undefined || victim === undefined) throw new Error("no cluster");
   await apply({ standIns: [liar, victim] }, 2);

@@ -129,7 +129,7 @@ it("a folder is one comment with a row for each SidecarSet: changed, unchanged, 
   expect((await test.client.list(SIDECARSETS, {})).items).toHaveLength(1);
 });
 
-it("a refused SidecarSet fails plan and diff also beside one whose pods would be left behind, or that differs", async () => {
+it("plan and diff fail for a refused SidecarSet even beside one that differs or leaves pods behind", async () => {
   mkdirSync(file("worst"), { recursive: true });
   const write = (name: string, set: object) => writeFileSync(file(`worst/${name}.yaml`), stringify(set));
   write("a", newSet("agent", { env: [{ name: "A", value: "1" }] }));

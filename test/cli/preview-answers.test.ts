@@ -78,7 +78,7 @@ it.each<[string, readonly object[], string]>([
   expect(stderr).toContain(`Pod web: the API server does not ask the webhook ${why}`);
 });
 
-it("a pod of another namespace gets its sidecars without a word", async () => {
+it("a pod of another namespace gets its sidecars without a message", async () => {
   const { code, stdout, stderr } = await preview([SET, pod({ namespace: "shop" }), labelled("shop", { team: "a" })]);
   expect([code, namesIn(stdout), stderr]).toEqual([0, ["agent", "main"], ""]);
 });
@@ -161,7 +161,7 @@ it.each<[string, object, string]>([
   }
 });
 
-it("a pod is refused whose sidecar's second slot would have a name of 64 letters", async () => {
+it("a pod is refused if the second slot of a sidecar would have a name of 64 letters", async () => {
   const [container] = SET.spec.containers;
   const hot = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "e:1" };
   const refused = async (length: number) => {

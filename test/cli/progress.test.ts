@@ -54,7 +54,7 @@ it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
   expect(progressOf(SET, own).isStopped === true).toBe(isStopped);
 });
 
-it("a watch behind a partition ends when the updated pods have failed", () => {
+it("status -w of a rollout with a partition ends when the updated pods have failed", () => {
   const held = { ...SET, spec: { ...SET.spec, updateStrategy: { maxUnavailable: 2, partition: 1 } } };
   const own = { revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT };
   expect(progressOf(held, { ...own, pods: [LOST, oldPod("a")] }).isStopped).toBe(true);
@@ -73,7 +73,7 @@ function etaAfter(seconds: readonly number[]): number | undefined {
   return progressOf(SET, own).etaSeconds;
 }
 
-it("the rest of a rollout is taken to last as long as the middle one of the pods that are ready again", () => {
+it("the estimate for the rest of a rollout uses the median time of the pods that are ready again", () => {
   const { pick, between } = seededChance(1);
   for (let times = 0; times < 100; times++) {
     const seconds = Array.from({ length: 2 * between(0, 4) + 1 }, () => pick([2, 9, 10, 35, 100, 900, 1_000]));

@@ -439,7 +439,7 @@ it("each command line of the k9s plugins does what its key promises", async () =
   expect((await read("mesh")).spec.containers?.[0]?.image).toBe("registry.example/proxy:1");
 });
 
-it("an empty --kubeconfig, which k9s writes where it was given none, is the one of KUBECONFIG", async () => {
+it("an empty --kubeconfig, as k9s writes it without one, means the kubeconfig of KUBECONFIG", async () => {
   const { stdout } = await runCli(["status", "--kubeconfig", ""], { KUBECONFIG: test.kubeconfig });
   expect(stdout).toMatch(/mesh/);
 });

@@ -101,7 +101,7 @@ it("a SidecarSet held by its partition is not Ready while a pod of an older rele
   expect(findings).toContainEqual(expect.objectContaining({ id: "PodsFail", about: "SidecarSet left" }));
 });
 
-it("check advises to go back, and only then to resume, where a bad image is why pods of a paused rollout fail", async () => {
+it("if a bad image makes pods of a paused rollout fail, check advises to go back first and then to resume", async () => {
   await deploy(cluster(), "advised", 3, {});
   await pass();
   await releaseBadImage("advised");

@@ -192,7 +192,7 @@ it("a failed check also stops the reserved pod", async () => {
   expect(plan.fenced).toMatchObject([{ name: "set-0" }]);
 });
 
-it("a query without an answer holds its own check alone, and two of them hold others for half a minute", async () => {
+it("one query without an answer holds only its own check, and two such queries hold other checks for half a minute", async () => {
   let nowMs = 0;
   const asked: string[] = [];
   const measure = async (query: string, timeoutMs: number) => {

@@ -128,7 +128,7 @@ describe("askGate:", () => {
     expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "a third" } })).toBe("freeze 2");
   });
 
-  it("a yes that came late, as after a freeze or when the clock was set, is for its own batch alone", async () => {
+  it("a late approval, as after a freeze or when the clock was set, counts only for its own batch", async () => {
     const { pass, asked, answers, epoch, set, context } = await asking();
     const slow = context.gates?.ask;
     const ask: typeof slow = async (...call) => {
@@ -157,7 +157,7 @@ describe("askGate:", () => {
     expect(asked.map(([, timeoutMs]) => timeoutMs)).toEqual([500, 500]);
   });
 
-  it("a gate that had half a second at the end of a pass is not called down, and one that had five seconds is", async () => {
+  it("a gate that had half a second to answer is not reported as down, and one that had five seconds is", async () => {
     const holdAfter = async (endsAtMs: number) => {
       const { pass, context } = await asking({ endsAtMs });
       const ask = async (url: URL, _: GateRequest, timeoutMs: number) =>
@@ -174,7 +174,7 @@ describe("askGate:", () => {
     expect((await holdAfter(Number.POSITIVE_INFINITY)).hold).toBe("gateDown");
   });
 
-  it("a gate's no stands until it says something else: one that had no time to answer again is quoted as before", async () => {
+  it("a gate's refusal counts until its next answer: a gate without time to answer again is quoted as before", async () => {
     const { pass, asked, epoch, context } = await asking();
     expect(await pass()).toBe("freeze 1");
     epoch.ms += 31_000;

@@ -73,7 +73,7 @@ test("a pass drains one pod after the other, updates each, and leaves all in end
     expect(writesTo(name)).toEqual(["serving 1", "drained 1", "drained 2", "serving 2"]);
 });
 
-test("the next pass puts pods back that a SidecarSet left drained which was deleted, and then looks for none", async () => {
+test("the next pass puts back the drained pods of a deleted SidecarSet, and then looks for none", async () => {
   await deployed("proxy", 1, "1h");
   await release(cluster, "proxy", 2);
   await pass({ follow: false });
@@ -154,7 +154,7 @@ async function passDraining() {
   return await pass();
 }
 
-test("a pod that its SidecarSet selects no longer is put back", async () => {
+test("a drained pod that its SidecarSet no longer selects is put back", async () => {
   await deployed("edge", 1, "1h");
   await release(cluster, "edge", 2);
   await pass({ follow: false });
@@ -293,7 +293,7 @@ test.each([
   );
 });
 
-test("a pod that says it is drained for a SidecarSet that it does not have holds up no other pod", async () => {
+test("a pod whose drain names a SidecarSet that it does not have delays no other pod", async () => {
   await deployed("haunted", 3, "3s");
   const annotations = { [DRAIN_ANNOTATION]: null };
   await cluster.patch(SIDECARSETS, { name: "haunted" }, { type: "merge", body: { metadata: { annotations } } });
@@ -349,7 +349,7 @@ test.each(["get", "create", "patch"] as const)(
   },
 );
 
-test("a pass over one SidecarSet leaves word that pods may be drained", async () => {
+test("a pass over one SidecarSet records that pods may be drained", async () => {
   const { items } = await cluster.list<SidecarSet>(SIDECARSETS);
   for (const { metadata } of items) await cluster.delete(SIDECARSETS, { name: metadata?.name ?? "" });
   await pass({ follow: false });

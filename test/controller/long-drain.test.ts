@@ -17,7 +17,7 @@ function servingPod(name: string): Pod {
   return { ...pod, metadata: { ...metadata, labels: { ...metadata?.labels, [TRAFFIC_LABEL]: "serving" } } };
 }
 
-it("a pass tries a pod again that was refused once, although another one is drained for long", async () => {
+it("a pass retries a pod that was refused once, while another pod has a long drain", async () => {
   const on = rolloutPart((call, nth) => (call === "PATCH pods" && nth === 2 ? refusal(422, "Invalid") : undefined));
   on.put(setOf({ annotations: { [DRAIN_ANNOTATION]: "5m" }, maxUnavailable: 2 }), servingPod("a"), servingPod("b"));
   const begun = await beginRollout(on.context, SET);

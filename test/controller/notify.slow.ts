@@ -181,7 +181,7 @@ it("the report names a definition that does not keep waiting notifications", asy
   expect(report.problems).toEqual([expect.stringContaining("install the one of this version (sidecarset install)")]);
 });
 
-it("a SidecarSet whose pods no pass can read in its time is notified of, by a later pass at the latest", async () => {
+it("notifications about a SidecarSet are sent even if no pass has the time to read its pods, by a later pass at the latest", async () => {
   await prepare("unread");
   // Empties the queue first, so that older notifications do not hide the new one.
   await runPass(cluster, options("unread"));

@@ -30,7 +30,7 @@ async function store(...more: readonly Notification[]): Promise<SidecarSet> {
   return await test.cluster.patch<SidecarSet>(SIDECARSETS, { name: "told" }, patch, { subresource: "status" });
 }
 
-it("news that come while a notification is being sent are sent right after it", async () => {
+it("notifications that arise while one is being sent are sent right after it", async () => {
   const sent: string[] = [];
   let isNewBegun = false;
   const tally: { notificationProblem?: string } = {};

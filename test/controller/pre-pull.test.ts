@@ -131,7 +131,7 @@ describe("a pass pulls images before it updates pods", () => {
     await pass("told");
   });
 
-  it("creates no pod, lists none, and writes nothing else for a SidecarSet that does not ask for it", async () => {
+  it("passes create, list and write nothing more for a SidecarSet that asks for no pre-pull", async () => {
     await deploy(cluster, "plain", 2, ALL);
     await release(cluster, "plain", 2, ALL);
     const watched = faultyCluster(cluster, "unavailable", () => false);
@@ -159,7 +159,7 @@ describe("a pass pulls images before it updates pods", () => {
     },
   );
 
-  it("a pass without the right says so and updates no pod, and goes on once it has the right", async () => {
+  it("a pass without the right to create pull pods says so, and updates no pod until it has the right", async () => {
     await begin("forbidden", "2");
     const refusing: Cluster = {
       ...cluster,

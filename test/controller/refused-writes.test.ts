@@ -79,7 +79,7 @@ describe("a pass whose writes are all refused", () => {
     expect(set?.why).toContain("pod shop/web-");
   });
 
-  it("warns after the first pass, and blocks after the second, with one Event", async () => {
+  it("the status warns after the first refused pass, and blocks after the second, with one Event", async () => {
     const { pass, condition, server } = world();
     await pass();
     expect(condition("Blocked")).toMatch(/^False Refused the API server refuses to change pod shop\/web-\d: .*Friday$/);
@@ -108,7 +108,7 @@ describe("a pass whose writes are all refused", () => {
     expect(blocked?.status).toBe("False");
   });
 
-  it("unblocks as soon as writes are accepted again", async () => {
+  it("the status is no longer Blocked as soon as writes are accepted again", async () => {
     const { pass, condition, allow } = world();
     await pass();
     await pass();
@@ -118,7 +118,7 @@ describe("a pass whose writes are all refused", () => {
     expect(condition("Progressing")).toMatch(/^True/);
   });
 
-  it("rings: the line of the log moves the alarm's metric, and the Helm chart's gauge is 1", async () => {
+  it("refused writes ring: the line of the log moves the alarm's metric, and the Helm chart's gauge is 1", async () => {
     const { pass } = world();
     expect(await alarmLines(await pass())).toBe(0);
     const report = await pass();

@@ -86,7 +86,7 @@ it("an API server that answers each write after 6 seconds slows the only namespa
   expect(updated(GREEDY)).toBeGreaterThan(60);
 });
 
-it("a pod to which its owner writes before each patch is passed over after five conflicts, and named", async () => {
+it("a pod that its owner changes before each patch is skipped after five conflicts, and named", async () => {
   let count = 0;
   const { pass, updated, readSet } = world({
     greedy: 5,

@@ -103,7 +103,7 @@ it("the cursor is of the namespace of the first object that found no place", asy
   ).toBe("n03/1");
 });
 
-it("a namespace whose objects are slow to begin leaves the others the places that it does not hold already", async () => {
+it("a namespace whose objects begin slowly leaves its free places to the other namespaces", async () => {
   const ended: (readonly [seconds: number, key: string])[] = [];
   const beganAtMs = clock.now();
   const of = (key: string) => ({

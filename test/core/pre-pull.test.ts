@@ -117,13 +117,13 @@ describe("a pod waits until its node has the images", () => {
     expect(decided(setOf(1), [updatedOn("n1"), podOn("n1")]).nodes).toEqual([]);
   });
 
-  test("a pod that says it is updated, and runs the old image, says nothing of its node", () => {
+  test("a pod that claims to be updated but runs the old image does not prove that its node has the new one", () => {
     const { spec, ...pod } = updatedOn("n1");
     const forged = { ...pod, spec: podOn("n1").spec };
     expect(decided(setOf(2), [forged, podOn("n1")])).toMatchObject({ patched: [], nodes: ["n1"] });
   });
 
-  test("a new pod whose kubelet has not pulled says nothing of its node", () => {
+  test("a new pod whose kubelet has not pulled does not prove that its node has the image", () => {
     const waiting = { state: { waiting: { reason: "ErrImagePull" } }, imageID: "", ready: false };
     const { status, ...pod } = updatedOn("n1");
     const containerStatuses = pod.spec.containers.map(({ name }) => ({ name, ...waiting }));
@@ -170,7 +170,7 @@ describe("a pod waits until its node has the images", () => {
 });
 
 describe("there are never more pods that pull than asked for", () => {
-  test("names of pull pods follow places, so that overlapping passes create the same ones", () => {
+  test("pull pods are named after their places, so that overlapping passes create the same ones", () => {
     const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
     const one = decided(setOf(2), pods).created.map(({ metadata }) => metadata?.name);
     const other = decided(setOf(2), pods.toReversed()).created.map(({ metadata }) => metadata?.name);
@@ -178,7 +178,7 @@ describe("there are never more pods that pull than asked for", () => {
     expect(new Set(one).size).toBe(2);
   });
 
-  test("a pull pod that is on its way out keeps its place", () => {
+  test("a terminating pull pod keeps its place", () => {
     const set = setOf(1);
     const [pod] = decided(set, [podOn("n1")]).created;
     const going = stored(pod as Pod, PULLING);
@@ -271,7 +271,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
       return { second, facts: seenAfter(second, { n1: PULLED }) };
     };
 
-    test("it is tried again when its time has come, though a node has pulled whose pods wait", () => {
+    test("a failed node is tried again at its time, even if pods of a node that has pulled are waiting", () => {
       const { second, facts } = afterFailure(REFUSED);
       expect(second.nodes).toEqual(["n1"]);
       const stuck = { summary: { rules: { prePull: { nodes: 2, isStuck: true } } } };
@@ -280,7 +280,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
       expect(due).toMatchObject({ nodes: ["n2"], deleted: [facts.pods[0]?.metadata?.name], ...stuck });
     });
 
-    test("it goes without a pull where nothing was learnt, since no pod behind it can go before it", () => {
+    test("an ordered pod is updated without a pull if its result is unknown, since no pod behind it can go first", () => {
       expect(afterFailure(NO_ROOM).second.patched).toEqual(["db-2"]);
     });
   });
@@ -392,7 +392,7 @@ describe("the pod that pulls", () => {
   });
 });
 
-test("a plan counts the nodes that pull first, and takes the pulls to be done", () => {
+test("a plan counts the nodes that pull first, and assumes that the pulls are done", () => {
   const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
   const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf(2, { maxUnavailable: 1 }), pods, pulls: EMPTY };
   const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });

@@ -43,7 +43,7 @@ describe("a command in an advice can be copied, and nothing else:", () => {
     for (const word of advice.replaceAll(/[;,#]/g, "").split(/\s+/)) expect(text).toContain(word.replaceAll('"', ""));
   });
 
-  it("the rest of the sentence stays, without the comma between it and the command, and ends with a point", () => {
+  it("the rest of the sentence stays, without the comma between it and the command, and ends with a full stop", () => {
     const box = '<span class="cmd"><code>sidecarset undo web</code></span>';
     expect(withCommands("sidecarset undo web, or set another image").toString()).toBe(`${box}or set another image.`);
     expect(withCommands("sidecarset undo web").toString()).toBe(box);

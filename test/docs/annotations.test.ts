@@ -30,7 +30,7 @@ describe("docs/annotations.md:", () => {
     expect(shown.some((code) => code.startsWith(key))).toBe(true),
   );
 
-  it("the annotations of a SidecarSet stand there as the table of the code has them", () => {
+  it("docs/annotations.md has the annotations of a SidecarSet as the table of the code has them", () => {
     expect(withAnnotations(page)).toBe(page);
   });
 

@@ -24,7 +24,7 @@ const promises = text.split("\n").flatMap((line, index, lines) => {
 describe("docs/compatibility.md and its further pages:", () => {
   const pins = pinsOf("Compatibility");
 
-  test("every row of the compatibility pages has a row of tests in test/docs/pins.md, and no other has one", () => {
+  test("every row of the compatibility pages has a row of tests in test/docs/pins.md, and no other row has one", () => {
     expect(promises.toSorted()).toEqual([...pins.keys()].toSorted());
     expect(promises.length).toBeGreaterThan(115);
   });

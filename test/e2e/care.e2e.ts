@@ -102,7 +102,7 @@ it("the commands of docs/rollout-status.md wait until a change is obeyed", async
 });
 
 // Alone: a pass that follows other SidecarSets returns to a waiting one after a minute.
-it("a gate's no holds a batch, and its yes lets one after the other go", async () => {
+it("a gate's refusal holds a batch, and its approval allows one batch after the other", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(2);
   await scene.untilSettled();

@@ -161,7 +161,7 @@ it("set image, status, pods and history follow a rollout, and undo takes it back
   expect((await scene.pods()).map((pod) => imageOf(pod, "agent"))).toEqual(Array(3).fill("agent:v1"));
 });
 
-it("pause and resume, and promote by steps", async () => {
+it("pause stops a rollout, resume continues it, and promote lowers the partition by steps", async () => {
   const scene = await settled(4, { ...STRATEGY, partition: 4 });
   expect(await out("pause", scene.name)).toBe(`${scene.name}: paused\n`);
   await out("set", "image", scene.name, "agent=agent:v2");
@@ -208,7 +208,7 @@ it("canary gives a share of running and of new pods new images, promote goes on 
   expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/10 of 10 pods updated/);
 });
 
-it("set partition lets so many go, set max-unavailable so many at once, and set image does both in one write", async () => {
+it("set partition and set max-unavailable change the limits of a rollout, and set image changes both in one write", async () => {
   const scene = await settled(4);
   expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "3")).toMatch(/partition 3\n$/);
   await scene.untilUpdated(1);
@@ -271,7 +271,7 @@ it("explain knows a pod older than the SidecarSet, one that is not selected, and
   expect(await out("explain", `pod/${system}/p`)).toMatch(/✗ NamespaceExcluded/);
 });
 
-it("a change that rests on an older look is refused in a sentence", async () => {
+it("a change that was based on an older reading is refused in one sentence", async () => {
   const scene = await settled(1);
   const stale = await scene.set();
   await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/maxUnavailable", value: 1 });

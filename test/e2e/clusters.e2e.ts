@@ -116,7 +116,7 @@ function passOver(event: object): Promise<unknown> {
   return processes.get("rollout")?.invoke(event, PASS_MS) ?? Promise.reject(new Error("there is no function rollout"));
 }
 
-it("pods of the real cluster get their sidecars, while the others' requests fail", async () => {
+it("pods of the real cluster get their sidecars, while the requests of the other clusters fail", async () => {
   await cluster.create(SIDECARSETS, {
     apiVersion: "apps.kruise.io/v1beta1",
     kind: "SidecarSet",
@@ -172,7 +172,7 @@ it("status --all-clusters shows the real one, and why the others cannot be read"
   expect(code).toBe(5);
 });
 
-it("a pod of the real cluster is admitted as ever afterwards", async () => {
+it("a pod of the real cluster is admitted as before afterwards", async () => {
   const { spec } = await cluster.create<Pod>(PODS, podOf(`${NAME}-three`));
   expect(spec.containers.map(({ image }) => image)).toContain("agent:v2");
   for (const name of ["one", "two", "three"])

@@ -11,7 +11,7 @@ import { contractTarget } from "./support/contract-target.ts";
 
 describeContract("kube-apiserver", contractTarget, SUBJECTS);
 
-it("no definition is left behind: a stuck one would keep every namespace from being deleted", async () => {
+it("no definition is left behind, because a stuck definition would block the deletion of every namespace", async () => {
   const cluster = clusterOf(apiServer());
   const left = async () => {
     const { items } = await cluster.list<KubernetesObject>(DEFINITIONS, {});

@@ -96,7 +96,7 @@ function expireToken(hits: Map<string, number>): (exchange: Exchange) => boolean
   };
 }
 
-it("an expired token, renewed later", { timeout: TIMEOUT_MS }, async () => {
+it("a rollout continues when its expired token is renewed later", { timeout: TIMEOUT_MS }, async () => {
   const hits = new Map<string, number>();
   await runCourse({ name: "an expired token", hits, disturb: () => expireToken(hits) });
   expect(sum(hits.values())).toBeGreaterThanOrEqual(ROLLOUTS);

@@ -89,7 +89,7 @@ it("the tables have at least 60 writes to refuse", () => {
 
 it.each(DENIED)("the reconciler may not $what", (write) => expectDenied([write]));
 
-it("the fence is about no other account", async () => {
+it("the fence does not limit any other account", async () => {
   const write = patch("", annotated("example.com/other"));
   expect((await send(controlPlane(), write, true)).code).toBe(200);
 });

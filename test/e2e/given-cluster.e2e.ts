@@ -94,7 +94,7 @@ it.each([
     args: ["--consent", "local"],
     sentence: "kubectl delete Namespace kruise-system.",
   },
-])("it keeps away where $where", async ({ object, args, sentence }) => {
+])("the tests do not start if $where", async ({ object, args, sentence }) => {
   const [resource, key] = [resourceOf({ apiVersion: "v1", ...object }), object.metadata];
   await cluster.create(resource, object);
   const before = await everything();

@@ -55,7 +55,7 @@ it("a template that changes again before the first pod is done goes to the newes
   expect(new Set(middle.map(({ object }) => object.metadata.name))).toEqual(new Set(["db-2"]));
 });
 
-it("a new image and label in place, also a label that a container reads, and a new environment in new pods", async () => {
+it("a new image or label is updated in place, also a label that a container reads, and a new environment needs new pods", async () => {
   const { scene, patch } = await open(SET);
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);

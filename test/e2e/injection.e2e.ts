@@ -24,7 +24,7 @@ describe("a pod that is created gets", () => {
     expect((await scene.createPod("one")).metadata?.annotations).toMatchObject({ "example.com/mesh": "on" });
   });
 
-  it("the sidecars of several SidecarSets", async () => {
+  it("a pod gets the sidecars of several SidecarSets", async () => {
     const scene = await openScene();
     const other = `${scene.name}-other`;
     await scene.createSet(other, { containers: [{ name: "mesh", image: "mesh:v1" }] });

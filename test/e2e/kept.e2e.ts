@@ -52,7 +52,7 @@ it("init containers and native sidecars run on as they were", async () => {
   expect(created.spec.initContainers?.map(({ image }) => image)).toEqual(["prepare:v2", "proxy:v2"]);
 });
 
-it("annotations come along with an image, each by its policy, and not without one", async () => {
+it("annotations are written together with a new image, each by its policy, and not without a new image", async () => {
   const patch = (patchPolicy: string, value: string) => {
     return { patchPolicy, annotations: { [`example.com/${patchPolicy.toLowerCase()}`]: value } };
   };

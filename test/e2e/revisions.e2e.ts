@@ -108,7 +108,7 @@ it("a SidecarSet that names a missing revision is refused", async () => {
   ).rejects.toMatchObject({ code: 422, message: expect.stringContaining("Cannot find specific ControllerRevision") });
 });
 
-it("under policy Partial only pods that the rollout has not come to get the named revision", async () => {
+it("under policy Partial only pods that the rollout has not reached get the named revision", async () => {
   const selector = { matchLabels: { ring: "canary" } };
   const scene = await openScene({ customVersion: "stable", updateStrategy: { ...BY_ONE, selector } });
   await scene.untilSettled();

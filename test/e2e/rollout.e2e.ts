@@ -105,7 +105,7 @@ it("a hot upgrade starts the new container beside the old one, then empties that
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 8 });
 });
 
-it("pods that are deleted and recreated in the middle are no obstacle", async () => {
+it("pods that are deleted and recreated during a rollout do not block it", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
   await scene.deploy(8);
   await scene.untilSettled();

@@ -52,7 +52,7 @@ it("SidecarSets of the same pods roll out at once, each within its own budget", 
   });
 });
 
-it("a SidecarSet that is stuck or cannot be upgraded in place delays no other one of the same pods", async () => {
+it("a SidecarSet that is stuck or cannot be upgraded in place delays no other SidecarSet of the same pods", async () => {
   const scene = await openScene({ updateStrategy: AT_ONCE });
   const other = `${scene.name}-fixed`;
   await scene.createSet(other, { containers: [{ name: "mesh", image: "mesh:v1" }], updateStrategy: AT_ONCE });

@@ -126,7 +126,7 @@ describe("of all updates of a pod's status only the change gets through", () => 
     expect(await toldAt("ready", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH]);
   });
 
-  it("a pod that begins to fail is reported once, and not for later names of the failure", async () => {
+  it("a pod that begins to fail is reported once, and not when the failure gets another name", async () => {
     await createPod("failing");
     const steps = [
       waiting("ContainerCreating"),

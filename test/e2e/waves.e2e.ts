@@ -41,7 +41,7 @@ function updatedAt({ metadata }: Pod, set: string): number {
   return Date.parse(records[set]?.updateTimestamp ?? "");
 }
 
-it("production waits until dev is not paused any more and has held for its time, and for nothing that befalls it then", async () => {
+it("production waits until dev is no longer paused and has soaked, and not for what happens to dev later", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   const [dev, production] = [await deployTo(scene, "dev"), await deployTo(scene, "production")];
   await scene.untilSettled();
@@ -66,7 +66,7 @@ it("production waits until dev is not paused any more and has held for its time,
   addFigure("seconds from the end of a wave to the next, of 5 asked for", (passed - complete) / 1_000);
 });
 
-it("another release begins with the first wave, also where all were passed", async () => {
+it("another release begins with the first wave, even if all waves were passed", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   const [dev, production] = [await deployTo(scene, "dev"), await deployTo(scene, "production")];
   await scene.untilSettled();

@@ -384,7 +384,7 @@ describe("lint for a version of Kubernetes:", () => {
     expect(found.map((one) => one.split(" ").at(-1))).toEqual(expected);
   });
 
-  it("lint refuses a version that is none", () => {
+  it("lint refuses a text that is no version", () => {
     expect(() => lint({ objects: [], kubernetesVersion: "34" })).toThrow("is no version of Kubernetes such as 1.34");
   });
 });

@@ -63,7 +63,7 @@ const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInf
 const tell = (lines: readonly string[], name = SET.name, now: () => number = () => 0) =>
   notifier(async () => lines, { now })({ ...SET, name }, BLOCKED, PATIENT.timeout);
 
-test("an obstacle that comes and goes waits once, so that it has no other notification given up", () => {
+test("a cause that comes and goes waits only once, so that it pushes out no other notification", () => {
   const news = (reason: string, cause: string) => ({ type: "Warning", reason, cause, message: "m" }) as const;
   const stored = (status: SidecarSetStatus, resourceVersion: number): SidecarSet => ({
     metadata: { name: "log-agent", uid: "u", resourceVersion: `${resourceVersion}` },
@@ -153,7 +153,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent).toEqual(["0 Blocked Halted", "10 Blocked Gate", "20 RolloutStarted", "30 Blocked Halted"]);
   });
 
-  test("a release is not preceded by an obstacle that is over, which would hold back the release's own", () => {
+  test("a cause that is over is not sent before a release, because it would hold back the release's own", () => {
     const { at, sent } = passes();
     at(0, degraded(true), fails);
     at(60, degraded(false));
@@ -164,7 +164,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent).toEqual(["0 Degraded PodsFailing", "300 RolloutStarted", "410 Degraded PodsFailing"]);
   });
 
-  test("an obstacle that comes hours after the last one is sent although it ended before its turn", () => {
+  test("a cause that begins hours after the last one is sent, even if it ended before its turn", () => {
     const one = { id: "u.2.0", at: "2026-11-30T10:00:00Z", event: "Degraded", cause: "PodsFailing", message: "m" };
     const told = { ...one, id: "told", at: "2026-11-30T05:00:00Z" };
     const now = "2026-11-30T10:00:30Z";
@@ -196,7 +196,7 @@ describe("receivers:", () => {
     expect(body).toEqual({ ...BLOCKED, where: "production eu", sidecarSet: SET });
   });
 
-  test("a receiver has taken a notification once it answers 200, although its answer never ends", async () => {
+  test("a receiver has taken a notification once it answers 200, even if its answer never ends", async () => {
     const notify = notifier(async () => [`* json ${at("/endless")}`], { now: () => 0 });
     expect(await notify(SET, BLOCKED, 2_000)).toBeUndefined();
   });
@@ -254,7 +254,7 @@ describe("receivers:", () => {
     expect(seen).toEqual([]);
   });
 
-  test("receivers that cannot be read are a sentence", async () => {
+  test("receivers that cannot be read are reported in one sentence", async () => {
     const broken = notifier(() => Promise.reject(new Error("/receivers cannot be read")), { now: () => 0 });
     expect(await broken(SET, BLOCKED, 1_000)).toBe("the receivers cannot be read: /receivers cannot be read");
   });
@@ -266,7 +266,7 @@ describe("receivers:", () => {
     ["an address with a password", "log-agent slack https://me:pw@hooks.example/s3cret-path"],
     ["a star in the middle", "log-*-agent slack https://hooks.example/s3cret-path"],
     ["an address over http that is not private", "log-agent slack http://hooks.example/s3cret-path"],
-  ])("a line with %s is refused by a sentence that holds nothing of it", (_of, line) => {
+  ])("a line with %s is refused by a sentence that repeats no part of it", (_of, line) => {
     expect(parseReceiver(line)).toMatch(/^is /);
     expect(parseReceiver(line)).not.toContain("s3cret");
   });

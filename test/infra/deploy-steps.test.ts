@@ -20,7 +20,7 @@ async function deploymentWith(parts: Partial<Deployment>): Promise<Deployment> {
   return { settings, changes, options, screen, stackName: "s", now: () => 0, ...parts } as Deployment;
 }
 
-test("a role that is let in keeps the groups that others gave it", async () => {
+test("a role that gets access keeps the groups that others gave it", async () => {
   const entries = new Map<string, readonly string[]>();
   const outputs = new Map(DEPLOYED.map(({ name }) => [roleId(name), `arn:aws:iam::1:role/${name}`]));
   entries.set("arn:aws:iam::1:role/rollout", ["of-somebody-else"]);
@@ -107,7 +107,7 @@ async function run(failing: { readonly look?: string; readonly deploy?: string }
   return { done, warnings, error };
 }
 
-test("stages are deployed one after another, once each of them can be", async () => {
+test("stages are deployed one after another, after each was found deployable", async () => {
   const looked = ["look test", "look eu", "look us"];
   expect(await run({})).toEqual({
     done: [...looked, "deploy test", "deploy eu", "deploy us"],
@@ -121,7 +121,7 @@ test("stages are deployed one after another, once each of them can be", async ()
   });
 });
 
-test("no stage follows one that failed, and the last words say where it stands", async () => {
+test("no stage is deployed after a failed one, and the last lines name the state of each", async () => {
   expect(await run({ deploy: "eu" })).toEqual({
     done: ["look test", "look eu", "look us", "deploy test"],
     warnings: [

@@ -136,7 +136,7 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
     seen = JSON.parse(await run(program, [], { input }));
   }, 300_000);
 
-  it("covers every state", () => {
+  it("the Argo CD scenes cover every state", () => {
     const named = CASES.map(([name]) => name);
     for (const verdict of ROLLOUT_VERDICTS) expect(named).toContain(verdict);
     for (const verdict of ROLLOUT_VERDICTS)

@@ -22,7 +22,7 @@ const LINES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
 
 const linesOf = ({ steps }: Migration) => steps.flatMap(({ commands, back }) => [...commands, ...back]);
 
-it("every line of a migration that is about Helm is one that Helm knows", async () => {
+it("Helm accepts every line of a migration plan that calls Helm", async () => {
   const plans = [
     planFromKruise(FACTS, { url: URL }, []),
     planToKruise({ ...FACTS, managers: [], conversion: { url: URL } }),

@@ -252,7 +252,7 @@ describe("a chart that serves in the cluster", () => {
     expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
   });
 
-  it("puts the pods where their values say, as often as they say", async () => {
+  it("the chart's values set the place and the number of the pods", async () => {
     const values = {
       enabled: true,
       image: "registry.example/sidecarset@sha256:0",
@@ -317,7 +317,7 @@ describe("a chart that serves in the cluster", () => {
     expectSame(objectsIn(await run(process.execPath, [...INSTALL, "--url", open.url, "--without-fence"])), wanted);
   });
 
-  it("lists annotations in the fence", async () => {
+  it("the chart lists annotations in the fence", async () => {
     const open: Values = { url: "https://x.example" };
     const listed = ["example.com/mesh", "logs.example.com/"];
     const wanted = installation({ url: open.url }, { fenceAnnotations: listed });
@@ -364,7 +364,7 @@ describe("functions by Terraform", () => {
   const PACKAGE = join(ROOT, ".cache", "package");
   const TEMPLATE = join(PACKAGE, "cloudformation-template-update-stack.json");
 
-  it("the module's functions are those of serverless.yml, with their code in the user's own bucket", async () => {
+  it("the Terraform module has the functions of serverless.yml, with their code in the user's own bucket", async () => {
     if (!existsSync(TEMPLATE)) await run("npm", ["run", "--silent", "package", "--", "--package", PACKAGE]);
     const packaged = JSON.parse(await readFile(TEMPLATE, "utf8"));
     const { body, code } = await terraformOutputs("template", { package: PACKAGE, bucket: "our-code" });

@@ -72,7 +72,7 @@ it("a long reason leaves the names of pods room at 320, 390 and 500 pixels", asy
 });
 
 describe.each(Object.entries(pages))("the page %s", (_, render) => {
-  it("breaks no time and does not scroll sideways at 320, 390, 768 and 1440 pixels", async () => {
+  it("the page breaks no time and does not scroll sideways at 320, 390, 768 and 1440 pixels", async () => {
     const page = await openPage(render());
     await page.evaluate(OPEN_ALL);
     for (const width of [320, 390, 768, 1440]) {
@@ -158,7 +158,7 @@ describe("the filter", () => {
     await other.context().close();
   });
 
-  it("opens the workloads with pods of a namespace and a state, and closes them when it is empty again", async () => {
+  it("the filter opens the workloads with pods of a namespace and a state, and closes them when it is empty again", async () => {
     const page = await openPage(renderPage(contentOf(TROUBLED)));
     const groups = () => page.locator(".pods > details:visible > summary").allTextContents();
     expect([await shown(page, ".pods tbody tr"), (await groups()).length]).toEqual([[], 3]);

@@ -107,7 +107,7 @@ describe("values shown equal the data", () => {
     expect(rowsOf("Events")).toHaveLength(detail.events?.length ?? 0);
   }
 
-  it("draws the bars and the curve to scale", async () => {
+  it("the page draws the bars and the curve to scale", async () => {
     const content = contentOf(TROUBLED);
     const { page } = await openFile(browser, renderPage(content));
     const widths = await page
@@ -169,7 +169,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
 
   const SMALL = { ...TROUBLED, pods: 12, updated: 6, batch: 2, failing: 1, fixed: 1 };
 
-  it("50 strings in every field", async () => {
+  it("50 hostile strings in every field stay text on the page", async () => {
     const benign = await show(poisoned(contentOf(SMALL, SMALL), "plain", { count: 0 }));
     const poison = { count: 0 };
     expect(new Set(PAYLOADS).size).toBeGreaterThanOrEqual(50);
@@ -184,7 +184,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
     process.stdout.write(`${PAYLOADS.length} strings, ${poison.count} fields\n`);
   });
 
-  it("in the objects themselves", async () => {
+  it("hostile strings in the objects themselves stay text on the page", async () => {
     for (const hostile of PAYLOADS.slice(0, 10)) {
       const html = renderPage(contentOf({ ...TROUBLED, hostile }));
       const { page, requests, said } = await openFile(browser, html);

@@ -159,7 +159,7 @@ describe("usable with a keyboard", () => {
     await page.context().close();
   });
 
-  it("skips to the report, opens a list and closes it again", async () => {
+  it("the keyboard skips to the report, opens a list and closes it again", async () => {
     const { page } = await openFile(browser, renderPage(contentOf(TROUBLED)));
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");

@@ -120,7 +120,7 @@ test.each<[string, (pod: Pod) => object]>([
   ]);
 });
 
-test("a pod that becomes too large while a pass follows it is let go, and one that becomes small again comes back", async () => {
+test("a pass drops a pod that becomes too large, and takes it back when it becomes small again", async () => {
   const on = world();
   const small = on.readPod(0);
   const observed = await observePods(on.cluster, on.readSet());

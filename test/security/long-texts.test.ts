@@ -145,7 +145,7 @@ test.each([
   ["a key in JSON", JSON.stringify({ a: KEY, b: 1 }), '{"a":"[not shown]","b":1}'],
 ])("%s is hidden, and nothing beside it", (_, text, shown) => expect(withoutSecrets(text)).toBe(shown));
 
-test("the beginning of a key in one text of a document and the end in another hide nothing between them", () => {
+test("the beginning of a key in one text and the end of a key in another hide nothing between them", () => {
   const document = JSON.stringify(["-----BEGIN PRIVATE KEY-----", "of another tenant", "-----END PRIVATE KEY-----"]);
   expect(withoutSecrets(document)).toBe(document);
 });

@@ -78,6 +78,6 @@ describe.each(subjects)("the world's API server: %s", { concurrent: true }, (_, 
   });
 });
 
-it("most cases apply", () => {
+it("most cases of the contract apply to the simulated API server", () => {
   expect(passed).toBeGreaterThanOrEqual(90);
 });

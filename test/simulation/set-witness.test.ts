@@ -98,7 +98,7 @@ describe("the judge of budgets", () => {
     expect(log).toHaveLength(1);
   });
 
-  it("forgets a pod that was taken down for a release that is over, once it is upgraded as one that is down", () => {
+  it("the judge forgets a pod that an older release took down, once it is upgraded as a pod that is down", () => {
     const { log, release, upgrade } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -184,7 +184,7 @@ describe("the judge of partitions", () => {
     expect(log).toEqual(["leaves 2 old pods, the partition keeps 3"]);
   });
 
-  it("forgives a pass that began before a pod got other labels, and no pass after it", () => {
+  it("the judge accepts the write of a pass that began before a pod got other labels, and of no later pass", () => {
     const { log, release, upgrade, relabel, later } = scene();
     later();
     release(2, 4, undefined, 3);

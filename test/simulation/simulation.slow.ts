@@ -9,7 +9,7 @@ const SEEDS = 450;
 const BROKE_ONCE = [14_355, 17_977, 23_981, 30_970, 46_281, 50_987, 53_960, 58_394, 78_711, 1_015_654];
 
 describe("simulation", () => {
-  it("a seed gives the same trace each time, byte for byte, and another one another", async () => {
+  it("a seed gives the same trace each time, byte for byte, and another seed gives another trace", async () => {
     const seeds = Array.from({ length: 20 }, (_, seed) => 7_000 + seed);
     const digests = new Set<string>();
     for (const seed of seeds) {

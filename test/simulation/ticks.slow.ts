@@ -61,7 +61,7 @@ const writesOf = ({ calls }: PassReport) => Object.entries(calls).filter(([call]
 describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () => {
   const world = untroubled(1_000, "10%");
 
-  it("update all of them within three", async () => {
+  it("three ticks update all pods", async () => {
     world.users.releases.releaseNext(SET);
     const done: number[] = [];
     while (done.length < 3 && (done.at(-1) ?? 0) < 1_000) {

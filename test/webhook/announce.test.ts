@@ -262,7 +262,7 @@ describe("an API server whose answers are errors, and come slowly:", () => {
     expect(await written()).toEqual([[1, "web", "7"]]);
   });
 
-  test("no write goes on unannounced because another object is not there", async () => {
+  test("no write is admitted without an announcement because another object is missing", async () => {
     const notThere = new KubeError('pods "gone" not found', { code: 404, reason: "NotFound" });
     const both = {
       ...cluster,
@@ -301,7 +301,7 @@ describe("an API server that does not answer:", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
   afterEach(() => void vi.useRealTimers());
 
-  test("one write in five seconds waits for it, for four seconds, and all are refused with that reason", async () => {
+  test("one write in five seconds waits for a silent API server, for four seconds, and all are refused with that reason", async () => {
     const lines: unknown[] = [];
     const log = { info: (text: string) => lines.push(text), warn: (text: string) => lines.push(text) };
     const on = { isSilent: true };

@@ -176,7 +176,7 @@ describe("fresh:", () => {
       return on;
     }
 
-    test("others get the last value at once for five seconds, and one reading goes on in the background", async () => {
+    test("other callers get the last value at once for five seconds, and one reading goes on in the background", async () => {
       const { get, readings, most, at } = await troubled();
       for (const time of [13_000, 15_000, 17_999]) {
         at(time);
@@ -185,7 +185,7 @@ describe("fresh:", () => {
       expect([readings(), most()]).toEqual([3, 1]);
     });
 
-    test("a reading in the background that succeeds ends it, and the next caller has a reading of its own", async () => {
+    test("a successful reading in the background ends the trouble, and the next caller has its own reading", async () => {
       const { get, end, readings } = await troubled();
       await get();
       await end(2, 2);
@@ -288,7 +288,7 @@ describe("an API server in trouble:", () => {
     ["takes 3 seconds", 3_000],
     ["never answers", undefined],
   ])(
-    "while it %s, only one pod in five seconds waits, for a second, after those of the first second",
+    "while the API server %s, only one pod in five seconds waits, for a second, after the pods of the first second",
     async (_, takesMs) => {
       const { on, reader } = server();
       const get = reader();
@@ -308,7 +308,7 @@ describe("an API server in trouble:", () => {
     },
   );
 
-  test("the first reading that answers within a second ends it, and the log says so", async () => {
+  test("the first reading that answers within a second ends the trouble, and the log says so", async () => {
     const { on, reader } = server();
     const get = reader();
     void get();
@@ -323,7 +323,7 @@ describe("an API server in trouble:", () => {
     expect(on.said.at(-1)).toBe("the API server answers in time again");
   });
 
-  test("the log names the end of it although no pod came for a minute", async () => {
+  test("the log names the end of the trouble although no pod came for a minute", async () => {
     const { on, reader } = server();
     const get = reader();
     void get();
@@ -342,7 +342,7 @@ describe("an API server in trouble:", () => {
     expect(answeringOf(on.breaker)).toBe("in time");
   });
 
-  test("with nothing known the reason is told at once after one pod waited four seconds, until one waits again", async () => {
+  test("with nothing known, pods get the reason at once after one pod waited four seconds, until another pod waits again", async () => {
     const { on, reader } = server();
     on.takesMs = undefined;
     const get = reader();
@@ -358,7 +358,7 @@ describe("an API server in trouble:", () => {
     await expect(get()).rejects.toThrow("the API server has not answered within 4 s");
   });
 
-  test("with nothing known an API server that takes three seconds is waited for", async () => {
+  test("with nothing known, a pod waits for an API server that takes three seconds", async () => {
     const { on, reader } = server();
     on.takesMs = 3_000;
     const { waits, failed } = await podsOf(reader(), { everyMs: 500, forMs: 3_000 });
@@ -384,7 +384,7 @@ describe("an API server in trouble:", () => {
     expect(on.said).toEqual([]);
   });
 
-  test("a reading that took a minute in the background, as in a frozen process, makes nobody go by what is known", async () => {
+  test("after a background reading of a minute, as in a frozen process, callers still wait for a new reading", async () => {
     const { on, reader } = server();
     const get = reader();
     void get();

@@ -83,7 +83,7 @@ test.each<[string, (version: bigint) => string]>([
   },
 );
 
-test("reasons that take turns are one line of the log in ten seconds, and the last one is said in the end", async () => {
+test("alternating reasons make one log line in ten seconds, and the last reason is logged in the end", async () => {
   let passedMs = 10 * MINUTE;
   let isRegistered = false;
   const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };

@@ -45,7 +45,7 @@ function versionOf(name: string, resources: CompiledTemplate["Resources"], code:
   const id = versionId(name, hash("sha256", JSON.stringify([code, sorted(Object.fromEntries(own))]), "hex"));
   const resource = {
     Type: "AWS::Lambda::Version",
-    // The one before stays until this one has all requests, and goes then: nothing calls it any more.
+    // The earlier version stays until this one has all requests. Then nothing calls it any more, and it is deleted.
     DeletionPolicy: "Delete",
     UpdateReplacePolicy: "Delete",
     Properties: { FunctionName: { Ref: functionId(name) }, CodeSha256: code },

@@ -45,7 +45,7 @@ export interface RunSurroundings {
   configProblem(container: JsonObject): string | undefined;
   /** Called after every change of state. */
   changed(): void;
-  /** Called when its hook begins that never ends: the kubelet waits for it, and does and says nothing of the pod meanwhile. */
+  /** Called when a hook begins that never ends: the kubelet waits for it, and reports nothing about the pod. */
   hangs(): void;
 }
 

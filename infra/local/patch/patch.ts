@@ -1,4 +1,4 @@
-/** PATCH: three ways to say a change; the change itself is guarded as any. */
+/** PATCH: three forms of a change; the write is guarded like any other. */
 import { decodeObject, goProblem } from "../http/decode.ts";
 import { invalid, invalidObject } from "../kinds/field-error.ts";
 import type { Api, Call } from "../storage/api.ts";

@@ -66,7 +66,7 @@ function showSource(parts: readonly Part[], index: number, file: string): void {
 /** Links to what is no page lead to the repository, and braces in code are text. */
 const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   const { code_inline: inline, fence } = md.renderer.rules;
-  // What is indented gets the frame of a fenced block, which scrolls by itself on a phone.
+  // Indented code gets the frame of a fenced block, which scrolls by itself on a phone.
   md.renderer.rules.code_block = (...given) => fence?.(...given) ?? "";
   md.renderer.rules.code_inline = (...given) => inline?.(...given).replace("<code", "<code v-pre") ?? "";
   md.core.ruler.push("sources", ({ tokens, env }) => {

@@ -44,7 +44,7 @@ export interface Progress {
   readonly written: Set<string>;
   /** uids of deleted pods among them */
   readonly deleted: Set<string>;
-  /** seconds after which something is to be looked at again */
+  /** seconds until the next look */
   readonly waits: number[];
 }
 

@@ -58,7 +58,7 @@ export function controllerReference({ metadata }: StatefulSet): OwnerReference {
 
 /**
  * The owners after an adoption, in the order of a strategic merge patch: a new owner comes first. An existing owner
- * that was not the controller becomes it in its place.
+ * that was not the controller becomes the controller and keeps its place.
  */
 export function adoptedOwners({ metadata }: KubernetesObject, owner: OwnerReference): readonly OwnerReference[] {
   const before = metadata?.ownerReferences ?? [];

@@ -33,7 +33,7 @@ export type Reply =
 
 export type FailureReason = "NotFound" | "AlreadyExists" | "Conflict" | "Invalid" | "Other";
 
-/** A part of a pass: it asks, is answered, and ends with a value. Nothing in it knows how the answers come about. */
+/** A part of a pass: it asks, gets answers, and ends with a value. It does not know where the answers come from. */
 export type Steps<T> = Generator<Request, T, Reply>;
 
 /** A step that the cluster refused. It ends the part of the pass that cannot go on without it. */
@@ -88,7 +88,7 @@ export function* findRevision(name: string): Steps<ControllerRevision | undefine
   return (yield* find({ kind: "GetRevision", name })) as ControllerRevision | undefined;
 }
 
-/** As far as it goes: a failure is returned, not thrown. */
+/** Runs a part of a pass; a failure is returned, not thrown. */
 export function* attempt<T>(steps: Steps<T>): Steps<T | StepFailed> {
   try {
     return yield* steps;

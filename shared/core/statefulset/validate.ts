@@ -109,8 +109,8 @@ export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSp
 }
 
 /**
- * Undefined, or why claims that are resized as pods are updated cannot follow. Compat: it is the strategy from before
- * that decides (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
+ * Undefined, or why claims that are resized as pods are updated cannot follow. Compat: the strategy from before decides
+ * (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
  */
 export function claimTemplatesProblem(
   before: StatefulSetSpec,

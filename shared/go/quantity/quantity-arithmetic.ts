@@ -25,7 +25,7 @@ export function addQuantities(a: ParsedQuantity, b: ParsedQuantity): ParsedQuant
   const { format } = a.unscaled === 0n ? b : a;
   const isInt64Sum = a.isInt64 && b.isInt64;
   if (isInt64Sum && (a.unscaled === 0n || b.unscaled === 0n)) {
-    // The scale of a zero is none: what it is added to stays in its own.
+    // A zero has no scale: the other addend keeps its own.
     const { unscaled, scale } = b.unscaled === 0n ? a : b;
     return { unscaled, scale, format, isInt64: true };
   }

@@ -70,7 +70,7 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
-      // Tells whether there are any, in a cluster that has the kinds at all; serving them takes roles of their own.
+      // Shows whether the cluster has such objects. Serving them needs other roles.
       allow(SIDECARSET_GROUP, ["containerrecreaterequests", "statefulsets"], ["list"]),
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
       allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
@@ -111,7 +111,7 @@ export function accessObjects(): readonly AccessObject[] {
   return [...ACCOUNTS.flatMap(objectsOf), announcements()];
 }
 
-/** Roles and bindings for people: who looks on, and who steers. */
+/** Roles and bindings for people: one role to look, one to steer. */
 export function peopleObjects(): readonly AccessObject[] {
   return PEOPLE.flatMap(rolesFor);
 }

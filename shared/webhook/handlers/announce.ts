@@ -47,7 +47,7 @@ export function announcing(options: AnnouncingOptions): (admit: Admit) => Admit 
   };
 }
 
-/** Undefined: nothing that pods get will be another. */
+/** Undefined: the write changes nothing that pods get. */
 function writeOf({ operation, dryRun, object, oldObject, name = "" }: AdmissionRequest): Write | undefined {
   if (dryRun || (operation === "UPDATE" && isSame(object, oldObject))) return undefined;
   const { uid = "", name: ownName = name } = (oldObject ?? object)?.metadata ?? {};
@@ -64,7 +64,7 @@ function textOf(object: KubernetesObject | null | undefined): string {
   return JSON.stringify({ ...object, metadata });
 }
 
-/** All that are asked for while others are being written down are written down together. */
+/** Announcements that are requested during a write are written together in the next one. */
 function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> {
   let next: { readonly writes: Write[]; readonly done: Promise<void> } | undefined;
   let last: Promise<unknown> = Promise.resolve();

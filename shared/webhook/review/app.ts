@@ -57,7 +57,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
   const recognize = recognizer(options);
-  // Of Lambda's webhooks both are files that few ask for.
+  // In Lambda's webhooks both are separate files, which few requests need.
   let refuseStranger: ReturnType<typeof refusingStrangers> = (...refused) => {
     refuseStranger = refusingStrangers(log, reviews);
     return refuseStranger(...refused);

@@ -128,7 +128,7 @@ function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShare
   };
 }
 
-/** Node would close the connection without a word. */
+/** Node would close the connection without an answer. */
 function refuseTunnels(server: Server): Server {
   return server.on("connect", (_, socket) => {
     socket.on("error", () => undefined);

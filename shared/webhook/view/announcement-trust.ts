@@ -43,7 +43,7 @@ export interface TrustOptions extends Clocks {
 export type Source = "announced" | "listed";
 
 /**
- * Reads the announcements. A word says why they are not gone by: something may be written without, or we may not read
+ * Reads the announcements. A word says why announcements do not count: writes may come without one, or we may not read
  * them. Rejects with KubeError where they can't be read now.
  */
 export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Promise<Notice | Unannounced> {
@@ -113,7 +113,7 @@ async function readRegistration(cluster: Cluster): Promise<Registration | undefi
   };
 }
 
-/** Undefined: it is not there, or a role from before there was any does not let us see it. */
+/** Undefined: it does not exist, or an older role does not allow us to read it. */
 async function unlessHidden<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

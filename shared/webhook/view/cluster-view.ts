@@ -157,7 +157,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   const view = new KnownSidecarSets(options.now);
   const announced = new Announced();
   const readNotice = trustedNotice(options);
-  /** since announcements are gone by */
+  /** since announcements count */
   let isListed = false;
   let isNew = true;
   let said: LoggedSource | undefined;
@@ -224,7 +224,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   };
 }
 
-/** The list as it is known, and the newest resourceVersion that any of it was read at. */
+/** The known list, and the newest resourceVersion of its readings. */
 export class KnownSidecarSets {
   readonly #now: () => number;
   #known: ListedSidecarSets | undefined;

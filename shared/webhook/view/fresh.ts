@@ -47,7 +47,7 @@ interface Last<T> {
 }
 
 interface BreakerOptions extends Clocks {
-  /** absent: trouble is not told of */
+  /** absent: trouble is not reported */
   readonly log?: Pick<Log, "info" | "warn"> | undefined;
 }
 

@@ -81,7 +81,10 @@ export function addDoubts(admission: Admission, doubts: readonly string[]): Admi
   return { ...admission, warnings: [...(admission.warnings ?? []), ...[...new Set(doubts)].toSorted()] };
 }
 
-/** True where announcements were ignored, because they claim to replace what never was; the log names them. */
+/**
+ * True where announcements were ignored, because they claim to replace a version that never existed; the log names
+ * them.
+ */
 export function ignoresImpossible(announced: Announced, version: string, { now, log }: Says): boolean {
   const names = announced.ignoreImpossible(version, now());
   const sidecarSets = [...new Set(names)].slice(0, MAX_NAMES);

@@ -119,7 +119,7 @@ const listen = (message: unknown) => {
 };
 afterEach(() => DOINGS.unsubscribe(listen));
 
-it("the doing of a pass ends with its problems and the failed sets", async () => {
+it("the published step of a pass ends with its problems and the failed sets", async () => {
   DOINGS.subscribe(listen);
   const refused = refusing("list", PODS);
   await look({ ...refused, get: refusing("get", LEASES).get });

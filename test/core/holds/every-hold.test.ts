@@ -49,7 +49,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
     expect(place(one).filter((problem) => problem !== undefined)).toEqual([]);
   });
 
-  test("log and alarm carry the cause, and ring where the state is trouble", async () => {
+  test("the log line has the cause, and the alarm rings where the state is trouble", async () => {
     const { report, state, ownCause, isTrouble, decision } = one;
     const lines: object[] = [];
     logReport(
@@ -65,7 +65,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
   });
 });
 
-test("no place advises another release of a SidecarSet where a container of others fails", () => {
+test("no text advises another release of a SidecarSet if a container that is not its own fails", () => {
   const labels = { app: "web" };
   const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };
   const pod = takenDown(podOf({ name: "p", labels, hash: NEW_HASH, image: "reg/sc:v2", isReady: false }));

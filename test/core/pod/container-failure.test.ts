@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-it("a release that was put back is not called halted while the node of its pod has not seen that", () => {
+it("a release that was put back is not called halted until the node of its pod has seen the change", () => {
   const annotations = { ...SET.metadata?.annotations, [HALT_ON_ANNOTATION]: "0" };
   const set = { ...SET, metadata: { ...SET.metadata, annotations } };
   const down = downPod("ErrImagePull", "waiting");

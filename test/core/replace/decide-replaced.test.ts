@@ -464,7 +464,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
     expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
   });
 
-  test("a pod that the partition leaves alone in the line is replaced after one refusal", () => {
+  test("a pod that is alone in the line because of the partition is replaced after one refusal", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 5, partition: 1 } });
     expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
   });
@@ -520,7 +520,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
         { ...CONTEXT, readyAfterSeconds: 5 },
       );
 
-    test("replaces every pod, since the others would be refused as well", () => {
+    test("a pass replaces every pod after one refusal, since the others would be refused as well", () => {
       const { steps, isComplete } = planned("NotUpgradable", ["a", "b", "c"]);
       expect(steps.flatMap(({ pods }) => pods.map((one) => one.isReplaced))).toEqual([true, true, true]);
       expect(isComplete).toBe(true);
@@ -530,7 +530,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
       ["before", { a: POLICY, b: FROZEN }],
       ["after", { a: FROZEN, b: POLICY }],
     ])(
-      "replaces the others too where a policy refused a pod %s one of which no image may change",
+      "a pass replaces the others too if a policy refused a pod %s one whose images may not change",
       (_when, messages) => {
         const sidecarSet = setOf({ updateStrategy: { maxUnavailable: 1 } });
         const seen = {

@@ -562,7 +562,7 @@ function lookOf(pods: readonly Pod[], turn: number): readonly string[] {
   return rounds.at(-1) ?? [];
 }
 
-test("behind 200 namespaces with a workload that has to stay, a workload has its turn in a look that begins elsewhere", () => {
+test("a workload behind 200 namespaces with unrestartable workloads has its turn in a look that begins elsewhere", () => {
   const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
   const kept = Array.from({ length: 200 }, (_, nth) => `k${nth}`);
   const pods = [

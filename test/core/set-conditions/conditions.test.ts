@@ -186,7 +186,7 @@ describe("the condition NotUpgradable:", () => {
     expect(condition?.message).toContain("spec.containers{agent}.env");
   });
 
-  test("while the rollout is paused, NotUpgradable is as true as ever, and the SidecarSet is Paused", () => {
+  test("while the rollout is paused, NotUpgradable stays True, and the SidecarSet is Paused", () => {
     const { NotUpgradable, Ready } = said(standing({ ...fixed, hold: "paused", updated: 5 }));
     expect([NotUpgradable, Ready]).toEqual(["True ImmutableFields", "False Paused"]);
   });

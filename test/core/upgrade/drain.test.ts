@@ -193,7 +193,7 @@ test("pods are put back where the release stops or is undone, or where the annot
   expect(decided(setOf({ paused: true }, null), [held()], 5).told).toEqual(["putBack a serving"]);
 });
 
-test("a smaller budget puts drained pods back rather than to restart them", () => {
+test("a smaller budget puts drained pods back instead of restarting them", () => {
   expect(decided(setOf({ maxUnavailable: 1 }), [held("a"), held("b")], 10).told).toEqual([
     "putBack a serving",
     "putBack b serving",
@@ -237,7 +237,7 @@ test("a pod that another SidecarSet has drained stays held for both", () => {
   }
 });
 
-test("a drain that began in the future begins again, so no clock that is ahead keeps a pod out of endpoints", () => {
+test("a drain with a start time in the future begins again, so a fast clock keeps no pod out of endpoints", () => {
   const since = addSeconds(NOW, 3_600) ?? "";
   const [write] = decided(setOf(), [held("a", { since })], 5).writes;
   expect(write?.annotations[DRAINED_BY_ANNOTATION]).toContain(addSeconds(NOW, 5));
@@ -337,7 +337,7 @@ test.each([
   expect(problems.map((one) => one.isStopping)).toEqual(seconds === undefined ? [false] : []);
 });
 
-test("the end of a hot upgrade leaves pods drained whose turn it is", () => {
+test("the end of a hot upgrade leaves pods drained if it is their turn", () => {
   const hot = hotSidecarSetOf();
   const containers = [...(hot.spec.containers ?? []), { name: "sidecar", image: "reg/sc:v2" }];
   const set = setOf({ maxUnavailable: 2 }, "10s", { ...hot, spec: { ...hot.spec, containers } });
@@ -355,7 +355,7 @@ test("the end of a hot upgrade leaves pods drained whose turn it is", () => {
   expect(decided(set, [flipping, waiting], 5).told).toEqual(["flip a reg/empty:1"]);
 });
 
-test("a hold that its SidecarSet does not ask for allows nothing: the pod is put back first, and then the gate is asked", () => {
+test("a drain that its SidecarSet does not ask for allows nothing: the pod is put back first, and then the gate is asked", () => {
   const gated = setOf({}, null);
   const annotations = { ...gated.metadata?.annotations, "sidecarset.kruise.io/gate": "https://gate.example/may-i" };
   const set = { ...gated, metadata: { ...gated.metadata, annotations } };
@@ -414,7 +414,7 @@ test("two SidecarSets that drain different pods at the same moment both go on, b
   expect(decided(setOf(), [held("a"), elsewhere("b")], 10).told).toEqual(["upgrade a reg/sc:v2"]);
 });
 
-test("a plan takes the drain of another SidecarSet to end, and counts its pod as down until then", () => {
+test("a plan assumes that the drain of another SidecarSet ends, and counts its pod as down until then", () => {
   const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf({}, null), pods: [old("a"), elsewhere("b")] };
   const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
   expect([plan.downBefore, plan.isComplete]).toEqual([1, true]);

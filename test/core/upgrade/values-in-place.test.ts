@@ -118,7 +118,7 @@ describe("injection", () => {
     expect("message" in pod ? pod : pod.metadata?.annotations?.[LEVEL]).toBe("info");
   });
 
-  it("a pod whose annotations have no room for the values gets them as literals, and is taken for one from before the opt-in", () => {
+  it("a pod whose annotations have no room for the values gets them as literals, and counts as a pod from before the opt-in", () => {
     const sidecarSet = stored({ env: [{ name: "LEVEL", value: "x".repeat(30_000) }] });
     const injectedBeside = (bytes: number): Pod => {
       const requested = newPod({ name: "a", labels: { app: "web" }, annotations: { own: "y".repeat(bytes) } });
@@ -222,7 +222,7 @@ describe("hashes and revisions", () => {
     ]);
   });
 
-  it("values that go in place are not named among the fields that do not", () => {
+  it("values that change in place are not listed among the fields that cannot", () => {
     const pod = running(stored());
     const after = stored({ env: warn, fields: PORTS });
     expect(immutableFields(after, [pod], [revisionOf(stored(), 1)])).toEqual(["spec.containers{agent}.ports"]);
@@ -268,7 +268,7 @@ describe("hashes and revisions", () => {
     expect(named?.effect).toBe("recreate");
   });
 
-  it("a changed argument is told with the way to change it in place, and that way works", () => {
+  it("diff says how a changed argument can change in place, and this way works", () => {
     const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
     const withArgs = (level: string, given: Given = {}) =>
       stored({ ...given, fields: { args: ["--level", level] } as Partial<SidecarContainer> });
@@ -511,7 +511,7 @@ describe("completion", () => {
     expect(seen({ containerID: "containerd://agent-2", state }, NOW).isConsistent).toBe(true);
   });
 
-  it("a container that crashed before the write is not taken for the one that follows it, unless a minute has passed", () => {
+  it("a container that crashed before the write does not count as the restarted one, unless a minute has passed", () => {
     const status = { containerID: "containerd://agent-2", state: { running: { startedAt: "2026-11-30T09:59:59Z" } } };
     expect(seen(status, "2026-11-30T10:00:05Z").isConsistent).toBe(false);
     expect(seen(status, "2026-11-30T10:01:00Z").isConsistent, "a node whose clock is behind").toBe(true);

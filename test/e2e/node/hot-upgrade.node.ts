@@ -61,7 +61,7 @@ function traffic(host: string) {
   };
 }
 
-it("there and back, no request fails", async () => {
+it("no request fails during a hot upgrade and the way back", async () => {
   const scene = await openScene({ containers: [MESH] });
   await scene.deploy(1);
   await scene.untilSettled();

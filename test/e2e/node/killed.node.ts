@@ -50,7 +50,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-it("while pods run", { timeout: 2 * PATIENCE_MS }, async () => {
+it("tests that are killed while pods run leave no trace of their node", { timeout: 2 * PATIENCE_MS }, async () => {
   // Without this run's own settings.
   const { PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS } = process.env;
   const given = Object.entries({ PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS });

@@ -37,7 +37,7 @@ function restartsOf(pod: Pod, container: string): number | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === container)?.restartCount;
 }
 
-it("a node that is heard of no more: its pods are down anyway, so all are patched, and restart when it is back", async () => {
+it("all pods of a lost node are patched, because they are down anyway, and restart when the node is back", async () => {
   const scene = await halfway();
   isSilent = true;
   await silenceNode();
@@ -50,7 +50,7 @@ it("a node that is heard of no more: its pods are down anyway, so all are patche
   expect(await scene.record(since)).toMatchObject({ podPatches: COUNT - 2 });
 });
 
-it("a node that reboots: every container starts again, and the rollout ends", async () => {
+it("when a node reboots, every container starts again, and the rollout ends", async () => {
   const scene = await halfway();
   await scene.patchSet(GO_ON);
   await scene.untilTouched(3);
@@ -59,7 +59,7 @@ it("a node that reboots: every container starts again, and the rollout ends", as
   await scene.untilToldThat(/6 of 6 pods updated, 6 of them ready/);
 });
 
-it("a pod that the kubelet evicts: it does not count, and its successor comes with the new image", async () => {
+it("a pod that the kubelet evicts does not count, and its successor has the new image", async () => {
   const volumes = [{ name: "small", emptyDir: { sizeLimit: "1Mi" } }];
   const containers = [{ name: "main", image: "nginx:1.29", volumeMounts: [{ name: "small", mountPath: "/small" }] }];
   const scene = await halfway({ volumes, containers });
@@ -82,7 +82,7 @@ it("a pod that the kubelet evicts: it does not count, and its successor comes wi
   expect((await scene.record(since)).podPatches).toBe(COUNT - 3);
 });
 
-it("a pod that is evicted through the API: one less is updated, and its successor comes with the new image", async () => {
+it("after an eviction through the API one pod less is updated, and the successor has the new image", async () => {
   const scene = await halfway();
   const since = await scene.now();
   await scene.patchSet(GO_ON);

@@ -99,7 +99,7 @@ it("a new image keeps pod and volume, a new environment and a scale down and up 
   await kept();
 });
 
-it("an image that is taken back before it could be pulled: the update ends, in place", async () => {
+it("an update ends in place when its image is taken back before it could be pulled", async () => {
   onTestFinished(() => disturbRegistry({ delay: 0 }));
   const { volumeClaimTemplates: _, ...spec } = SPEC;
   const containers = [{ name: "main", image: "app:1" }];

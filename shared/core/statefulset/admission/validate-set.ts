@@ -252,7 +252,7 @@ function validatePodUpdatePolicy(
   }
 }
 
-// Tells whether a pod template may carry those annotations that mean something to Kubernetes.
+// Tells whether a pod template may carry the annotations that Kubernetes itself reads.
 
 interface TemplateSpec extends Partial<PodSpec> {
   readonly ephemeralContainers?: readonly { readonly name?: string }[];

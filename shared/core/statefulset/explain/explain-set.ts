@@ -32,7 +32,7 @@ export interface SetStanding {
   readonly outOfRange: number;
   /** pods that are not as they should be, lowest ordinal first */
   readonly waitingFor: readonly WaitingPod[];
-  /** why pods stay as they were made */
+  /** why pods keep an older template */
   readonly hold: "none" | "paused" | "partition" | "OnDelete";
 }
 

@@ -137,7 +137,7 @@ function revisionText(revisions: readonly ControllerRevision[], name: string): s
   return found ? `revision ${found.revision} (${name})` : name;
 }
 
-// How it is told why a pod of an older template is not updated now.
+// The texts about why a pod of an older template is not updated now.
 
 const NAMED = 3;
 
@@ -307,7 +307,7 @@ export function traceWork({ seen, lastPass }: SetExplanationFacts): readonly Set
   return [traceGeneration(seen.set) ?? [], traceTick(lastPass, seen.now, schedule)].flat();
 }
 
-/** The set itself goes. */
+/** The set itself is being deleted. */
 export function traceSetTerminating({ set }: SetObservation): readonly SetStep[] {
   if (!set.metadata?.deletionTimestamp) return [];
   return [note("SetTerminating", "the set is being deleted: nothing is created or updated any more")];
@@ -322,7 +322,7 @@ export const SET_REASONS = [
   "OrdinalInRange",
   "OrdinalReserved",
   "OutOfRange",
-  // whether it is there, and well
+  // whether it exists and is healthy
   "PodMissing",
   "PodTerminating",
   "PodFinished",
@@ -331,7 +331,7 @@ export const SET_REASONS = [
   "ContainerFailing",
   "PodNotReady",
   "NotReadyForLongEnough",
-  // whether it is of the newest template
+  // whether it has the newest template
   "OutOfDate",
   "UpdatedAndReady",
   "StrategyOnDelete",

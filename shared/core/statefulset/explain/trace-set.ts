@@ -65,7 +65,7 @@ function traceHold({ seen }: SetExplanationFacts, { hold, desired, updated }: Se
   }
 }
 
-/** Lowest ordinal first: that is who the order waits for. */
+/** Lowest ordinal first, because the order waits for that pod. */
 function traceWaiting({ seen, plan }: SetExplanationFacts, { waitingFor }: SetStanding): readonly SetStep[] {
   const steps = waitingFor.slice(0, NAMED).map(({ name, why }): SetStep => {
     const pod = seen.pods.find(({ metadata }) => metadata?.name === name);

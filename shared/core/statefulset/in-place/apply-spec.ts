@@ -95,7 +95,7 @@ function without<T>(map: Readonly<Record<string, T>>, names: ReadonlySet<string>
   return Object.fromEntries(Object.entries(map).filter(([name]) => !names.has(name)));
 }
 
-/** A container that the template has and the pod has not gets nothing, and nobody waits for it. */
+/** A container that the template has and the pod lacks gets nothing, and nobody waits for it. */
 function ofPod<T>({ spec }: Pod, map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(map).filter(([name]) => spec.containers.some((one) => one.name === name)));
 }

@@ -19,7 +19,7 @@ export interface CalculateOptions {
 type Images = Readonly<Record<string, string>>;
 type Resources = Readonly<Record<string, ResourceRequirements>>;
 
-/** Undefined: only a new pod gets there. Source: OpenKruise pkg/util/inplaceupdate. */
+/** Undefined: only a new pod can follow. Source: OpenKruise pkg/util/inplaceupdate. */
 export function calculateSpec(
   before: ControllerRevision,
   after: ControllerRevision,
@@ -157,7 +157,7 @@ export function qosClassOf(containers: readonly WithResources[]): "BestEffort" |
   return areLimited && areSame && limits.size === requests.size ? "Guaranteed" : "Burstable";
 }
 
-/** Compat: it is the sums of all containers that have to be equal. */
+/** Compat: the sums of all containers must be equal. */
 function totalOf(containers: readonly WithResources[], list: "limits" | "requests"): Totals {
   const totals = new Map<string, ParsedQuantity>();
   for (const { resources } of containers) {

@@ -49,7 +49,7 @@ export interface SetRolloutPlan {
   readonly isCutShort: boolean;
   readonly before: SetStanding;
   readonly after: SetStanding;
-  /** the error that ends every pass early in the end */
+  /** the error that ends every pass at the end of the plan */
   readonly problem?: string;
 }
 
