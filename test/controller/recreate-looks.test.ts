@@ -241,7 +241,7 @@ describe("waiting requests:", () => {
         metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
         ...(status ? { status } : {}),
       });
-    const metadata = { labels: { [RECREATE_ACTIVE_LABEL]: "true" }, namespace: "kruise-system", name: "z" };
+    const metadata = { labels: { [RECREATE_ACTIVE_LABEL]: "true" }, namespace: "zoo", name: "z" };
     ask("one", "z", { metadata, ...(status ? { status } : {}) });
     const [before] = requestVersions();
     await recreate({ isFollowing: false });
