@@ -7,7 +7,7 @@ import { deferredModules, deferredName, reachable, toCommonJs } from "./aws/defe
 import { DEPLOYED } from "./aws/deployed.ts";
 import { CHECKER } from "./aws/names.ts";
 
-/** Modules on the client's own way to a cluster, also through proxies: transport.ts and proxy.ts replace them. */
+/** Modules on the client's own way to a cluster, also through proxies: transport.ts and kubeconfig.ts replace them. */
 const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
 const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
 

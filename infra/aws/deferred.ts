@@ -75,14 +75,9 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods whose containers start in an order",
   },
   {
-    module: "shared/core/injection/share-volumes.ts",
+    module: "shared/core/injection/share-with-app.ts",
     functions: ["mutate-pod"],
-    needed: "sidecars that share mounts or devices",
-  },
-  {
-    module: "shared/core/injection/transfer-env.ts",
-    functions: ["mutate-pod"],
-    needed: "sidecars with transferEnv",
+    needed: "sidecars that share mounts or devices, or have transferEnv",
   },
   {
     module: "shared/go/label-name.ts",

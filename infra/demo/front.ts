@@ -4,8 +4,8 @@
  */
 
 import { parse } from "yaml";
+import { fromProtobuf, MESSAGES, type Messages } from "../local/http/decode.ts";
 import type { Answer, ApiRequest, Front } from "../local/http/http-message.ts";
-import { fromProtobuf, MESSAGES, type Messages } from "../local/http/protobuf.ts";
 import { type ResourcePath, resourcePath } from "../local/http/query.ts";
 import type { User } from "../local/storage/api.ts";
 import {

@@ -1,8 +1,7 @@
 /** A whole Kubernetes cluster in this process, served over real HTTPS on 127.0.0.1. */
 import { randomBytes } from "node:crypto";
 import { runDeploymentController, runReplicaSetController } from "./controllers/deployment-controller.ts";
-import { runGarbageCollector, runNamespaceController } from "./controllers/garbage-collector.ts";
-import { trackOwnership } from "./controllers/ownership.ts";
+import { runGarbageCollector, runNamespaceController, trackOwnership } from "./controllers/garbage-collector.ts";
 import { runScheduler } from "./controllers/scheduler.ts";
 import { runStatefulSetController } from "./controllers/stateful-set-controller.ts";
 import type { Controller } from "./controllers/work-queue.ts";

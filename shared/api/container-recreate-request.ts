@@ -1,6 +1,7 @@
 /** ContainerRecreateRequest as stored (v1beta1). v1alpha1 lacks the conditions and the snapshot of the status. */
-import type { ContainerPort, Handler } from "./container.ts";
+
 import type { KubernetesObject } from "./kubernetes.ts";
+import type { ContainerPort, Handler } from "./pod-parts.ts";
 
 export interface RecreatedContainer {
   readonly name: string;

@@ -52,7 +52,7 @@ export async function accessOf(
 ): Promise<ClusterAccess> {
   const access = await directAccess(settings, aws);
   if (!access.proxyUrl && !proxies) return access;
-  return (await import("./proxy.ts")).throughProxy(access, proxies ?? {});
+  return (await import("./kubeconfig.ts")).throughProxy(access, proxies ?? {});
 }
 
 async function directAccess(settings: ClusterSettings, aws: () => AwsAccess): Promise<ClusterAccess> {

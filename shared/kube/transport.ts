@@ -19,7 +19,7 @@ export interface ClusterAccess {
   readonly clientCertificate?: string;
   /** PEM */
   readonly clientKey?: string;
-  /** proxy-url of a kubeconfig, unchanged; proxy.ts turns it into `proxy` */
+  /** proxy-url of a kubeconfig, unchanged; kubeconfig.ts turns it into `proxy` */
   readonly proxyUrl?: string;
   readonly proxy?: Proxy;
   /** A bearer token, asked for before each request. */

@@ -1,8 +1,8 @@
 /** Tests the Event that a pod gets when its sidecars are changed in place. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { podsAreTold, tellPods } from "../../shared/controller/rollout/notify.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
-import { podsAreTold, tellPods } from "../../shared/controller/rollout/tell-pods.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS } from "../../shared/kube/port.ts";
 import { bareRollout, contextOn } from "./bare-rollout.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Namespace } from "../../shared/api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
-import { planSet } from "../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../shared/core/statefulset/plan/simulated-world.ts";
 import { ordinalRange } from "../../shared/core/statefulset/pods/ordinals.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { NAMESPACES, STATEFUL_SETS } from "../../shared/kube/port.ts";

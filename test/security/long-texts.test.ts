@@ -1,7 +1,7 @@
 /** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
 import { expect, test } from "vitest";
 import { recordEvent } from "../../shared/controller/loop/event-feed.ts";
-import { referencedKey } from "../../shared/core/injection/transfer-env.ts";
+import { referencedKey } from "../../shared/core/injection/share-with-app.ts";
 import type { EventObject } from "../../shared/core/inspect/report/rows.ts";
 import { variablesOf } from "../../shared/core/pod/steering/metric-checks.ts";
 import { fullImageName } from "../../shared/go/image-reference.ts";

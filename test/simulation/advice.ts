@@ -1,9 +1,8 @@
 /** Carries out the product's printed commands, by the functions of the command line, and judges their promises. */
 
 import { type Command, Input } from "../../functions/cli/command.ts";
-import { CANARY } from "../../functions/cli/commands/canary.ts";
-import { RESUME } from "../../functions/cli/commands/pause.ts";
-import { PROMOTE } from "../../functions/cli/commands/set-strategy.ts";
+import { CANARY } from "../../functions/cli/commands/set-image.ts";
+import { PROMOTE, RESUME } from "../../functions/cli/commands/set-strategy.ts";
 import { ABORT, UNDO } from "../../functions/cli/commands/undo.ts";
 import type { Session } from "../../functions/cli/session.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

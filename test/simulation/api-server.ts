@@ -7,10 +7,15 @@ import { patchObject } from "../../infra/local/patch/patch.ts";
 import { type Api, type Call, type Caller, component, internalCall } from "../../infra/local/storage/api.ts";
 import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import { type ApiObject, storageKey } from "../../infra/local/storage/json.ts";
-import { getObject, listObjects } from "../../infra/local/storage/read.ts";
+import {
+  getObject,
+  listObjects,
+  type WatchSession,
+  type WatchSink,
+  watchObjects,
+} from "../../infra/local/storage/read.ts";
 import { StatusError, unknownResource } from "../../infra/local/storage/status-error.ts";
 import { Store } from "../../infra/local/storage/store.ts";
-import { type WatchSession, type WatchSink, watchObjects } from "../../infra/local/storage/watch.ts";
 import { commit, commitRemoval, createObject, deleteObject } from "../../infra/local/storage/write.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { errorOfStatus } from "../../shared/kube/failure.ts";

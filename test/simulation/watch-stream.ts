@@ -1,5 +1,5 @@
 /** A watch as a process sees it: events in order, each after its time; some late, some twice, and then it breaks. */
-import type { WatchSession } from "../../infra/local/storage/watch.ts";
+import type { WatchSession } from "../../infra/local/storage/read.ts";
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";

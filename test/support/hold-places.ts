@@ -28,7 +28,7 @@ import { isStill } from "../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../shared/core/rollout/narrow.ts";
 import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
-import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
+import { embeddedMetrics } from "../../shared/metrics/catalogue.ts";
 
 /** A pass's observation, and the context of its decision. */
 export interface HoldScene {

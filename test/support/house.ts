@@ -199,7 +199,7 @@ const figures: readonly Figure[] = [
     limit: 61_700,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 588, goal: 560 },
+  { name: "files", value: files.length, limit: 562, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
@@ -209,7 +209,7 @@ const figures: readonly Figure[] = [
   {
     name: "files with one importer",
     value: files.filter((file) => importers.get(file) === 1).length,
-    limit: 124,
+    limit: 114,
     goal: 120,
   },
   { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 497, goal: 120 },

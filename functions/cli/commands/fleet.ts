@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/dry-run.ts";
 import { setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
-import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
+import { whyGivenUp } from "../../../shared/core/rollout/history/history.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { addSeconds, secondsBetween } from "../../../shared/go/seconds-between.ts";

@@ -2,7 +2,6 @@
 
 import type { Command } from "../command.ts";
 import { PATH_SECRETS } from "../input/path-secrets.ts";
-import { CANARY } from "./canary.ts";
 import { CHECK } from "./check.ts";
 import { COMPILE } from "./compile.ts";
 import { COMPLETION, completeWords } from "./completion.ts";
@@ -14,14 +13,13 @@ import { INSTALL, UNINSTALL } from "./install.ts";
 import { LINT } from "./lint.ts";
 import { mcpCommand } from "./mcp.ts";
 import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
-import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
 import { PODS_COMMAND } from "./pods.ts";
 import { PREVIEW } from "./preview.ts";
 import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
-import { SET_IMAGE } from "./set-image.ts";
-import { PROMOTE, SET_MAX_UNAVAILABLE, SET_PARTITION } from "./set-strategy.ts";
+import { CANARY, SET_IMAGE } from "./set-image.ts";
+import { PAUSE, PROMOTE, RESUME, SET_MAX_UNAVAILABLE, SET_PARTITION } from "./set-strategy.ts";
 import { STATUS } from "./status.ts";
 import { TICK } from "./tick.ts";
 import { ABORT, HISTORY, UNDO } from "./undo.ts";

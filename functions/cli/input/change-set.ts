@@ -14,7 +14,7 @@ import {
   revisionOutcome,
   wayBack,
   whyGivenUp,
-} from "../../../shared/core/rollout/history/outcomes.ts";
+} from "../../../shared/core/rollout/history/history.ts";
 import { undoneBefore } from "../../../shared/core/rollout/rules/halt/undone.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
-import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
+import { whyGivenUp } from "../../../shared/core/rollout/history/history.ts";
 import { revisionData, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { isJsonObject, jsonOf } from "../../../shared/go/json/json-object.ts";

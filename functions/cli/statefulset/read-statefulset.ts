@@ -16,7 +16,7 @@ import {
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { reconcileLedger } from "../../../shared/core/ledger.ts";
 import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/trace-pod.ts";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";

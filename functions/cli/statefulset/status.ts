@@ -5,7 +5,7 @@ import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
-import { ordinalOf, parsePodName } from "../../../shared/core/pod/pod-name.ts";
+import { ordinalOf, parsePodName } from "../../../shared/core/pod/workload.ts";
 import {
   explainSet,
   isOwn,

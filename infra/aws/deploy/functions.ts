@@ -4,9 +4,8 @@ import { DEPLOYED } from "../deployed.ts";
 import { changesOfGiven } from "../given-parameters.ts";
 import { roleId } from "../names.ts";
 import { runProgram, type Stack } from "./aws.ts";
-import { refuseForgotten } from "./last-deployment.ts";
 import { DeployError, type Deployment, outputOf } from "./objects.ts";
-import { parametersOf } from "./preflight.ts";
+import { parametersOf, refuseForgotten } from "./preflight.ts";
 
 const POLL_MS = 5_000;
 /** CloudFormation gives up sooner. */

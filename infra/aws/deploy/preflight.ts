@@ -13,11 +13,11 @@ import { counted } from "../../../shared/go/counted.ts";
 import { type SecretPath, splitPath } from "../../../shared/webhook/server/authenticate.ts";
 import { pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import { readSizing, type Sizing } from "../door-settings.ts";
-import { hasGiven, lastGiven } from "../given-parameters.ts";
+import { FOUND_OUT, hasGiven, lastGiven } from "../given-parameters.ts";
 import type { AwsSettings } from "../settings.ts";
 import { type Aws, type EksCluster, type Kubectl, type Stack, sentenceOf } from "./aws.ts";
-import { refuseForgotten } from "./last-deployment.ts";
 import { DeployError, type Facts, nameOfDeployment, readAuthority, type Tools } from "./objects.ts";
+import { BY_HAND, type DeployOptions } from "./options.ts";
 import { checkParameters, digestsOf, parseSecrets, secretName } from "./parameters.ts";
 
 /** The concurrency that AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
@@ -348,4 +348,36 @@ function refuseOtherSecret(
   throw new DeployError(
     `none of the ${paths.length} registered paths is made of a secret in SSM (${place}), so that the functions would refuse every pod until step 5: write the secret that is registered below the new one (docs/deploy-care.md, Rotating the secret), or, where it is lost, run ${first} first.`,
   );
+}
+
+// Compares with the last deployment's parameters: a left-out parameter, or another cluster, is taken for a mistake.
+
+/** `parameters`: an empty one is the default, on purpose. @throws DeployError */
+export function refuseForgotten(
+  stack: Stack | undefined,
+  { cluster, stage, parameters }: Pick<DeployOptions, "cluster" | "stage" | "parameters">,
+): void {
+  const last = lastGiven(stack);
+  const served = last["eks-cluster"] ?? cluster;
+  if (served !== cluster)
+    throw new DeployError(
+      `the functions of --stage ${stage} work for EKS cluster ${served}: give --cluster ${served}, or another --stage for ${cluster}.`,
+    );
+  const names = Object.keys(last).filter((name) => !parameters.has(name) && !FOUND_OUT.includes(name));
+  const byHand = names.find((name) => BY_HAND.includes(name));
+  if (byHand !== undefined)
+    throw new DeployError(
+      `the last deployment had --param ${byHand}=${last[byHand]}, which takes steps that deploy:all does not know: docs/deploy-by-hand.md.`,
+    );
+  if (names.length === 0) return;
+  throw new DeployError(
+    `the last deployment had ${names.map((name) => shown(name, last[name])).join(" ")}: give that again, or, to go back to the default, --param ${names[0]}= with nothing after it.`,
+  );
+}
+
+/** The parameter as a shell takes it. */
+function shown(name: string, value = ""): string {
+  if (value === "…") return `--param ${name}=… (too long to be shown)`;
+  const text = `${name}=${value}`;
+  return `--param ${/^[\w=.,:/@%+-]*$/.test(text) ? text : `'${text}'`}`;
 }

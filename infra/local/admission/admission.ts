@@ -26,8 +26,7 @@ import {
 } from "../storage/json.ts";
 import { badRequest, forbidden, internalError, StatusError } from "../storage/status-error.ts";
 import { convert } from "./conversion.ts";
-import { callWebhook, WebhookCallError } from "./webhook-call.ts";
-import { type AdmissionRequest, webhookTarget } from "./webhook-match.ts";
+import { type AdmissionRequest, callWebhook, WebhookCallError, webhookTarget } from "./webhook-call.ts";
 
 type Type = "mutating" | "validating";
 

@@ -19,7 +19,7 @@ import {
 import type { Change } from "../storage/store.ts";
 import { changeObject } from "../storage/update.ts";
 import { createObject } from "../storage/write.ts";
-import { controlledBy, type Ownership } from "./ownership.ts";
+import { controlledBy, type Ownership } from "./garbage-collector.ts";
 import { type Controller, runController } from "./work-queue.ts";
 import { createPod, deletePod, isActive, isReady, ownerReference, writeStatus } from "./workload-pods.ts";
 

@@ -5,7 +5,7 @@ import { POD, STATEFUL_SET } from "../kinds/registry.ts";
 import { type Api, component } from "../storage/api.ts";
 import { type ApiObject, asNumber, at, controllerOf, type JsonObject, textAt } from "../storage/json.ts";
 import type { Change } from "../storage/store.ts";
-import { controlledBy, type Ownership } from "./ownership.ts";
+import { controlledBy, type Ownership } from "./garbage-collector.ts";
 import { type Controller, runController } from "./work-queue.ts";
 import { createPod, deletePod, isActive, isReady, writeStatus } from "./workload-pods.ts";
 

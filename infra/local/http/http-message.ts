@@ -4,9 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { parse as parseYaml } from "yaml";
 import type { User } from "../storage/api.ts";
 import type { JsonObject } from "../storage/json.ts";
+import type { WatchEvent, WatchSession, WatchSink } from "../storage/read.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../storage/status-error.ts";
-import type { WatchEvent, WatchSession, WatchSink } from "../storage/watch.ts";
-import { fromProtobuf, PROTOBUF } from "./protobuf.ts";
+import { fromProtobuf, PROTOBUF } from "./decode.ts";
 
 export interface ApiRequest {
   readonly method: string;

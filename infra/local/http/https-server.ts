@@ -7,7 +7,7 @@ import { generate } from "selfsigned";
 import { stringify } from "yaml";
 import type { Api, Caller, User } from "../storage/api.ts";
 import { at } from "../storage/json.ts";
-import type { WatchSession } from "../storage/watch.ts";
+import type { WatchSession } from "../storage/read.ts";
 import {
   type ApiRequest,
   errorAnswer,

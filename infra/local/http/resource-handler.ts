@@ -6,7 +6,7 @@ import { patchScale, readScale, replaceScale } from "../kinds/scale.ts";
 import { patchObject } from "../patch/patch.ts";
 import type { Api, Call, Caller } from "../storage/api.ts";
 import { type ApiObject, asObject, type JsonObject } from "../storage/json.ts";
-import { getObject, listObjects } from "../storage/read.ts";
+import { getObject, listObjects, type WatchEvent, watchObjects } from "../storage/read.ts";
 import {
   badRequest,
   isStatus,
@@ -16,7 +16,6 @@ import {
   unsupportedPatch,
 } from "../storage/status-error.ts";
 import { replaceObject } from "../storage/update.ts";
-import { type WatchEvent, watchObjects } from "../storage/watch.ts";
 import { createObject, type Deletion, deleteObject } from "../storage/write.ts";
 import { tableOf } from "../table/table.ts";
 import { type Answer, type ApiRequest, type ObjectAnswer, parsedBody, parsedPatch } from "./http-message.ts";

@@ -1,6 +1,6 @@
 /** The differences between kinds when an object is written. */
 
-import { matchesLabels } from "../http/selector.ts";
+import { matchesLabels } from "../http/query.ts";
 import {
   type ApiObject,
   asList,

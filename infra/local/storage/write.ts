@@ -1,7 +1,7 @@
 /** The last steps of every write: validation, admission of the outcome, storage version, the record. */
 import { mutate, validate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
-import type { AdmissionRequest } from "../admission/webhook-match.ts";
+import type { AdmissionRequest } from "../admission/webhook-call.ts";
 import { decodeObject } from "../http/decode.ts";
 import { type FieldError, invalidObject } from "../kinds/field-error.ts";
 import { generatedName, metadataErrors, randomUid } from "../kinds/names.ts";

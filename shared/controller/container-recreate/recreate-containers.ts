@@ -8,8 +8,8 @@ import {
   RECREATE_REQUEST_KIND,
   UNREADY_ACQUIRED,
 } from "../../api/names.ts";
-import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
+import { chooseRequests, type Waiting } from "../../core/container-recreate/track-request.ts";
 import { isLately } from "../../core/pod/is-ready.ts";
 import { inTurns } from "../../go/sequence.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";

@@ -20,7 +20,7 @@ import { attempt } from "./act.ts";
 import { forgetDisruptionBudgets, RESOURCES, ROLE, readDisruptionBudgets } from "./disruption-budgets.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
-import { NamespaceTurns } from "./slow-namespaces.ts";
+import { NamespaceTurns } from "./refused-writes.ts";
 
 const WRITES_AT_ONCE = 4;
 /** Limit of the time from a registration to its write. A budget forgets a pod that is going down after two minutes. */

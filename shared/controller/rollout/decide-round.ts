@@ -30,7 +30,7 @@ import {
   no,
 } from "../../core/rollout/rules/gate/approval.ts";
 import { wantedPods } from "../../core/rollout/rules/replacement/plan-replacement.ts";
-import { checksNow } from "../../core/rollout/rules/waves/wave-checks.ts";
+import { checksNow } from "../../core/rollout/rules/waves/standing.ts";
 import { countDisruptions } from "./count-disruptions.ts";
 import { type Context, checksIn, decideContext, decideOn, decideUntilKnown, type Snapshot } from "./observe.ts";
 import { isOwn } from "./refused-pods.ts";

@@ -14,7 +14,7 @@ import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { disruptionText } from "../../core/rollout/rules/disruption-budgets/guard.ts";
 import { newlyWanted } from "../../core/rollout/rules/gate/approval.ts";
 import { wantedPods } from "../../core/rollout/rules/replacement/plan-replacement.ts";
-import { checksAsked } from "../../core/rollout/rules/waves/wave-checks.ts";
+import { checksAsked } from "../../core/rollout/rules/waves/standing.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";
 import {

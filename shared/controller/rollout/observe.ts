@@ -36,8 +36,8 @@ import { findMissed, listRevisions, type Observed, observeInTime, readSidecarSet
 import { pullFacts, readPulls } from "./pre-pull.ts";
 import { type Readings, takeUpReading } from "./reading.ts";
 import { refusedNow, unfencedOf } from "./refused-pods.ts";
+import { withoutSlow } from "./refused-writes.ts";
 import { noteProblem, type Tally } from "./report.ts";
-import { withoutSlow } from "./slow-namespaces.ts";
 
 export const WRITES_AT_ONCE = 32;
 const READS_AT_ONCE = 4;

@@ -17,7 +17,7 @@ import { failedStand, type Listed, type Reconciler, reconcileAll, type Stand } f
 import { act } from "./act.ts";
 import { explain, planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
-import { beginNotify, notificationsAreSent } from "./notify.ts";
+import { beginNotify, notificationsAreSent, podsAreTold } from "./notify.ts";
 import type { Context } from "./observe.ts";
 import { listAll, missedReport, readSidecarSet } from "./observe-pods.ts";
 import { sayRefused } from "./refused-writes.ts";
@@ -25,7 +25,6 @@ import { newTally, type SidecarSetReport, type Stop, untoldText } from "./report
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
 import { stateNow, statusPatch, transitions } from "./status-additions.ts";
-import { podsAreTold } from "./tell-pods.ts";
 
 const RESCAN_MS = 10_000;
 /** A reading that began later had less time than the next pass has. */

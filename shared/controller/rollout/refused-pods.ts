@@ -16,7 +16,7 @@ import {
   TAKEN_BACK,
   waitSecondsAfter,
 } from "../../core/refused-pods.ts";
-import { currentHash } from "../../core/rollout/history/outcomes.ts";
+import { currentHash } from "../../core/rollout/history/history.ts";
 import type { Refused } from "../../core/rollout/select/reserved.ts";
 import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";

@@ -14,7 +14,7 @@ import {
 import { steeringDigest } from "../../core/pod/steering/steered.ts";
 import { natureOf } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { readyAt } from "../../core/rollout/history/outcomes.ts";
+import { readyAt } from "../../core/rollout/history/history.ts";
 import { CLOCKED, nextEnd } from "../../core/rollout/hold-effects.ts";
 import { isSoakBehind } from "../../core/rollout/rules/waves/standing.ts";
 import { withDoing } from "../../doings.ts";
@@ -26,6 +26,7 @@ import { type Decided, decideRound, withChecks } from "./decide-round.ts";
 import { departedOf, withDepartures } from "./departures.ts";
 import { forgetWorkloads } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
+import { tellPods } from "./notify.ts";
 import { type Context, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
 import { readPulls, withPulls, writePulls } from "./pre-pull.ts";
@@ -39,7 +40,6 @@ import {
 } from "./refused-pods.ts";
 import { remember, truncateRevisions } from "./register-revision.ts";
 import { verdictNow } from "./status-additions.ts";
-import { tellPods } from "./tell-pods.ts";
 import { restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
 import { announceLedger, writeStatus } from "./write-status.ts";

@@ -25,9 +25,8 @@ import {
   noteUnsent,
   noteVague,
 } from "./refused-pods.ts";
-import { noteAccepted, noteBusy } from "./refused-writes.ts";
+import { NamespaceTurns, noteAccepted, noteBusy } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
-import { NamespaceTurns } from "./slow-namespaces.ts";
 import { setCondition } from "./write-condition.ts";
 import { BatchStatus } from "./write-status.ts";
 

@@ -3,7 +3,7 @@ import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubern
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import type { PodState, Seen, Subject } from "../../core/ledger.ts";
 import { withSpecImages } from "../../core/pod/image-alias.ts";
-import { parsePodName } from "../../core/pod/pod-name.ts";
+import { parsePodName } from "../../core/pod/workload.ts";
 import { comparedImage } from "../../core/statefulset/in-place/update-completed.ts";
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
 import { claimState, isClaimState, uidOf } from "../../core/statefulset/replicas.ts";

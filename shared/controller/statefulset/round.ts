@@ -13,7 +13,7 @@ import {
   type Subject,
   withReservations,
 } from "../../core/ledger.ts";
-import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
+import { planSet, type SetPlan } from "../../core/statefulset/plan/simulated-world.ts";
 import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/pod-phase.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
 import { isClaimState, takenAway } from "../../core/statefulset/replicas.ts";

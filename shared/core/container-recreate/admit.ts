@@ -1,6 +1,5 @@
 /** The admission of a ContainerRecreateRequest: checks, defaults, and the pod's facts. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import type { ContainerDetails } from "../../api/container.ts";
 import type {
   ContainerRecreateRequest,
   ContainerRecreateRequestSpec,
@@ -19,13 +18,11 @@ import {
   UNREADY_ACQUIRED,
   VIRTUAL_KUBELET,
 } from "../../api/names.ts";
+import type { ContainerDetails } from "../../api/pod-parts.ts";
 import { goJson } from "../../go/json/go-json.ts";
-import {
-  CONTAINER_RECREATE_REQUEST,
-  CONTAINER_RECREATE_REQUEST_V1ALPHA1,
-} from "../../go/types/container-recreate-request.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
+import { CONTAINER_RECREATE_REQUEST, CONTAINER_RECREATE_REQUEST_V1ALPHA1 } from "../../go/types/kruise.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { isActive } from "../pod/is-matched.ts";
 

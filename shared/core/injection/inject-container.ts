@@ -4,8 +4,7 @@ import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { Refusal } from "../admission/admission.ts";
 import { resourcesByPolicy } from "./resources-policy.ts";
-import { type Shared, shareVolumes } from "./share-volumes.ts";
-import { transferredEnv } from "./transfer-env.ts";
+import { type Shared, shareVolumes, transferredEnv } from "./share-with-app.ts";
 
 /** The parts of the pod that a sidecar may copy. */
 export interface InjectionSource {
@@ -25,7 +24,7 @@ export function takesFromPod(sidecar: SidecarContainer): boolean {
 }
 
 /**
- * True when the sidecar shares volumes. The test is here because only such sidecars load share-volumes.ts
+ * True when the sidecar shares volumes. The test is here because only such sidecars load share-with-app.ts
  * (infra/aws/deferred.ts).
  */
 function sharesVolumes({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {

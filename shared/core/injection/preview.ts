@@ -1,10 +1,9 @@
 /** A preview of a pod before its creation: the webhook's own decision, on local objects. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import type { ContainerDetails } from "../../api/container.ts";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../api/names.ts";
+import type { ContainerDetails, VolumeDetails } from "../../api/pod-parts.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { VolumeDetails } from "../../api/volume-source.ts";
 import { duplicate, type FieldError, invalidEach, printFieldErrors, required } from "../../go/field-error.ts";
 import { dnsLabelErrors } from "../../go/label-name.ts";
 import type { Admission } from "../admission/admission.ts";

@@ -2,13 +2,13 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { byText } from "../../go/by-text.ts";
 import type { ResourceChange } from "../actions.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { lacksContainers } from "./is-matched.ts";
 import { isIgnored, isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
-import { type DrainHold, drainHold, otherDrains } from "./pod-records.ts";
-import { recordedHash } from "./recorded-hash.ts";
+import { type DrainHold, drainHold, otherDrains, readUpgradeRecords } from "./pod-records.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
 import { hasForeignValues } from "./values-record.ts";
@@ -131,3 +131,13 @@ function isSameHash(pod: Pod, sidecarSet: SidecarSet, annotation: string): boole
 export function uidOf({ metadata }: Pod): string {
   return metadata?.uid ?? "";
 }
+
+// The hash of a SidecarSet in a pod's annotation, which every decision reads from every pod.
+
+/** Reads the hash from kruise.io/sidecarset-hash or …-hash-without-image; "": no entry for that SidecarSet. */
+export function recordedHash(text: string | undefined, sidecarSetName: string): string {
+  // A value that is null is "" in Go.
+  return text ? hashIn(text, sidecarSetName) : "";
+}
+
+const hashIn = byText((text, sidecarSetName) => readUpgradeRecords(text).records[sidecarSetName]?.hash ?? "");

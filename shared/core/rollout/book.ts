@@ -1,7 +1,7 @@
 /** The book of holds: for every reason to wait, how grave it is, what each place says about it, and what to do next. */
 import { counted } from "../../go/counted.ts";
 import { commandText } from "../pod/command-text.ts";
-import { undoHint } from "./history/outcomes.ts";
+import { undoHint } from "./history/history.ts";
 import { HOLDS, type Hold, type HoldCause } from "./hold.ts";
 import { isRestarting, isStill, waitsForOthers } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, leftAloneText, type Severity } from "./hold-words.ts";

@@ -18,7 +18,7 @@ import {
   type Subject,
   subjectOf,
 } from "./rules/gate/approval.ts";
-import { checksNow } from "./rules/waves/wave-checks.ts";
+import { checksNow } from "./rules/waves/standing.ts";
 import type { Observed } from "./select/observed-states.ts";
 
 /** The results of the checks that were just evaluated. */

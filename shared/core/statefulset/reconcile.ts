@@ -2,7 +2,7 @@
 import type { ControllerRevision, LabelSelector, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec, StatefulSetStatus, VolumeClaimStatus } from "../../api/stateful-set.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
-import { ordinalOf } from "../pod/pod-name.ts";
+import { ordinalOf } from "../pod/workload.ts";
 import { volumeClaimStatus } from "./claims/claim-resize.ts";
 import { newProgress, type Pass } from "./pass.ts";
 import { adoptPods, newPod } from "./pods/identity.ts";

@@ -3,7 +3,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
 import type { PodState } from "../ledger.ts";
-import { ordinalOf } from "../pod/pod-name.ts";
+import { ordinalOf } from "../pod/workload.ts";
 import { areClaimsRetained, hasStaleClaim, retainClaims } from "./claims/claims.ts";
 import { whyNotCompleted } from "./in-place/update-completed.ts";
 import { isScaleBudgetSpent, type Pass } from "./pass.ts";

@@ -6,11 +6,11 @@ import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { runSetPass, type SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport, SetReport } from "../../../shared/controller/statefulset/report.ts";
-import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
+import { parsePodName } from "../../../shared/core/pod/workload.ts";
 import { defaultSet } from "../../../shared/core/statefulset/mutate.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { STATEFUL_SET } from "../../../shared/go/types/stateful-set.ts";
+import { STATEFUL_SET } from "../../../shared/go/types/kruise.ts";
 import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";

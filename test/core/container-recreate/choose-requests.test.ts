@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
-import { chooseRequests } from "../../../shared/core/container-recreate/choose-requests.ts";
+import { chooseRequests } from "../../../shared/core/container-recreate/track-request.ts";
 
 const CREATED = "2025-06-01T00:00:00Z";
 const NOW = "2025-06-01T00:01:00Z";

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { chooseRequests } from "../../../shared/core/container-recreate/choose-requests.ts";
 import { serveRequest, statusAction } from "../../../shared/core/container-recreate/serve-request.ts";
+import { chooseRequests } from "../../../shared/core/container-recreate/track-request.ts";
 import { holds } from "../../properties/holds.ts";
 import { listedPod } from "../../support/objects.ts";
 

@@ -10,7 +10,7 @@ import {
   UNDONE_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { undoHint, wayBack } from "../../../shared/core/rollout/history/outcomes.ts";
+import { undoHint, wayBack } from "../../../shared/core/rollout/history/history.ts";
 import { planUndo } from "../../../shared/core/rollout/rules/halt/standstill.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";
-import { shareVolumes } from "../../../shared/core/injection/share-volumes.ts";
+import { shareVolumes } from "../../../shared/core/injection/share-with-app.ts";
 
 const APP: Container = {
   name: "app",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import type { TransferEnvVar } from "../../../shared/api/sidecarset.ts";
-import { transferredEnv } from "../../../shared/core/injection/transfer-env.ts";
+import { transferredEnv } from "../../../shared/core/injection/share-with-app.ts";
 
 const CONTAINERS: readonly Container[] = [
   {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StorageClass } from "../../../shared/api/stateful-set.ts";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import { podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const FAST: StorageClass = { metadata: { name: "fast" }, allowVolumeExpansion: true };

@@ -4,7 +4,7 @@ import { IN_PLACE_STATE_ANNOTATION, LIFECYCLE_STATE_LABEL } from "../../../share
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import { explainSetPod, SET_REASONS, type SetStep } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { explainWholeSet } from "../../../shared/core/statefulset/explain/trace-set.ts";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
 import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import { podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const HOOK = { labelsHandler: { "example.com/hold": "true" }, markPodNotReady: true };

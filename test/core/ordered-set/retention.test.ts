@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const set = setOf({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/simulated-world.ts";
 import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
 import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { planHistory } from "../../../shared/core/rollout/history/plan-history.ts";
+import { planHistory } from "../../../shared/core/rollout/history/history.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { listedPod } from "../../support/objects.ts";
 

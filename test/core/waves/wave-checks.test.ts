@@ -5,7 +5,7 @@ import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { type CheckRecord, evaluated } from "../../../shared/core/rollout/rules/checks/check-records.ts";
-import { checksAsked, checksNow } from "../../../shared/core/rollout/rules/waves/wave-checks.ts";
+import { checksAsked, checksNow } from "../../../shared/core/rollout/rules/waves/standing.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const ERRORS = { name: "errors", query: "sum(errors)", max: 5, failuresAllowed: 1 };

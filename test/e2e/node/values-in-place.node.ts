@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { recordedHash } from "../../../shared/core/pod/recorded-hash.ts";
+import { recordedHash } from "../../../shared/core/pod/pod-state.ts";
 import { restartOnNode } from "../support/access.ts";
 import { addFigure } from "../support/figures.ts";
 import { scenes } from "../support/open-scene.ts";

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import { fromProtobuf, MESSAGES } from "../../../infra/local/http/protobuf.ts";
+import { fromProtobuf, MESSAGES } from "../../../infra/local/http/decode.ts";
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 
 export interface StoredVersion {

@@ -7,7 +7,7 @@ import {
   revisionText,
 } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/go/types/kruise.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 

@@ -1,7 +1,7 @@
 /** Single rules of a set: ordinals, names, the pod of an ordinal, revisions, the order of an update. */
 import type { ControllerRevision, IntOrString, Labels, Pod } from "../../../shared/api/kubernetes.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
+import { parsePodName } from "../../../shared/core/pod/workload.ts";
 import { isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { claimsOf, hasClaimVolumes } from "../../../shared/core/statefulset/claims/claims.ts";

@@ -13,7 +13,7 @@ import { isHotUpgradeIn } from "../../pod/sidecar-containers.ts";
 import { hotUpgradeAnnotations, hotUpgradePair } from "../hot-upgrade.ts";
 import { injectContainer } from "../inject-container.ts";
 import { recordInjection } from "../record-injection.ts";
-import { envNamesOf, referencedKey } from "../transfer-env.ts";
+import { envNamesOf, referencedKey } from "../share-with-app.ts";
 
 /** A variable of the policy, for other expressions `variables.NAME`. */
 export interface Variable {

@@ -8,7 +8,7 @@ import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { decide } from "../../rollout/decide.ts";
-import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/history.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
 import { recordsIn } from "../../rollout/rules/checks/check-records.ts";
 import { selectionOf } from "../../rollout/rules/missed/selection.ts";

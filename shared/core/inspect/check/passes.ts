@@ -10,7 +10,7 @@ import { isOfRelease } from "../../pod/failing-pods.ts";
 import { BOOK, endOf, holdOfBlocked, holdsIn, saidBy, wordsOf } from "../../rollout/book.ts";
 import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { Decision } from "../../rollout/decide.ts";
-import { undoHint } from "../../rollout/history/outcomes.ts";
+import { undoHint } from "../../rollout/history/history.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";

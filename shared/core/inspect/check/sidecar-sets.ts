@@ -1,8 +1,8 @@
 /** Faults of the SidecarSets themselves, whatever their pods. */
 
-import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Namespace } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
+import type { ContainerDetails } from "../../../api/pod-parts.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";

@@ -2,7 +2,7 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/history.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import type { RestartPlan } from "../../rollout/rules/restarts/restarts.ts";
 import { type Observed, type Scene, sceneOf } from "../../rollout/select/observed-states.ts";

@@ -9,7 +9,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { BOOK, holdsIn } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
-import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/outcomes.ts";
+import { outcomeFacts, undoHint, wayBack } from "../../rollout/history/history.ts";
 import { EFFECTS, isStill } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { haltIsShort } from "../../rollout/rules/halt/standstill.ts";

@@ -25,8 +25,7 @@ import { ownerInTheWay } from "../../rollout/rules/owner-budget/owner-budget.ts"
 import { nodeText } from "../../rollout/rules/pre-pull/pull-words.ts";
 import type { Replacement } from "../../rollout/rules/replacement/replacement.ts";
 import { resizeStanding } from "../../rollout/rules/resize/resize.ts";
-import type { WavesSummary } from "../../rollout/rules/waves/standing.ts";
-import { checksNow } from "../../rollout/rules/waves/wave-checks.ts";
+import { checksNow, type WavesSummary } from "../../rollout/rules/waves/standing.ts";
 import type { BudgetUse } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { insteadOfImages, type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";

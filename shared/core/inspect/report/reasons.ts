@@ -3,7 +3,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { foreignHint } from "../../pod/failing-pods.ts";
 import { renewalText } from "../../pod/workload.ts";
 import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
-import { undoHint } from "../../rollout/history/outcomes.ts";
+import { undoHint } from "../../rollout/history/history.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted, Severity } from "../../rollout/hold-words.ts";
 import { lastUndone } from "../../rollout/rules/halt/undone.ts";

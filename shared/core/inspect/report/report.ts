@@ -6,7 +6,7 @@ import { BOOK } from "../../rollout/book.ts";
 import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
-import { outcomeFacts, wayBack } from "../../rollout/history/outcomes.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/history.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { lastUndone } from "../../rollout/rules/halt/undone.ts";

@@ -1,5 +1,5 @@
 /** Tells whether the downward API offers a field of the pod or a resource of its containers. */
-import type { EnvVarSource } from "../../../api/container.ts";
+import type { EnvVarSource } from "../../../api/pod-parts.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";

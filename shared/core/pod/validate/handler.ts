@@ -1,4 +1,6 @@
 /** Tells whether Kubernetes would accept probes and lifecycle hooks. */
+
+import type { IntOrString } from "../../../api/kubernetes.ts";
 import type {
   ContainerDetails,
   ContainerPort,
@@ -6,8 +8,7 @@ import type {
   HttpGetAction,
   Lifecycle,
   Probe,
-} from "../../../api/container.ts";
-import type { IntOrString } from "../../../api/kubernetes.ts";
+} from "../../../api/pod-parts.ts";
 import {
   duplicate,
   type FieldError,

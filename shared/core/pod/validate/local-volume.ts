@@ -6,7 +6,7 @@ import type {
   PodCertificateProjection,
   VolumeProjection,
   VolumeSources,
-} from "../../../api/volume-source.ts";
+} from "../../../api/pod-parts.ts";
 import {
   type FieldError,
   forbidden,

@@ -1,5 +1,5 @@
 /** Tells whether Kubernetes would accept volumes from elsewhere: disks, file servers, drivers. */
-import type { VolumeSources } from "../../../api/volume-source.ts";
+import type { VolumeSources } from "../../../api/pod-parts.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";
 import { validateRange } from "../../admission/integer.ts";

@@ -1,6 +1,7 @@
 /** Tells whether Kubernetes would accept a container's resources. */
-import type { ContainerDetails, ContainerResizePolicy, ResourceClaim } from "../../../api/container.ts";
+
 import type { Quantity } from "../../../api/kubernetes.ts";
+import type { ContainerDetails, ContainerResizePolicy, ResourceClaim } from "../../../api/pod-parts.ts";
 import {
   duplicate,
   type FieldError,

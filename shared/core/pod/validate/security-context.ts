@@ -1,5 +1,5 @@
 /** Tells whether Kubernetes would accept a container's security context. */
-import type { SecurityContext, SecurityProfile, WindowsOptions } from "../../../api/container.ts";
+import type { SecurityContext, SecurityProfile, WindowsOptions } from "../../../api/pod-parts.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsSubdomainErrors } from "../../../go/label-name.ts";
 import { validateRange } from "../../admission/integer.ts";

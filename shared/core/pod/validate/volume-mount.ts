@@ -1,7 +1,7 @@
 /** Tells whether a container's mounts and block devices fit the volumes and each other. */
-import type { ContainerDetails, MountDetails } from "../../../api/container.ts";
+
 import type { VolumeDevice } from "../../../api/kubernetes.ts";
-import type { VolumeDetails } from "../../../api/volume-source.ts";
+import type { ContainerDetails, MountDetails, VolumeDetails } from "../../../api/pod-parts.ts";
 import { type FieldError, forbidden, invalid, notFound, notSupported, required } from "../../../go/field-error.ts";
 import { hasBacksteps, validateDescendingPath } from "./handler.ts";
 

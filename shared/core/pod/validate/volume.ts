@@ -6,7 +6,7 @@ import type {
   TypedReference,
   VolumeDetails,
   VolumeSources,
-} from "../../../api/volume-source.ts";
+} from "../../../api/pod-parts.ts";
 import {
   duplicate,
   type FieldError,

@@ -9,7 +9,7 @@ import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
 import { evaluated } from "../rules/checks/check-records.ts";
 import { drainsAhead } from "../rules/drain/drain.ts";
-import { checksNow } from "../rules/waves/wave-checks.ts";
+import { checksNow } from "../rules/waves/standing.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
 import {

@@ -4,7 +4,7 @@ import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { isJsonObject, type JsonObject } from "../../../go/json/json-object.ts";
-import { recordedHash } from "../../pod/recorded-hash.ts";
+import { recordedHash } from "../../pod/pod-state.ts";
 import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { revisionData } from "../../sidecarset/revision/recorded-revision.ts";
 

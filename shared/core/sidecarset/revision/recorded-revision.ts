@@ -13,7 +13,7 @@ import {
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../../go/types/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../go/types/sidecarset.ts";
+import { SIDECAR_SET_SPEC } from "../../../go/types/kruise.ts";
 import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { revisionHash, sidecarSetHash, sidecarSetHashWithoutImage } from "../hash/sidecarset-hash.ts";
 

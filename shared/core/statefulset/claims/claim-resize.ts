@@ -4,7 +4,7 @@ import { RESIZED_CLAIM_ANNOTATION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, VolumeClaimStatus } from "../../../api/stateful-set.ts";
 import { fieldQuantity } from "../../../go/quantity/quantity.ts";
 import { compareQuantities } from "../../../go/quantity/quantity-arithmetic.ts";
-import { ordinalOf } from "../../pod/pod-name.ts";
+import { ordinalOf } from "../../pod/workload.ts";
 import type { Pass } from "../pass.ts";
 import { record } from "../pods/write-pod.ts";
 import { ask, attempt, findClaim, findStorageClass, StepFailed, type Steps } from "../step.ts";

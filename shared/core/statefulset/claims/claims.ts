@@ -2,7 +2,7 @@
 import type { KubernetesObject, OwnerReference, Pod, Volume } from "../../../api/kubernetes.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../api/stateful-set.ts";
-import { ordinalOf } from "../../pod/pod-name.ts";
+import { ordinalOf } from "../../pod/workload.ts";
 import { isInRange, type OrdinalRange } from "../pods/ordinals.ts";
 import { ask, attempt, findClaim, StepFailed, type Steps } from "../step.ts";
 

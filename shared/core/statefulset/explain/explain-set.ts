@@ -1,7 +1,7 @@
 /** The text about a set: its progress, what it waits for, and why it does not do more. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../api/stateful-set.ts";
-import { ordinalOf, parsePodName } from "../../pod/pod-name.ts";
+import { ordinalOf, parsePodName } from "../../pod/workload.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 import { isInRange, type OrdinalRange, ordinalRange } from "../pods/ordinals.ts";
 import {

@@ -4,9 +4,9 @@ import { note, ok, type Step, stop, TICK_REASONS, wait } from "../../inspect/exp
 import { traceGeneration, traceTick } from "../../inspect/explain/trace-hold.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf } from "../../pod/container-failure.ts";
-import { ordinalOf } from "../../pod/pod-name.ts";
+import { ordinalOf } from "../../pod/workload.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
-import type { SetPlan } from "../plan/plan-set.ts";
+import type { SetPlan } from "../plan/simulated-world.ts";
 import { isInRange, type OrdinalRange, ordinalRange, whyLeftAlone } from "../pods/ordinals.ts";
 import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";

@@ -1,6 +1,7 @@
 /** Tells whether pods can move from one revision of their template to another in place, and the changes for that. */
-import type { ContainerDetails } from "../../../api/container.ts";
+
 import type { ControllerRevision, Quantity, ResourceRequirements } from "../../../api/kubernetes.ts";
+import type { ContainerDetails } from "../../../api/pod-parts.ts";
 import { diffJson, type JsonChange } from "../../../go/json/json-diff.ts";
 import { isJsonObject, type JsonObject } from "../../../go/json/json-object.ts";
 import { fieldQuantity, formatQuantity, type ParsedQuantity, parseQuantity } from "../../../go/quantity/quantity.ts";

@@ -1,5 +1,5 @@
 /** The next step of a pod's in-place update: to begin it, to go on after a grace period or a batch, to end it. */
-import type { ContainerDetails } from "../../../api/container.ts";
+
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import {
   IN_PLACE_GRACE_ANNOTATION,
@@ -8,6 +8,7 @@ import {
   IN_PLACE_STATE_ANNOTATION,
   IN_PLACE_STATE_OLD_ANNOTATION,
 } from "../../../api/names.ts";
+import type { ContainerDetails } from "../../../api/pod-parts.ts";
 import { goJson } from "../../../go/json/go-json.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { setCondition, setReady } from "../../pod/is-ready.ts";

@@ -1,5 +1,5 @@
 /** The changes of an in-place update, and their record in a pod's annotations, as Go's JSON. */
-import type { ContainerDetails } from "../../../api/container.ts";
+
 import type { Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import {
   IN_PLACE_GRACE_ANNOTATION,
@@ -7,6 +7,7 @@ import {
   IN_PLACE_STATE_ANNOTATION,
   IN_PLACE_STATE_OLD_ANNOTATION,
 } from "../../../api/names.ts";
+import type { ContainerDetails } from "../../../api/pod-parts.ts";
 import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { jsonProblem } from "../../../go/json/json-problem.ts";
 import { isUpdateState } from "../../pod/update-state.ts";

@@ -5,8 +5,7 @@ import { revisionOf } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";
 import { atLeastOne } from "../rolling-update.ts";
 import type { Request } from "../step.ts";
-import { planSet, type SetSurroundings } from "./plan-set.ts";
-import { SimulatedWorld } from "./simulated-world.ts";
+import { planSet, type SetSurroundings, SimulatedWorld } from "./simulated-world.ts";
 
 interface PlannedImage {
   readonly container: string;

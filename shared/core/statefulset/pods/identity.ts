@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from "../../../api/kubernetes.ts";
 import { POD_INDEX_LABEL, POD_NAME_LABEL, POD_REVISION_LABEL } from "../../../api/names.ts";
 import type { StatefulSet } from "../../../api/stateful-set.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
-import { ordinalOf, parsePodName } from "../../pod/pod-name.ts";
+import { ordinalOf, parsePodName } from "../../pod/workload.ts";
 import { withClaimVolumes } from "../claims/claims.ts";
 import { controllerReference } from "../revisions.ts";
 import { ask, attempt, findSet, type StatefulSetFeatureGates, StepFailed, type Steps, throwFailures } from "../step.ts";

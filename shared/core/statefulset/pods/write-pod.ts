@@ -1,7 +1,7 @@
 /** How a pod of a set is created, deleted and repaired, and the Events about that. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../../api/stateful-set.ts";
-import { ordinalOf } from "../../pod/pod-name.ts";
+import { ordinalOf } from "../../pod/workload.ts";
 import { areClaimsRetained, claimsOf, hasClaimVolumes, retainClaims, withClaimVolumes } from "../claims/claims.ts";
 import type { Pass } from "../pass.ts";
 import { ask, attempt, findClaim, getPod, StepFailed, type Steps, throwFailures } from "../step.ts";

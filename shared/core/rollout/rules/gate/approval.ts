@@ -8,7 +8,7 @@ import type { Hold } from "../../hold.ts";
 import { EFFECTS } from "../../hold-effects.ts";
 import { unavailableOf } from "../../summary.ts";
 import type { BudgetsInTheWay } from "../disruption-budgets/guard.ts";
-import type { AtWork } from "../waves/wave-checks.ts";
+import type { AtWork } from "../waves/standing.ts";
 
 /** A pod, or a workload to restart. */
 export type Subject = PodPrecondition & Partial<Pick<Restarted, "workload">>;

@@ -12,8 +12,7 @@ import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
 import { failureOf } from "../../../pod/container-failure.ts";
 import { hasOtherImage, ownContainers } from "../../../pod/failing-pods.ts";
 import { readyCondition, updateTimeOf, wasReadyAt } from "../../../pod/is-ready.ts";
-import type { PodState } from "../../../pod/pod-state.ts";
-import { recordedHash } from "../../../pod/recorded-hash.ts";
+import { type PodState, recordedHash } from "../../../pod/pod-state.ts";
 import { replacesNotUpgradable } from "../../../pod/replaced.ts";
 import type { Undone } from "../../../pod/steering/annotations.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
@@ -30,7 +29,7 @@ import {
   revisionOutcome,
   wayBack,
   whyGivenUp,
-} from "../../history/outcomes.ts";
+} from "../../history/history.ts";
 import { askedHolds } from "../../hold.ts";
 import type { BudgetUse } from "../../select/budget.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";

@@ -3,9 +3,9 @@ import type { Pod } from "../../../../api/kubernetes.ts";
 import { STATEFUL_SET_KIND } from "../../../../api/names.ts";
 import type { UpdateStrategy } from "../../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../../go/json/go-json.ts";
-import { parsePodName } from "../../../pod/pod-name.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { ownerKey } from "../../../pod/replaced.ts";
+import { parsePodName } from "../../../pod/workload.ts";
 import { prioritize } from "../../select/prioritize.ts";
 
 /** A pod's place in a StatefulSet. */

@@ -8,7 +8,7 @@ import type { Action, Restarted, RestartedKind } from "../../../actions.ts";
 import { canBeUpdated, type PodState } from "../../../pod/pod-state.ts";
 import { isOwnerKept, restartsAtOnce } from "../../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../../pod/workload.ts";
-import { currentHash } from "../../history/outcomes.ts";
+import { currentHash } from "../../history/history.ts";
 import { type BudgetUse, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../../select/budget.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import {
