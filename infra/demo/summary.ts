@@ -7,7 +7,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { withSpecImages } from "../../shared/core/pod/image-alias.ts";
 import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { maxUnavailableOf } from "../../shared/core/rollout/select/budget.ts";
-import type { RecordedWrite } from "../local/storage/history.ts";
+import type { RecordedWrite } from "../local/storage/store.ts";
 
 export interface PodCounts {
   readonly pods: number;

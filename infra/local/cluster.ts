@@ -12,9 +12,8 @@ import { CUSTOM_RESOURCE_DEFINITION, createRegistry, kindsOf, NAMESPACE, NODE } 
 import { nodeObject, runKubelet } from "./kubelet/kubelet.ts";
 import { type ImageBehaviour, imageBehaviour, type KubeletSettings } from "./kubelet/kubelet-settings.ts";
 import { type Api, type Clock, component, internalCall, systemClock, type User } from "./storage/api.ts";
-import { createHistory, type RecordedAdmission, type RecordedWrite } from "./storage/history.ts";
 import { keyOf, timestamp } from "./storage/json.ts";
-import { type Change, Store } from "./storage/store.ts";
+import { type Change, createHistory, type RecordedAdmission, type RecordedWrite, Store } from "./storage/store.ts";
 import { commitRemoval, createObject } from "./storage/write.ts";
 
 export interface LocalClusterOptions {

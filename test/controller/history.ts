@@ -1,5 +1,5 @@
 /** Forbidden writes of passes, searched in the whole history of the cluster. */
-import type { RecordedWrite } from "../../infra/local/storage/history.ts";
+import type { RecordedWrite } from "../../infra/local/storage/store.ts";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import {

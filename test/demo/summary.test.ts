@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { countPods, maxUnavailableSum, replay } from "../../infra/demo/summary.ts";
-import type { RecordedWrite } from "../../infra/local/storage/history.ts";
+import type { RecordedWrite } from "../../infra/local/storage/store.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -3,13 +3,21 @@
  * object again. Several times as fast; held to the same contract.
  */
 
-import { type FieldError, forbiddenField, invalid } from "../../infra/local/kinds/field-error.ts";
 import { strategyOf } from "../../infra/local/kinds/strategy.ts";
 import { applyJsonPatch } from "../../infra/local/patch/json-patch.ts";
 import { applyMergePatch, applyStrategicPatch } from "../../infra/local/patch/patch.ts";
 import type { Api, Call } from "../../infra/local/storage/api.ts";
 import { type ApiObject, isEqual, isObject, storageKey } from "../../infra/local/storage/json.ts";
-import { badRequest, conflict, MODIFIED, notFound, unprocessable } from "../../infra/local/storage/status-error.ts";
+import {
+  badRequest,
+  conflict,
+  type FieldError,
+  forbiddenField,
+  invalid,
+  MODIFIED,
+  notFound,
+  unprocessable,
+} from "../../infra/local/storage/status-error.ts";
 import { commit, commitRemoval, throwFieldErrors } from "../../infra/local/storage/write.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 

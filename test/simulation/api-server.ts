@@ -5,7 +5,6 @@ import type { Kind } from "../../infra/local/kinds/kind.ts";
 import { BUILT_IN_KINDS, createRegistry } from "../../infra/local/kinds/registry.ts";
 import { patchObject } from "../../infra/local/patch/patch.ts";
 import { type Api, type Call, type Caller, component, internalCall } from "../../infra/local/storage/api.ts";
-import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import { type ApiObject, storageKey } from "../../infra/local/storage/json.ts";
 import {
   getObject,
@@ -15,7 +14,7 @@ import {
   watchObjects,
 } from "../../infra/local/storage/read.ts";
 import { StatusError, unknownResource } from "../../infra/local/storage/status-error.ts";
-import { Store } from "../../infra/local/storage/store.ts";
+import { type RecordedWrite, Store } from "../../infra/local/storage/store.ts";
 import { commit, commitRemoval, createObject, deleteObject } from "../../infra/local/storage/write.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { errorOfStatus } from "../../shared/kube/failure.ts";

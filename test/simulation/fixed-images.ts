@@ -2,8 +2,9 @@
  * An API server that allows no change of a running pod's image: the passes that it has told, and the pods that may be
  * replaced for it.
  */
-import { type FieldError, forbiddenField } from "../../infra/local/kinds/field-error.ts";
+
 import type { ApiObject } from "../../infra/local/storage/json.ts";
+import { type FieldError, forbiddenField } from "../../infra/local/storage/status-error.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
 import type { Write } from "./api-server.ts";

@@ -199,7 +199,7 @@ const figures: readonly Figure[] = [
     limit: 61_700,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 562, goal: 560 },
+  { name: "files", value: files.length, limit: 560, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,

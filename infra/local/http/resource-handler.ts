@@ -1,5 +1,4 @@
 /** Finds the verb that answers a request about a resource. */
-import { type FieldError, forbiddenField, invalidObject, notSupported } from "../kinds/field-error.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
 import { bindPod, evictPod } from "../kinds/pod-subresource.ts";
 import { patchScale, readScale, replaceScale } from "../kinds/scale.ts";
@@ -9,9 +8,13 @@ import { type ApiObject, asObject, type JsonObject } from "../storage/json.ts";
 import { getObject, listObjects, type WatchEvent, watchObjects } from "../storage/read.ts";
 import {
   badRequest,
+  type FieldError,
+  forbiddenField,
+  invalidObject,
   isStatus,
   methodNotAllowed,
   notAcceptable,
+  notSupported,
   unknownResource,
   unsupportedPatch,
 } from "../storage/status-error.ts";

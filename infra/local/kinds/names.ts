@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { type ApiObject, textMap } from "../storage/json.ts";
-import { type FieldError, invalid, required, tooLong } from "./field-error.ts";
+import { type FieldError, invalid, required, tooLong } from "../storage/status-error.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;

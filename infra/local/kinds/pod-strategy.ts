@@ -13,7 +13,14 @@ import {
   objectsIn,
   setDefault,
 } from "../storage/json.ts";
-import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  invalid,
+  notSupported,
+  required,
+} from "../storage/status-error.ts";
 import { labelNameErrors } from "./names.ts";
 import { quantityText, readQuantity } from "./quantity.ts";
 

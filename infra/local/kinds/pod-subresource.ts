@@ -14,9 +14,8 @@ import {
   textAt,
   timestamp,
 } from "../storage/json.ts";
-import { conflict, forbidden, notFound } from "../storage/status-error.ts";
+import { conflict, type FieldError, forbidden, forbiddenField, invalid, notFound } from "../storage/status-error.ts";
 import { commit, deleteObject } from "../storage/write.ts";
-import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
 import { qualityOfService } from "./pod-strategy.ts";
 import { integerOf, milliOf, NO_QUANTITY, readQuantity, sumOf } from "./quantity.ts";
 import { NODE } from "./registry.ts";

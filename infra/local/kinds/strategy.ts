@@ -17,7 +17,7 @@ import {
   textMap,
   textsIn,
 } from "../storage/json.ts";
-import { type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
+import { type FieldError, forbiddenField, invalid, notSupported, required } from "../storage/status-error.ts";
 import type { Kind } from "./kind.ts";
 import { defaultPodSpec, POD_STRATEGY, podSpecErrors } from "./pod-strategy.ts";
 

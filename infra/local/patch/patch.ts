@@ -1,6 +1,5 @@
 /** PATCH: three forms of a change; the write is guarded like any other. */
 import { decodeObject, goProblem } from "../http/decode.ts";
-import { invalid, invalidObject } from "../kinds/field-error.ts";
 import type { Api, Call } from "../storage/api.ts";
 import {
   type ApiObject,
@@ -13,7 +12,14 @@ import {
   setField,
   textsIn,
 } from "../storage/json.ts";
-import { badRequest, internalError, unprocessable, unsupportedMediaType } from "../storage/status-error.ts";
+import {
+  badRequest,
+  internalError,
+  invalid,
+  invalidObject,
+  unprocessable,
+  unsupportedMediaType,
+} from "../storage/status-error.ts";
 import { changeObject, checkName } from "../storage/update.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 

@@ -1,14 +1,5 @@
 /** Structural schemas: errors of a custom resource, in the API server's words. */
-import {
-  duplicate,
-  type FieldError,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-  typeInvalid,
-} from "../kinds/field-error.ts";
+
 import {
   type ApiObject,
   asObject,
@@ -20,6 +11,16 @@ import {
   setField,
   textsIn,
 } from "../storage/json.ts";
+import {
+  duplicate,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from "../storage/status-error.ts";
 
 function typeOf(value: unknown): string {
   if (value === null) return "null";

@@ -1,9 +1,8 @@
 /** The state that every verb works on, and the contents of a call. */
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
-import type { History } from "./history.ts";
 import type { Key } from "./json.ts";
-import type { Store } from "./store.ts";
+import type { History, Store } from "./store.ts";
 
 export interface Api {
   readonly store: Store;

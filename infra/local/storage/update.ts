@@ -2,14 +2,13 @@
 import { mutate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
 import { decodeObject } from "../http/decode.ts";
-import { type FieldError, forbiddenField, invalid } from "../kinds/field-error.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { checkRoom, debugErrors, debuggedOnly, resizedOnly, resizeErrors } from "../kinds/pod-subresource.ts";
 import { strategyOf } from "../kinds/strategy.ts";
 import type { Api, Call } from "./api.ts";
-import type { WriteVerb } from "./history.ts";
 import { type ApiObject, asObject, isEqual, type JsonObject, keyOf, type Metadata, storageKey } from "./json.ts";
-import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
+import { badRequest, conflict, type FieldError, forbiddenField, invalid, MODIFIED, notFound } from "./status-error.ts";
+import type { WriteVerb } from "./store.ts";
 import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
 
 /** Makes the wanted object of the current one, in the call's version. May run several times. */

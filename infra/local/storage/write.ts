@@ -3,13 +3,11 @@ import { mutate, validate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
 import type { AdmissionRequest } from "../admission/webhook-call.ts";
 import { decodeObject } from "../http/decode.ts";
-import { type FieldError, invalidObject } from "../kinds/field-error.ts";
 import { generatedName, metadataErrors, randomUid } from "../kinds/names.ts";
 import { NAMESPACE } from "../kinds/registry.ts";
 import { strategyOf } from "../kinds/strategy.ts";
 import { schemaErrors } from "../schema/schema-validate.ts";
 import type { Api, Call } from "./api.ts";
-import type { WriteVerb } from "./history.ts";
 import {
   type ApiObject,
   asText,
@@ -23,7 +21,18 @@ import {
   textAt,
   timestamp,
 } from "./json.ts";
-import { alreadyExists, badRequest, conflict, forbidden, MODIFIED, notFound, plainError } from "./status-error.ts";
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  type FieldError,
+  forbidden,
+  invalidObject,
+  MODIFIED,
+  notFound,
+  plainError,
+} from "./status-error.ts";
+import type { WriteVerb } from "./store.ts";
 
 /** Throws 422 when there are any. */
 export function throwFieldErrors(call: Call, object: ApiObject, errors: readonly FieldError[]): void {

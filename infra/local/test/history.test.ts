@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createHistory } from "../storage/history.ts";
+import { createHistory } from "../storage/store.ts";
 
 const WRITE = {
   verb: "create",

@@ -1,5 +1,5 @@
 /** Judges from everything that was written to the cluster whether disruption budgets were kept. */
-import type { RecordedWrite } from "../../../infra/local/storage/history.ts";
+import type { RecordedWrite } from "../../../infra/local/storage/store.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { isReady, isRunning } from "../fixture.ts";
 import type { Budget } from "./disruption-controller.ts";
