@@ -1,4 +1,4 @@
-/** A POST to a webhook over HTTPS that trusts only its caBundle; failures have the words of Go's client. */
+/** Which webhooks a request matches, and the POST to one, which trusts only its caBundle; failures have Go's words. */
 import { request } from "node:https";
 import { evaluate } from "@marcbachmann/cel-js";
 import { matchesLabels } from "../http/query.ts";
@@ -106,8 +106,6 @@ export async function callWebhook(clientConfig: JsonObject, body: unknown, timeo
   return parsed;
 }
 
-// Matches admission webhooks with requests: rules, scope, selectors, equivalent versions.
-
 type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
 export interface AdmissionRequest {
@@ -177,8 +175,6 @@ export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionR
   const kind = matchedKind(api, webhook, request);
   return kind && matchConditionsHold(webhook, request) ? kind : undefined;
 }
-
-// The matchConditions of a webhook: CEL over the request and its objects.
 
 /** The values that a condition can read. */
 interface Subject {

@@ -149,8 +149,6 @@ function findWaiting(api: Api, uid: string): Located | undefined {
   return undefined;
 }
 
-// Fills a new namespace, and empties one that is being deleted.
-
 const NAMESPACE_CALLER = component("namespace-controller");
 
 /** `caCertificate` as every namespace's kube-root-ca.crt shows it, PEM. */
@@ -215,8 +213,6 @@ export function runNamespaceController(api: Api, caCertificate: string): Control
     },
   });
 }
-
-// An index of owners by uid, kept up to date with the store.
 
 interface Located {
   readonly collection: string;

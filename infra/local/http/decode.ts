@@ -118,8 +118,6 @@ export function decodeObject(call: Call, body: unknown): ApiObject {
   return typed(kind, object);
 }
 
-// Values of types that Go's structs do not take: only where clients are likely to get it wrong.
-
 const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 function typeName(value: unknown): string {
@@ -174,8 +172,6 @@ function metadataProblem(metadata: unknown): string | undefined {
     textMapProblem(at(metadata, "annotations"), "ObjectMeta.metadata.annotations")
   );
 }
-
-// Reads the protobuf bodies that kubectl create sends for a few built-in kinds; answers are never protobuf.
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 

@@ -1,4 +1,4 @@
-/** The query parameters of lists, watches and writes, read as the API server reads them. */
+/** The query parameters of lists, watches and writes, and the selectors in them, read as the API server reads them. */
 import type { Call } from "../storage/api.ts";
 import { type ApiObject, asText, at, objectsIn, textMap, textsIn } from "../storage/json.ts";
 import { badRequest, plainError } from "../storage/status-error.ts";
@@ -82,8 +82,6 @@ export function watchQuery(call: Call, parameters: URLSearchParams): WatchQuery 
   };
 }
 
-// The parts of a URL's path.
-
 export interface ResourcePath {
   readonly group: string;
   readonly version: string;
@@ -117,8 +115,6 @@ export function resourcePath(path: string): ResourcePath | undefined {
     subresource: subresource.join("/"),
   };
 }
-
-// Label and field selectors of lists and watches, and metav1.LabelSelector of webhooks and controllers.
 
 type Test = (object: ApiObject) => boolean;
 

@@ -98,8 +98,6 @@ export async function getObject(api: Api, call: Call): Promise<ApiObject> {
   return object;
 }
 
-// WATCH: the present objects (when asked), then every change, in order, until time or the client ends it.
-
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: JsonObject;

@@ -171,8 +171,6 @@ export function isStatus(error: unknown, code: number): boolean {
   return error instanceof StatusError && error.code === code;
 }
 
-// Validation errors of single fields, printed as k8s.io/apimachinery/pkg/util/validation/field prints them.
-
 export interface FieldError {
   readonly field: string;
   /** StatusCause reason */

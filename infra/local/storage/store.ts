@@ -145,8 +145,6 @@ export class Store {
   }
 }
 
-// A history: every write, every admission, and how often each caller called.
-
 export type WriteVerb = "create" | "update" | "patch" | "delete";
 
 /** An object as a write left it; for a delete that removed it, its last state. */
