@@ -113,7 +113,7 @@ export async function changeLevel(stage: Stage, isDone: () => Promise<boolean>):
       .flatMap((pod) => (pod.status?.containerStatuses ?? []).filter((one) => own(pod).has(one.name) === isOwn))
       .reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
   const [sidecars, apps] = [true, false].map((isOwn) => restartsOf(pods, isOwn) - restartsOf(before.pods, isOwn));
-  return `${name}: ${LEVEL.name} ${LEVEL.value} → debug, in place: ${sidecars} sidecars restarted with it, ${apps} apps`;
+  return `${name}: ${LEVEL.name}=debug, after ${LEVEL.value}, in pods that run: ${sidecars} sidecars restarted, ${apps} apps`;
 }
 
 /** Sets `partition` to 0 wherever it holds pods back. */

@@ -84,7 +84,7 @@ describe("the demo with own manifests:", () => {
 });
 
 describe("demo --keep:", () => {
-  it("demo --keep prints the number of calls and the address of a page that shows its SidecarSet", async () => {
+  it("demo --keep prints the number of calls, a value that changed in running pods, and the address of a page that shows its SidecarSet", async () => {
     const demo = spawn(process.execPath, [CLI, "demo", "--keep"], { stdio: ["ignore", "pipe", "inherit"] });
     try {
       let printed = "";
@@ -96,6 +96,8 @@ describe("demo --keep:", () => {
       const calls = printed.split("\n").filter((line) => /^ {4}[A-Z]+ /.test(line));
       expect(calls.length).toBeGreaterThan(10);
       for (const line of calls) expect(line).toMatch(/^ {4}[A-Z]+ [a-z/]+ {2,}\d+$/);
+      const changed = "log-agent: LEVEL=debug, after info, in pods that run: 20 sidecars restarted, 0 apps";
+      expect(printed.split("\n")).toContain(changed);
       const folder = dirname(/KUBECONFIG=(.*)/.exec(printed)?.[1] ?? "");
       const ca = await readFile(join(folder, "tls.crt"));
       const page = async (path: string) => {
