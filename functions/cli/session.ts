@@ -235,7 +235,7 @@ export class Session {
   }
 }
 
-/** The lines that `show` writes, as wide as they are. */
+/** The lines that `show` writes, without a limit of their width. */
 export function shownLines(show: (screen: Screen) => void): readonly string[] {
   const lines: string[] = [];
   const line: Screen["line"] = (...parts) =>

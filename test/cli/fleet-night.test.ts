@@ -54,7 +54,7 @@ it.each([{ soak: "30 minutes" }, { timeout: "2 hours" }])(
   },
 );
 
-it("the soak time begins again when a pod was not ready meanwhile, and the timeout holds for the way back", async () => {
+it("the soak time begins again when a pod was not ready meanwhile, and the timeout also limits the way back", async () => {
   const all = await start("a", "b");
   const [a] = all;
   const options = { soak: "10m", timeout: "20m" };

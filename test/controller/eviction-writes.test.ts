@@ -247,7 +247,7 @@ it("pods are replaced by the pass to which the API server refuses every new imag
   expect(on.context.tally.replaced).toBe(2);
 });
 
-it("a write that was refused for another reason is not explained by a replacement for its image", async () => {
+it("the text about a write that was refused for another reason does not name a replacement", async () => {
   const message = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
   const frozen = new KubeError(message, { code: 422, reason: "Invalid" });
   const policy = new KubeError("policy images denied request: no", { code: 422, reason: "Invalid" });

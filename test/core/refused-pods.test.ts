@@ -55,7 +55,7 @@ it("a refused pod whose time is over is tried although its namespace waits", () 
   expect(pods.map((pod) => isPassedOver(due, pod))).toEqual([false, true, true, true, true, true]);
 });
 
-it("the ledger keeps 50 refused pods, and a namespace with few of them loses none to one with many", () => {
+it("the ledger keeps 50 refused pods, and a namespace with few refused pods loses none of them to a namespace with many", () => {
   const kept = keptRefusals([...some("greedy", 1_000), ...some("modest", 3)]);
   expect(kept).toHaveLength(50);
   expect(kept.filter(({ namespace }) => namespace === "modest")).toHaveLength(3);

@@ -102,7 +102,7 @@ it("a rollout continues when its expired token is renewed later", { timeout: TIM
   expect(sum(hits.values())).toBeGreaterThanOrEqual(ROLLOUTS);
 });
 
-it("the audit log knows the same writes to pods, and no others", async () => {
+it("the audit log has exactly the writes to pods that the tests counted", async () => {
   const counted = () => {
     const patches = readAudit(controlPlane().auditLog).filter(
       ({ objectRef, user, verb, responseStatus }) =>

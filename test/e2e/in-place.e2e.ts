@@ -80,7 +80,7 @@ it("a new image or label is updated in place, also a label that a container read
   }
   expect(most).toEqual(atMost(1));
 
-  // Alone, a label that the container reads restarts it by another way to write its image.
+  // A change of only a label that the container reads restarts it by another spelling of its image.
   await patch({ op: "replace", path: "/spec/template/metadata/labels/release", value: "3" });
   await pass();
   expect(factsOf(await scene.untilReady(COUNT))).toEqual({

@@ -128,7 +128,7 @@ async function untilInjected(scene: Scene, isInjected: boolean): Promise<void> {
   );
 }
 
-it("workloads are restarted whose pods missed their sidecars, where no pod has any, by a share of maxUnavailable", async () => {
+it("workloads whose pods missed their sidecars are restarted by a share of maxUnavailable, even if no pod has sidecars", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "10%" } });
   const isExcluded = (label: string | null) =>
     scene.cluster.patch(
@@ -136,7 +136,7 @@ it("workloads are restarted whose pods missed their sidecars, where no pod has a
       { name: scene.name },
       { type: "merge", body: { metadata: { labels: { [CONTROL_PLANE_LABEL]: label } } } },
     );
-  // A pod of the SidecarSet's own second may be older than it.
+  // A pod that was created in the same second as the SidecarSet may be older than the SidecarSet.
   await sleep(1_100);
   // The webhook is not asked there.
   await isExcluded("other");

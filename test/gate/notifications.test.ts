@@ -284,7 +284,7 @@ describe("receivers:", () => {
 
 const told = ({ givenUp = 0 }: Pick<Notification, "givenUp">) => 1 + givenUp;
 
-test("every notification is taken, waits, or is counted as given up by one that is taken or waits", () => {
+test("every notification is taken, waits, or is counted as given up in one that is taken or waits", () => {
   const { below, isLucky } = seededChance(54);
   const pick = <T>(chance: number, lucky: T, other: T): T => (isLucky(chance) ? lucky : other);
   let [written, taken, seconds] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000];

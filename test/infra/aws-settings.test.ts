@@ -449,7 +449,7 @@ test("alarms of the tier page notify --param alarm-topic, and the others --param
   }
 });
 
-test("--param alarm-above sets the thresholds of alarms about too many, and of no others", async () => {
+test("--param alarm-above sets the thresholds of alarms about numbers that are too large, and of no others", async () => {
   const { PodErrors, PodThrottles } = alarms(await settings({ "alarm-above": "PodErrors=5, PodThrottles=0.5" }));
   expect([PodErrors, PodThrottles]).toMatchObject([
     { Properties: { Threshold: 5 } },

@@ -20,7 +20,7 @@ export const VECTORS = "test/mutation/vectors.test.ts";
 /** A variable with the folders and files of the mutants, separated by spaces. */
 export const SOURCES = "MUTATED_SOURCES";
 
-/** A variable: one killer is enough, and slower tests are worth their time. */
+/** A variable, because another caller needs only one killer, and may also run slower tests. */
 export const SURVIVORS = "MUTATED_SURVIVORS";
 
 /** A change of the code. `line` counts from 1. */

@@ -10,7 +10,7 @@ export interface VectorCase {
 
 /**
  * A suite declares the shapes it expects of `input` and `expected`. Inputs are deep-frozen. An exception is a failed
- * case. `never` lets every such function be one; only the runner calls them.
+ * case. The type `never` accepts every such function; only the runner calls them.
  */
 export type Suite = (
   input: never,

@@ -18,7 +18,7 @@ interface Report {
 const BODIES = 1_000 * ATTACK_TIMES;
 
 test(
-  "a webhook with 256 MB answers each of a thousand hostile bodies with no more work than 25 MB of JSON take",
+  "a webhook with 256 MB answers each of a thousand hostile bodies with no more work than for 25 MB of JSON",
   async () => {
     const args = ["--max-old-space-size=256", "test/security/answer-hostile-bodies.ts", `${BODIES}`];
     const { stdout } = await promisify(execFile)(process.execPath, args);

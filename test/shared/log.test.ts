@@ -76,7 +76,7 @@ test("the log hides a secret in the toJSON result of a function", () => {
   expect(logged({ given })["given"]).toEqual({ token: "[not shown]" });
 });
 
-test("the batched log writes lines within 20 milliseconds together, and the last lines when the process exits", () => {
+test("the batched log writes the lines of 20 milliseconds together, and the last lines when the process exits", () => {
   vi.useFakeTimers({ now: 0 });
   const lineAt = (time: number, message: string, fields: LogFields = {}) =>
     `${JSON.stringify({ timestamp: new Date(time).toISOString(), level: "info", message, ...fields })}\n`;

@@ -1,4 +1,7 @@
-/** Sees that no sidecar restarts while its pod takes traffic, where SidecarSets ask for drains, and that no pod stays drained. */
+/**
+ * Checks that no sidecar restarts while its pod takes traffic, if SidecarSets ask for drains, and that no pod stays
+ * drained.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAINED, SERVING, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import { PODS } from "../../shared/kube/port.ts";

@@ -1,4 +1,4 @@
-/** Random edits, with passes between them, end where a fresh start with the last of them would have ended. */
+/** Random edits, with passes between them, lead to the same state as a fresh start with the last edit. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -1,6 +1,6 @@
 /**
- * An API server that allows no change of a running pod's image: the passes that it has told, and the pods that may be
- * replaced for it.
+ * An API server that allows no change of a running pod's image: the passes that got this refusal, and the pods that may
+ * be replaced because of it.
  */
 
 import type { ApiObject } from "../../infra/local/storage/json.ts";

@@ -55,7 +55,7 @@ function isGated(pod: Pod): boolean {
   return pod.spec.schedulingGates !== undefined || isUnproven(pod);
 }
 
-/** A sentence where `explain` gives no reason for any of these. */
+/** A sentence if `explain` gives no reason for any of these pods. */
 async function namelessText(world: World, name: string, gated: readonly Pod[]): Promise<readonly string[]> {
   const read = await readNow(world.reader, name);
   if (!read) return [];

@@ -49,7 +49,7 @@ const SECOND_MS = 1_000;
 
 export class Kubelet {
   readonly #options: KubeletOptions;
-  /** "uid image" → how it goes */
+  /** "uid image" → its fate */
   readonly #behaviours = new Map<string, Behaviour>();
   /** uids of pods that something is going to happen to */
   readonly #busy = new Set<string>();

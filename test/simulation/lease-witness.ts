@@ -1,4 +1,4 @@
-/** Judges the Lease: no pass takes it from one that keeps it, and a pass that works under it keeps it. */
+/** Judges the Lease: no pass takes it from a pass that renews it, and a pass that works under it renews it. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Write } from "./api-server.ts";
 

@@ -94,7 +94,7 @@ export interface Release {
 /** Pods with these names ask for no sidecars. */
 export const isSpared = (name: string) => name.startsWith("spared-");
 
-/** A label that tells only the judges. */
+/** A label that only the judges read. */
 const FIXED_LABEL = "images-are-fixed";
 export const areImagesFixed = ({ metadata }: SidecarSet) => metadata?.labels?.[FIXED_LABEL] === "true";
 
@@ -268,7 +268,7 @@ const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind"
 
 const STATEFUL = { apiVersion: "apps/v1", kind: "StatefulSet", controller: true };
 
-/** The one of its name and namespace. */
+/** The owner of that name and namespace. */
 function ownerOf({ namespace, name }: { readonly namespace: string; readonly name: string }): OwnerReference {
   const set = name.replace(/-\d+$/, "");
   return { ...(OWNERS[set] ?? STATEFUL), name: set, uid: `${namespace}-${set}` };

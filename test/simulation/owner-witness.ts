@@ -1,4 +1,4 @@
-/** Remembers which ready pods were taken down of each owner, where a SidecarSet says how many may be at once. */
+/** Remembers which ready pods of each owner were taken down, if a SidecarSet limits their number. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 
 export class OwnerWitness {

@@ -24,7 +24,7 @@ export interface PassFacts {
   readonly name: string;
   /** SidecarSets of the pass that have existed all the time */
   readonly sets: () => readonly string[];
-  /** the present spec and annotations as text, which every change makes another */
+  /** the present spec and annotations as text, which changes with each of them */
   readonly wish: () => string;
   /** the greatest number of pods */
   readonly pods: () => number;

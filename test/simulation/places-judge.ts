@@ -1,5 +1,5 @@
 /**
- * Asks every place that speaks of a rollout at one moment of a world, and reports contradictions to the book of holds.
+ * Compares every text about a rollout at one moment of a world, and reports contradictions to the book of holds.
  */
 import { combinationOf, judged, placeProblems } from "../support/hold-places.ts";
 import { type ReaderOptions, readNow } from "./read-now.ts";

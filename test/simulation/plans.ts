@@ -9,7 +9,7 @@ export interface PassPlan {
   /** asked for this SidecarSet alone, so the Lease does not matter; absent: all */
   readonly sidecarSet?: string | undefined;
   readonly blow?: {
-    /** the so manieth of its calls, from 0; of its patches, or evictions, of pods when `ofPods` */
+    /** index of its call, from 0; with `ofPods` index of its patch, or eviction, of a pod */
     readonly atCall: number;
     readonly ofPods: boolean;
     /** milliseconds of a call that arrives after its process is gone */
@@ -101,7 +101,7 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
     return { passes, strikes: strikesOf(chance, STALL_STRUCK, chance.between(1, 5), [0, 20_000]) };
   },
 
-  /** Change upon change, sooner than passes can follow. */
+  /** Many changes in a row, faster than passes can follow. */
   whiplash: (chance, sets) => ({
     passes: Array.from({ length: chance.pick([1, 1, 2]) }, (_, index) => ({
       startMs: index * chance.below(3_000),

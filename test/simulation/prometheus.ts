@@ -357,7 +357,7 @@ interface Since {
   readonly batchAtMs: number;
 }
 
-/** Without pods it is enough that nothing else was seen. */
+/** Without pods it is enough that no failed check was seen. */
 function hasPassed(check: string, { noted, records }: Known, { pods }: WaveRow, { fromMs, batchAtMs }: Since): boolean {
   const last = records.find(({ name }) => name === check);
   if (pods === 0) return last === undefined || last.outcome === "pass";

@@ -37,7 +37,7 @@ const SILENT_MS = 600_000;
 /** Passes of a minute or two until they give up a silent node. */
 const SILENT_PASSES = 14;
 
-/** The so manieth pod has the so manieth node. */
+/** The pod with a number has the node with the same number. */
 export function onNode(pod: Pod, nodes: number, count: number): Pod {
   return { ...pod, spec: { ...pod.spec, nodeName: `node-${1 + (count % nodes)}` } };
 }

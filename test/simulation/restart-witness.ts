@@ -1,6 +1,6 @@
 /**
- * Judges restarts of workloads by their pods and by earlier restarts, and not by what passes or workloads say: how many
- * at once, how often, beside what, and whether anything forbade them.
+ * Judges restarts of workloads by their pods and by earlier restarts, not by the words of passes or workloads: how many
+ * run at once, how often, beside which writes, and whether anything forbade them.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -54,7 +54,7 @@ export class RestartWitness {
   readonly #options: RestartWitnessOptions;
   #wishes: readonly Wish[] = [];
   #uid = "";
-  /** uids of workloads whose restart has begun, and that have not been through since */
+  /** uids of workloads whose restart has begun and is not complete */
   readonly #open = new Set<string>();
   /** uid of a workload → when its last restart began, in writes */
   readonly #began = new Map<string, number>();
@@ -70,7 +70,7 @@ export class RestartWitness {
   readonly #came = new Map<string, number>();
   /** restarts that gave a pod its sidecars */
   readonly #gave = new Set<string>();
-  /** "uid version" → passes that let it go */
+  /** "uid version" → passes that released it */
   readonly #freed = new Map<string, Set<string>>();
   #ledger: Ledger | undefined;
   judged = 0;

@@ -182,7 +182,7 @@ export class SetWitness {
     );
   }
 
-  /** `began`: when the pass did that writes it. */
+  /** `began`: start of the pass that writes it. */
   seeStatus(write: Write, began = 0): void {
     const next = write.object as unknown as SidecarSet;
     const before = write.previous as unknown as SidecarSet | undefined;
@@ -200,7 +200,7 @@ export class SetWitness {
     this.#reportIf(write, this.#countProblem(next, before, began));
   }
 
-  /** Counted by the newest spec: one that is about another was counted by that. */
+  /** Counted by the newest spec: a status of an older spec was counted by that older spec. */
   #countProblem({ metadata, status }: SidecarSet, before: SidecarSet | undefined, began: number): string | undefined {
     if (isOfFailedPass(status))
       return isDeepStrictEqual(countsOf(status), countsOf(before?.status))
@@ -211,7 +211,7 @@ export class SetWitness {
     return this.#selected.problemOf(status?.matchedPods ?? 0, began, this.#changes.since(began));
   }
 
-  /** `began`: when the pass did that writes it. */
+  /** `began`: start of the pass that writes it. */
   seeLedger(write: Write, began = 0): void {
     // A deleted ledger is removed unchanged, with the write that frees its last reservation.
     const { object, isRemoved, previous = object } = write;
@@ -490,7 +490,7 @@ export class SetWitness {
   }
 
   /**
-   * Pods that were down before the pass looked, by a lost node or by anybody; pods that never worked may be ignored.
+   * Pods that were down before the pass looked, for any reason; pods that never worked may be ignored.
    */
   #downBeside(grant: Grant, hash: string, since: number): readonly Pod[] {
     const { isStrict, set } = this.#options;

@@ -20,7 +20,7 @@ import type { World } from "./world.ts";
 /** Passes beyond a rollout without refusals: they tidy the ledger, try pods in vain, and report it twice. */
 const MORE_PASSES = 4;
 
-/** The pods of one SidecarSet that have not its newest release, though they should. */
+/** The pods of one SidecarSet that should have its newest release and do not. */
 interface Late {
   readonly refusing: readonly Pod[];
   readonly others: readonly Pod[];
@@ -100,7 +100,7 @@ function isAtWork({ spec }: SidecarSet): boolean {
 const WORDS =
   "Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced";
 
-/** Places that do not say why no pod is updated, and how to help. */
+/** Texts that do not say why no pod is updated, and how to help. */
 async function untold({ reader }: World, set: SidecarSet): Promise<readonly string[]> {
   const read = await readNow(reader, set.metadata?.name ?? "");
   if (!read) return [];

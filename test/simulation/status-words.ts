@@ -112,7 +112,7 @@ function outsideProblem(set: SidecarSet, reason: string, annotation: string): st
   return isAnnotated(set, annotation) ? undefined : `is Blocked by ${reason}, and has no annotation ${annotation}`;
 }
 
-/** Reasons of Blocked that a yes from outside ends. */
+/** Reasons of Blocked that an approval from outside ends. */
 const AWAITING_A_YES: ReadonlySet<string> = new Set(["Gate", "Metrics"]);
 
 /** Stalled means that nothing moves without help: it is blocked, or its pods must be recreated. */

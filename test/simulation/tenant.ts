@@ -16,7 +16,7 @@ interface TenantOptions {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** every so often; absent: never */
+  /** interval; absent: never */
   readonly everyMs?: number | undefined;
 }
 

@@ -137,7 +137,7 @@ export class Users {
     "status touched": () => this.#withPod((pod) => this.#touch(pod)),
   };
 
-  /** Makes pods without sidecars. Most have an owner, and nobody wants them so. */
+  /** Makes pods that lack sidecars by mistake. Most have an owner. */
   #makeBare(): void {
     const { chance } = this.#options;
     const kind = chance.pick(["bare", "bare", "bare", "bare", "guarded", "stray", "spared"]);

@@ -81,14 +81,14 @@ interface Release {
   readonly since: number;
   /** uid of the pods that existed when it came → when it was first seen done, in ms; absent: not yet */
   readonly through: Map<string, number | undefined>;
-  /** the least of each wave that was ever asked for */
+  /** the smallest value of each wave that was ever requested */
   readonly soaks: Map<string, number>;
 }
 
 export class WaveWitness {
   readonly #options: WaveWitnessOptions;
   readonly #pods = new Map<string, Pod>();
-  /** uid → since when, in writes, it has been neither through nor let be */
+  /** uid → since when, in writes, it has been neither complete nor released */
   #leftSince: ReadonlyMap<string, number> = new Map();
   /** every spec that may be obeyed, the newest last */
   #wishes: readonly Wish[] = [];

@@ -23,7 +23,7 @@ export interface WitnessOptions {
   /** all existing pods */
   readonly pods: () => readonly Pod[];
   readonly nowMs: () => number;
-  /** lists may be older than their pass by so much */
+  /** lists may be older than their pass by this much */
   readonly lagMs: number;
   /** a write to a pod, or an eviction, was refused so far */
   readonly wasRefused: () => boolean;

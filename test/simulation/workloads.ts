@@ -184,7 +184,7 @@ export class Workloads {
     return { workload, pods: this.podsOf(uid), hash, former: String(before ?? hash), nodes };
   }
 
-  /** The same template has the same one. */
+  /** Equal templates have equal hashes. */
   #hashOf({ metadata, spec }: WorkloadObject): string {
     const { uid = "" } = metadata ?? {};
     const known = this.#templates.get(uid) ?? [];

@@ -424,7 +424,7 @@ export class World {
     this.#fixed.areFixed = false;
     for (const { name } of this.#sets) {
       this.users.releases.apply(name, { areImagesFixed: false });
-      // Refused writes of a release are tried again with the next one.
+      // Refused writes of a release are tried again with the next release.
       this.users.releases.releaseNext(name, true);
     }
   }

@@ -1,4 +1,4 @@
-/** Deploys the functions by osls, once nothing else is changing them, and lets them into the cluster. */
+/** Deploys the functions by osls when no other deployment runs, and gives them access to the cluster. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYED } from "../deployed.ts";
 import { changesOfGiven } from "../given-parameters.ts";

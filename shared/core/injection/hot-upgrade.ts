@@ -56,7 +56,7 @@ function versionAnnotations(sidecar: string): Annotations {
   };
 }
 
-/** The annotations that pairs of these sidecars need: at least one, since a pod without gets none. */
+/** The annotations that pairs of these sidecars need. A pod without hot-upgrade sidecars gets none. */
 export function hotUpgradeAnnotations(sidecars: readonly string[], annotations: Annotations): Annotations | Refusal {
   const text = annotations[WORKING_HOT_UPGRADE_ANNOTATION];
   const existing = workingContainers(text);

@@ -60,7 +60,7 @@ export function newProgress(): Progress {
   };
 }
 
-/** Takes one from the scale budget, if any; true when it is used up. */
+/** Takes one pod from the scale budget, if there is one; true when the budget is used up. */
 export function isScaleBudgetSpent({ progress }: Pass): boolean {
   if (progress.scaleBudget === undefined) return false;
   progress.scaleBudget--;

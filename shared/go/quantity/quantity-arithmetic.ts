@@ -52,7 +52,7 @@ function scaledValue(quantity: ParsedQuantity, scale: number): bigint {
   return isInt64(value) || WRAPPING_STEPS.has(quantity.scale - scale) ? BigInt.asIntN(64, value) : 0n;
 }
 
-/** Compat: a negative one wraps around before it is divided, and is rounded up, not away from zero. */
+/** Compat: a negative quantity wraps around before it is divided, and is rounded up, not away from zero. */
 function scaledBig({ unscaled, scale }: ParsedQuantity, target: number): bigint {
   if (scale >= target) return BigInt.asIntN(64, unscaled * 10n ** BigInt(scale - target));
   const divisor = 10n ** BigInt(target - scale);

@@ -128,7 +128,7 @@ function newsOnly(): (work: Work, maySend: () => boolean) => boolean {
   const sent = new Map<string, number>();
   return (work, maySend) => {
     if (work.kind !== "pods" && work.kind !== "launch") return true;
-    // News that one namespace may not send is still news from another one.
+    // A namespace over its limit does not use up the message for another namespace.
     if (sent.get(work.sidecarSet) === work.slot || !maySend()) return false;
     sent.delete(work.sidecarSet);
     sent.set(work.sidecarSet, work.slot);

@@ -178,7 +178,7 @@ function bytesOfPath(secrets: Secrets, path: string): readonly Buffer[] {
   return bytes;
 }
 
-/** A plain one is good for every path, as it was, and nothing else is made of it. */
+/** A plain secret is valid unchanged for every path, and no other secret is derived from it. */
 function ofPath(secret: string, path: string): string {
   return PLAIN.test(secret) ? secret.replace(PLAIN, "") : pathSecretOf(secret, path);
 }

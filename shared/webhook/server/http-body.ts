@@ -1,4 +1,4 @@
-/** The bodies of requests under way, of which a process holds no more at once than it has memory for. */
+/** The bodies of running requests, with a limit that fits the memory of the process. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ReviewError } from "./http.ts";
 

@@ -24,7 +24,7 @@ interface Configuration extends KubernetesObject {
 }
 
 interface Registration {
-  /** another one: it was changed */
+  /** changes with every change of the registration */
   readonly version: string;
   /** epoch milliseconds by the API server's clock, like the next one; NaN: unknown */
   readonly createdAt: number;

@@ -18,7 +18,7 @@ export interface MemoryOptions {
   readonly seconds: number;
   /** share of one processor; absent: the whole machine */
   readonly share?: number;
-  /** absent: as few as memory is measured with */
+  /** absent: the smallest number of the memory measurement */
   readonly maxUnavailable?: number;
   /** the most ticks of one function until it has upgraded pods; absent: one */
   readonly mostTicks?: number;

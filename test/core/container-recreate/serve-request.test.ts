@@ -156,7 +156,7 @@ describe("serveRequest:", () => {
     expect(statusAction(requestOf("p", { status: stored as never }), wanted as never)).toEqual([]);
   });
 
-  test("a request has not succeeded while the container from which its image was written still runs", () => {
+  test("a request has not succeeded while the old container still runs", () => {
     const forced = strategy({ forceRecreate: true });
     const restarted = {
       ...requestOf("p").spec,

@@ -68,7 +68,8 @@ interface Plan {
   /** Resolves when the killed process is back. */
   readonly kill: () => Promise<void>;
   /**
-   * A killed call is carried out without an answer, or is still under way, in turn; waves begin with different turns.
+   * Killed calls are, alternately, carried out without an answer or still under way; each wave begins with another of
+   * the two.
    */
   readonly wave: number;
 }

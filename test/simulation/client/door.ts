@@ -1,4 +1,4 @@
-/** An API server on loopback, and the way to it, with every fate of a request or its answer. */
+/** An API server on loopback, and the connection to it, with every possible fault of a request or its answer. */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";

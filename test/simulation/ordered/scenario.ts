@@ -38,7 +38,7 @@ export interface SetPlan {
   /** asked for the set by name, so the Lease does not matter */
   readonly isByName: boolean;
   readonly blow?: {
-    /** the so manieth of its calls, from 0; of its deletions when `ofDeletions` */
+    /** index of its call, from 0; with `ofDeletions` index of its deletion */
     readonly atCall: number;
     readonly ofDeletions: boolean;
     readonly lateMs: number;

@@ -1,4 +1,4 @@
-/** Judges every write of a pass when it lands: order, budget, reservations, claims, and what was called observed. */
+/** Judges every write of a pass when it lands: order, budget, reservations, claims, and the observed generation. */
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import {
@@ -233,7 +233,7 @@ export class SetWitness {
     if (lost.length > 0) this.#report(write, `loses the claim ${lost[0]?.metadata?.name}`);
   }
 
-  /** The reservation for the very state that was written to, and for no generation that was said to be over. */
+  /** The reservation for exactly the written state, and for no generation that the status has called finished. */
   #reservationOf(uid: string, write: Write): Reservation | undefined {
     const version = write.previous?.metadata.resourceVersion;
     const reservation = this.ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === version);

@@ -58,7 +58,7 @@ const DURATION_MS = 30_000;
 const REST_MS = 20_000;
 /** Milliseconds after the last trouble of a process until everything is as before. */
 const RECOVERY_MS = 10_000;
-/** API servers hear of a registration so late. */
+/** API servers hear of a registration with this delay. */
 const SPREAD_MS = 1_000;
 const NAMESPACE_NAMES = ["bakery", "default", "kube-system", "shop"] as const;
 const REGISTRATION: Place = { plural: "mutatingwebhookconfigurations", name: WEBHOOK_CONFIGURATION };

@@ -71,7 +71,7 @@ const LONG_DURATION_MS = 500_000;
 const NAMES = ["a", "b", "c", "d"];
 /** More than announcements are kept. */
 const MANY_NAMES = Array.from({ length: 150 }, (_, at) => `many-${at}`);
-/** docs/read-your-writes.md: who takes the registration away is noticed so much later. */
+/** docs/read-your-writes.md: the removal of the registration is noticed with this delay. */
 const NOTICED_MS = 2_500;
 /** API servers watch their registrations. */
 const REGISTERED_MS = 2_000;
@@ -305,7 +305,7 @@ export class ViewWorld {
     for (const what of [...ghosts, ...missed]) this.#violations.push(`${process.name}: ${what}`);
   }
 
-  /** Now and then somebody does what nobody should. */
+  /** At times somebody makes a forbidden change. */
   async #people(): Promise<void> {
     for (;;) {
       await this.#sleep(this.#chance.between(2_000, 30_000));

@@ -108,7 +108,7 @@ function plain(sidecar: SidecarContainer): Container | Refusal {
   });
 }
 
-/** The pair of a hot upgrade has a tail of its own. */
+/** The two containers of a hot upgrade have other last fields. */
 function envExpression(env: readonly EnvVar[], taken: string | undefined, length: number): string {
   if (taken === undefined) return celLiteral(env);
   const names = celTexts(env.slice(0, length).map(({ name }) => name));
