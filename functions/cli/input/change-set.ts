@@ -17,8 +17,8 @@ import {
 } from "../../../shared/core/rollout/history/history.ts";
 import { undoneBefore } from "../../../shared/core/rollout/rules/halt/undone.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
-import { isControlledBy } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { isControlledBy } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";

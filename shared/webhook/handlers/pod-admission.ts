@@ -11,8 +11,7 @@ import {
   revisionsWanted,
 } from "../../core/injection/admit-pod.ts";
 import type { SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
-import { isControlledBy } from "../../core/sidecarset/revision/compare-revisions.ts";
-import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
+import { isControlledBy, type RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { secondText } from "../../time-text.ts";
 import { warnOfReplaced } from "../review/admission-warnings.ts";

@@ -9,13 +9,9 @@ import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { type PodState, recordedHash } from "../../pod/pod-state.ts";
 import type { GivenUp } from "../../pod/steering/annotations.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
-import {
-  compareRevisions,
-  isControlledBy,
-  isOwn,
-  isSameRevision,
-} from "../../sidecarset/revision/compare-revisions.ts";
+import { compareRevisions, isOwn, isSameRevision } from "../../sidecarset/revision/compare-revisions.ts";
 import { newRevision, revisionName, revisionText } from "../../sidecarset/revision/recorded-revision.ts";
+import { isControlledBy } from "../../sidecarset/revision/wanted-revision.ts";
 import { undoneBefore } from "../rules/halt/undone.ts";
 
 /** `unknown`: the revision is older than the first record of a revision that was ready. */

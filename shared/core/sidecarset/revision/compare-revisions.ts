@@ -31,11 +31,3 @@ function numericHash({ metadata }: ControllerRevision): number | undefined {
   const hash = Number(label);
   return /^[+-]?\d+$/.test(label) && hash === (hash | 0) ? hash : undefined;
 }
-
-// Tells whether a pass recorded a revision for this owner.
-
-/** True if the owner is its controller. A revision that somebody else created is never used. */
-export function isControlledBy({ metadata }: KubernetesObject, { metadata: owner }: KubernetesObject): boolean {
-  const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
-  return controller !== undefined && controller.uid === owner?.uid;
-}

@@ -1,4 +1,5 @@
 /** Tells whether new pods get a revision other than the current one, and which. */
+import type { KubernetesObject } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 
 /** A ControllerRevision to fetch: by its name, or else by the labels of its SidecarSet and custom version. */
@@ -14,4 +15,12 @@ export function wantedRevision(sidecarSet: SidecarSet): RevisionWanted | undefin
   const name = sidecarSet.metadata?.name ?? "";
   if (typeof revisionName === "string") return { sidecarSet: name, revisionName };
   return typeof customVersion === "string" ? { sidecarSet: name, customVersion } : undefined;
+}
+
+// The pod webhook loads this file with each cold start, and compares no revisions.
+
+/** True if the owner is its controller. A revision that somebody else created is never used. */
+export function isControlledBy({ metadata }: KubernetesObject, { metadata: owner }: KubernetesObject): boolean {
+  const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  return controller !== undefined && controller.uid === owner?.uid;
 }

@@ -18,8 +18,9 @@ import type { Undone } from "../../../pod/steering/annotations.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 import { hasValuesInPlace, withValuesInPlace } from "../../../pod/values-in-place.ts";
 import { sidecarSetHashWithoutImage } from "../../../sidecarset/hash/sidecarset-hash.ts";
-import { compareRevisions, isControlledBy } from "../../../sidecarset/revision/compare-revisions.ts";
+import { compareRevisions } from "../../../sidecarset/revision/compare-revisions.ts";
 import { type RecordedSpec, recordedFields, restoreRevision } from "../../../sidecarset/revision/recorded-revision.ts";
+import { isControlledBy } from "../../../sidecarset/revision/wanted-revision.ts";
 import {
   currentHash,
   isHalted,
