@@ -2,6 +2,7 @@
  * Values that change in running pods: the environment and the file of each container, while its kubelet is killed at
  * random.
  */
+import { mkdir, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -19,11 +20,11 @@ const openScene = scenes();
 /** `VALUES_RESTARTS=10000 npm run test:node -- values-in-place` is the soak. */
 const RESTARTS = Number(process.env["VALUES_RESTARTS"] ?? 24);
 const IS_SOAK = RESTARTS > 200;
-const PODS = IS_SOAK ? 25 : 4;
+const PODS = IS_SOAK ? 16 : 4;
 /** Containers cost a node less than pods, and each restart is read alone. */
-const CONTAINERS = Array.from({ length: IS_SOAK ? 8 : 2 }, (_, index) => `${SIDECAR.name}-${index}`);
+const CONTAINERS = Array.from({ length: IS_SOAK ? 12 : 2 }, (_, index) => `${SIDECAR.name}-${index}`);
 const UPDATES = Math.ceil(RESTARTS / (PODS * CONTAINERS.length));
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = IS_SOAK ? 600_000 : 300_000;
 /** A kubelet with many containers needs some time to do anything at all. */
 const MOST_MS_BETWEEN_KILLS = IS_SOAK ? 45_000 : 25_000;
 
@@ -88,7 +89,16 @@ async function untilDone(scene: Scene, { metadata }: SidecarSet): Promise<void> 
     const { status } = await scene.set();
     return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0) && status?.updatedReadyPods === PODS;
   };
-  await until(`all pods run generation ${metadata?.generation}`, isDone, PATIENCE_MS);
+  await until(`all pods run generation ${metadata?.generation}`, isDone, PATIENCE_MS).catch(async (cause: unknown) => {
+    const stateOf = ({ metadata: { name, annotations } = {}, spec, status }: Pod) => ({
+      ...{ name, conditions: status?.conditions, statuses: status?.containerStatuses },
+      ...{ images: spec.containers.map(({ image }) => image), annotations },
+    });
+    const late = { why: (await scene.report())?.why, pods: (await scene.pods()).map(stateOf) };
+    await mkdir("reports", { recursive: true });
+    await writeFile("reports/values-in-place.json", JSON.stringify(late));
+    throw new Error(`${late.why}; see reports/values-in-place.json`, { cause });
+  });
 }
 
 /** Checks that the first process of every container has the values of the update that the pod's record names. */
