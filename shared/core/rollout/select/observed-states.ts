@@ -85,12 +85,11 @@ export interface SceneContext {
 
 export function sceneOf(observation: Observed, { settings, now, rules = RULES }: SceneContext): Scene {
   const { sidecarSet, pods, reserved } = observation;
-  const { takenBack } = reserved.refused.passedOver;
   const isRefused = refusedReader(reserved.refused);
   // Pods whose resources have begun to change are on their way too, and drained pods.
   const isReservedNow = (state: PodState) =>
     (state.resize?.isUnderWay === true && !(state.resize.step === "resize" && isRefused(state))) ||
-    (state.drain !== undefined && !takenBack.has(uidOf(state.pod))) ||
+    (state.drain !== undefined && !reserved.refused.passedOver.takenBack.has(uidOf(state.pod))) ||
     isDownWithOtherValues(state, sidecarSet) ||
     (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
   const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);
