@@ -1,7 +1,9 @@
 /** `status`: SidecarSets, their revisions and pods, and how far a rollout is. */
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { explain } from "../../../shared/controller/rollout/dry-run.ts";
+import { withRefusals } from "../../../shared/controller/rollout/read-observation.ts";
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
@@ -28,7 +30,7 @@ type Row = Omit<SetRow, "images">;
 async function statusOfAll(input: Input, session: Session): Promise<number> {
   const cluster = await session.cluster();
   const read = async () =>
-    setRows(await listSets(cluster, input.text("selector"))).map(({ images, ...row }): Row => row);
+    rowsOf(cluster, await listSets(cluster, input.text("selector")));
   if (!input.isSet("watch")) {
     const rows = await read();
     session.print(rows, (screen) => showRows(rows, screen, input.text("selector") !== undefined));
@@ -41,6 +43,11 @@ async function statusOfAll(input: Input, session: Session): Promise<number> {
     before = rows;
     return { data: rows, show, code: codeOf(rows) };
   });
+}
+
+async function rowsOf(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<readonly Row[]> {
+  const told = await withRefusals({ cluster, clock: systemClock }, sidecarSets);
+  return setRows(told).map(({ images, ...row }): Row => row);
 }
 
 /** In a file or a pipe only changes are printed, because whole lists would hide them. */
@@ -65,7 +72,7 @@ async function showStored(session: Session, cluster: Cluster, name: string, erro
   session.screen.warn(
     `${error.message}. This is what the last pass wrote; sidecarset pods ${name} -n NAMESPACE lists pods of one namespace.`,
   );
-  const rows = setRows([await readSet(cluster, name)]).map(({ images, ...row }): Row => row);
+  const rows = await rowsOf(cluster, [await readSet(cluster, name)]);
   session.print(rows[0], (screen) => showRows(rows, screen));
 }
 
@@ -136,8 +143,11 @@ async function statusOfClusters(input: Input, session: Session): Promise<number>
 
 async function readRows({ name, connect }: NamedCluster, selector: string | undefined): Promise<ClusterRows> {
   try {
-    const sets = await within(CLUSTER_MS, async () => listSets(await connect(), selector));
-    return { cluster: name, rows: setRows(sets).map(({ images, ...row }): Row => row) };
+    const rows = await within(CLUSTER_MS, async () => {
+      const cluster = await connect();
+      return rowsOf(cluster, await listSets(cluster, selector));
+    });
+    return { cluster: name, rows };
   } catch (error) {
     return { cluster: name, rows: [], problem: withoutSecrets(error instanceof Error ? error.message : String(error)) };
   }

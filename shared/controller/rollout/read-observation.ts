@@ -7,14 +7,17 @@ import {
   REGISTRATION_IN_FILES,
   type Registrations,
 } from "../../core/inspect/explain/registration.ts";
+import { withRefusal } from "../../core/inspect/refused-status.ts";
+import type { EventObject } from "../../core/inspect/report/rows.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { restartsAtOnce } from "../../core/pod/replaced.ts";
 import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
+import { STATUS_REFUSED } from "../../core/rollout/pass-trouble.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { ifAllowed, isKubeError } from "../../kube/error.ts";
-import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../kube/port.ts";
-import type { Clock } from "../loop/clock.ts";
+import { type Cluster, EVENTS, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../kube/port.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
 import { NO_KUBELETS } from "./kubelets.ts";
 import { decideContext, decideOn, decideUntilKnown, keptOf, observe, surroundingsOf } from "./observe.ts";
 import { listAll, listRevisions, observePods } from "./observe-pods.ts";
@@ -53,11 +56,29 @@ export async function readObservation(
   const kept = await keptOf(reading, snapshot);
   if (restartsAtOnce(snapshot.sidecarSet) > 0)
     await decideUntilKnown(() => decideOn(reading, snapshot, kept), [readAsked(reading, snapshot)]);
+  const surroundings = surroundingsOf(reading, snapshot, kept);
+  const [sidecarSet = surroundings.sidecarSet] = await withRefusals(context, [surroundings.sidecarSet]);
   return {
-    observation: { ...surroundingsOf(reading, snapshot, kept), pods: [...snapshot.observed.view.pods] },
+    observation: { ...surroundings, sidecarSet, pods: [...snapshot.observed.view.pods] },
     context: decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger),
     missed: snapshot.missed,
   };
+}
+
+/** The SidecarSets with what passes may not write into their status. Unchanged where Events may not be read. */
+export async function withRefusals(
+  { cluster, clock }: Pick<ReadContext, "cluster" | "clock">,
+  sidecarSets: readonly SidecarSet[],
+): Promise<readonly SidecarSet[]> {
+  const fieldSelector = `involvedObject.kind=SidecarSet,reason=${STATUS_REFUSED}`;
+  const options = { namespace: "default", fieldSelector };
+  const listed = await ifAllowed(listAll<EventObject, EventObject>(cluster, EVENTS, options, (event) => event));
+  const refusals = (listed?.items ?? []).map(({ involvedObject, message = "", lastTimestamp }) => ({
+    uid: involvedObject?.uid ?? "",
+    text: message,
+    at: lastTimestamp ?? "",
+  }));
+  return sidecarSets.map((one) => withRefusal(one, refusals, timestamp(clock)));
 }
 
 // Reads the part of a rollout that callers with rights in one namespace may read: its pods there.

@@ -14,7 +14,13 @@ import { type Cluster, EVENTS, type ObjectKey, PODS, SIDECARSETS } from "../../k
 import { timestamp } from "../loop/clock.ts";
 import { announcedSettings, type LeaseState, readLease } from "../loop/lease.ts";
 import { listAll } from "./observe-pods.ts";
-import { type ReadContext, readNamespace, readObservation, readRegistrations } from "./read-observation.ts";
+import {
+  type ReadContext,
+  readNamespace,
+  readObservation,
+  readRegistrations,
+  withRefusals,
+} from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
   /** the cluster's name on the page; "" for none. `settings`: for passes that have not published theirs */
@@ -27,7 +33,7 @@ export async function readOverview(context: ReadReportContext): Promise<ReportCo
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
   const at = timestamp(clock);
   const idle = idleness(lastPassOf(await readPassLease(context)), at);
-  return { at, cluster: clusterName, idle, sets: setRows(items), details: [] };
+  return { at, cluster: clusterName, idle, sets: setRows(await withRefusals(context, items)), details: [] };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
 import { causeOfState } from "../../core/rollout/conditions/verdict.ts";
-import { conditionsOfFailure, lastFailure, type PassFailure } from "../../core/rollout/pass-trouble.ts";
+import { conditionsOfFailure, lastFailure, type PassFailure, STATUS_REFUSED } from "../../core/rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
@@ -14,7 +14,7 @@ import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { messageOf, note, timestamp } from "../loop/clock.ts";
 import { failedStand, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
-import { act } from "./act.ts";
+import { act, type NotDone } from "./act.ts";
 import { explain, planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { beginNotify, notificationsAreSent, podsAreTold } from "./notify.ts";
@@ -25,6 +25,7 @@ import { newTally, type SidecarSetReport, type Stop, untoldText } from "./report
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
 import { stateNow, statusPatch, transitions } from "./status-additions.ts";
+import { NOT_WRITTEN } from "./write-status.ts";
 
 const RESCAN_MS = 10_000;
 /** A reading that began later had less time than the next pass has. */
@@ -230,8 +231,34 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
   if (isDeepStrictEqual(conditions, status?.conditions)) return sidecarSet;
   const next = { ...UNSEEN, ...status, conditions };
   const outcome = await act(statusPatch(context, sidecarSet, next), { ...context, sidecarSet });
-  if (outcome.kind !== "done") return undefined;
+  if (outcome.kind !== "done") {
+    if (await isRefused(context, sidecarSet, outcome)) await recordRefusal(context, sidecarSet, failure, outcome);
+    return undefined;
+  }
   const written = outcome.object as SidecarSet;
   for (const event of transitions(sidecarSet, written)) await act(event, { ...context, sidecarSet });
   return written;
+}
+
+/** True when nobody else wrote: then it was no race. */
+async function isRefused({ cluster }: Context, before: SidecarSet, { kind }: NotDone): Promise<boolean> {
+  if (kind !== "conflict") return kind === "refused";
+  const now = await readSidecarSet(cluster, before.metadata?.name ?? "").catch(() => undefined);
+  return now?.metadata?.resourceVersion === before.metadata?.resourceVersion;
+}
+
+/** Readers take this Event for the status that may not be written. */
+async function recordRefusal(
+  context: Context,
+  sidecarSet: SidecarSet,
+  { text }: PassFailure,
+  { error }: NotDone,
+): Promise<void> {
+  const { name = "", uid = "" } = sidecarSet.metadata ?? {};
+  const regarding = { kind: "SidecarSet", name, uid } as const;
+  const message = text.includes(NOT_WRITTEN) ? text : `${text}; ${NOT_WRITTEN}: ${error.message}`;
+  await act(
+    { kind: "RecordEvent", regarding, type: "Warning", reason: STATUS_REFUSED, message },
+    { ...context, sidecarSet },
+  );
 }

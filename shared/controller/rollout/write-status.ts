@@ -17,6 +17,7 @@ import { statusAdditions, statusPatch, transitions } from "./status-additions.ts
 const STATUS_ATTEMPTS = 5;
 /** Shortest time between two writes of a SidecarSet's status. */
 const STATUS_EVERY_MS = 1_000;
+export const NOT_WRITTEN = "the status is not written";
 const statusWrittenAtMs = new WeakMap<Context, number>();
 
 /**
@@ -82,7 +83,7 @@ async function patchStatus(
     const { sidecarSet } = snapshot;
     const outcome = await act(statusPatch(context, sidecarSet, status), { ...context, sidecarSet });
     if (outcome.kind === "done") return outcome.object as SidecarSet;
-    if (outcome.kind === "refused") throw about("the status is not written", outcome.error);
+    if (outcome.kind === "refused") throw about(NOT_WRITTEN, outcome.error);
     if (!(await isOtherwiseSame(context, snapshot, outcome))) return undefined;
   }
   return undefined;
@@ -97,7 +98,7 @@ async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, err
   const now = await readSame(context, snapshot);
   if (!now || !isSteeredAlike(now, before) || !isSameStatus(before.status, now.status ?? {})) return false;
   const isUntouched = now.metadata?.resourceVersion === before.metadata?.resourceVersion;
-  if (isUntouched && kind === "conflict") throw about("the status is not written", error);
+  if (isUntouched && kind === "conflict") throw about(NOT_WRITTEN, error);
   snapshot.sidecarSet = now;
   return true;
 }

@@ -101,6 +101,9 @@ export function conditionsOfFailure(
   return [...kept, ...changed.filter(({ type }) => !stored.some((condition) => condition.type === type))];
 }
 
+/** The reason of the Event about a SidecarSet whose status passes may not write. */
+export const STATUS_REFUSED = "StatusRefused";
+
 /** True when a failed pass, or something that this pass did not see, set Blocked. */
 function isBlocked(stored: readonly StatusCondition[]): boolean {
   const blocked = stored.find(({ type }) => type === "Blocked");

@@ -119,7 +119,12 @@ export interface EventObject extends KubernetesObject {
   readonly firstTimestamp?: string | null;
   readonly lastTimestamp?: string | null;
   readonly eventTime?: string | null;
-  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string } | null;
+  readonly involvedObject?: {
+    readonly kind?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly uid?: string;
+  } | null;
 }
 
 export interface EventLine {
