@@ -8,7 +8,7 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { endOf, severityOf } from "../../../shared/core/rollout/book.ts";
+import { BOOK, endOf, severityOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { EFFECTS } from "../../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
@@ -52,10 +52,11 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 /** Leaves out the time that the rest takes, which costs many times as much. */
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
-  const { summary, undo, failing } = asLastAnswered(observation, decide(observation, facts), facts.now);
+  const { summary, undo, failing, halt } = asLastAnswered(observation, decide(observation, facts), facts.now);
   const { waitsForPods, isEnd } = EFFECTS[summary.hold];
   // While something else still moves, more pods than these may change.
-  const isLeftToPods = waitsForPods || (failing.length > 0 && severityOf(summary) !== "wait");
+  const isBlocked = BOOK[summary.hold].blocked?.text({ ...summary, halt }, failing) !== undefined;
+  const isLeftToPods = waitsForPods || (failing.length > 0 && (isBlocked || severityOf(summary) !== "wait"));
   const isLost = isLeftToPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
   const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;
   if (isTrouble && undo !== undefined) return { summary, isUndone: true };

@@ -162,20 +162,20 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   }
 
   const batch = nextBatch(observation, scene, { now, latestRevision: history.latest.name, settings });
-  const { restarts } = batch;
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const hold = holdNow(batch, areAllUpdated, counts);
   const isWaveOpen = waves?.summary.holder?.stage === "updating";
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
-  const restarted = restartedBy(restarts, otherwise);
-  const rules = saidByRules({ ...counts.rules, ...saidOfBatch(batch, budgetUse), restarts: restarted.facts });
+  const restarted = restartedBy(batch.restarts, otherwise);
+  const said = saidOfBatch(batch, budgetUse, [sidecarSet, now]);
+  const rules = saidByRules({ ...counts.rules, ...said, restarts: restarted.facts });
   const refused = refusedWrites(scene, sidecarSet, batch.selection);
   const held = { hold: restarted.hold ?? hold, immutableFields: fields, rules };
   const summary: Summary = { ...counts, ...summarize(batch), ...refused, ...held };
   const { pulls } = batch.selection;
   const back = putBacks([], batch.selection.selected);
   const actions = [...record, ...back, ...marks, ...unlessSkipped(batch.actions)];
-  return { actions, status, summary, failing, restarts, pulls };
+  return { actions, status, summary, failing, restarts: batch.restarts, pulls };
 }
 
 /** The uids of pods that are selected or written to. */
@@ -310,12 +310,12 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold" | "rule
   };
 }
 
-function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"]) {
+function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"], on: readonly [sidecarSet: SidecarSet, now: string]) {
   const { selection } = batch;
   return {
     drain: batch.draining,
     prePull: selection.pulls?.summary,
-    ordinals: waitingForTurn(selection),
+    ordinals: waitingForTurn(selection, ...on),
     ownerBudget: waitingForOwners(selection),
     disruptionBudgets: waitingForBudgets(selection),
     replacement: replacedBy(batch, budgetUse.rules.replacement?.plan),

@@ -4,6 +4,7 @@ import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
 import type { Held } from "./rules/checks/check-records.ts";
 import type { BudgetsInTheWay } from "./rules/disruption-budgets/guard.ts";
+import type { TurnInTheWay } from "./rules/ordinals/ordinal-turn.ts";
 import type { PullsSummary } from "./rules/pre-pull/pull-facts.ts";
 import type { WavesSummary } from "./rules/waves/standing.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
@@ -72,7 +73,7 @@ export interface RuleFacts {
   /** what checks of metrics say, where they are in the way of the next batch */
   readonly metrics: Held;
   /** what the first pod of a StatefulSet waits for, while such pods wait for their turn */
-  readonly ordinals: string;
+  readonly ordinals: TurnInTheWay;
   /** owners' budgets: how many pods wait for one, and which owners are full */
   readonly ownerBudget: { readonly waiting: number; readonly full: readonly string[] };
   /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of the budgets say */

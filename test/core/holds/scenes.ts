@@ -69,12 +69,18 @@ const done = (facts: PodFacts = {}) => old({ name: "done", hash: NEW_HASH, image
 const down = () => done({ name: "down", isReady: false });
 
 /** A pod that was updated, and whose container crashes. */
-function failing(): Pod {
-  const pod = takenDown(done({ name: "failing", isReady: false }));
+function failing(name = "failing"): Pod {
+  const pod = takenDown(done({ name, isReady: false }));
   const containerStatuses = statusesOf(pod.spec).map((status) =>
     status.name === "sc" ? { ...status, ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } } : status,
   );
   return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+/** A pod that was updated long ago, and has no condition that it was ever ready. */
+function neverReady(name: string): Pod {
+  const pod = done({ name, isReady: false });
+  return { ...pod, status: { ...pod.status, conditions: [] } };
 }
 
 /** The second container of its hot upgrade cannot pull the image. */
@@ -107,6 +113,7 @@ function late(): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
+const ORDERED = annotated("follow-ordinals", "true");
 const GATED = annotated("gate", "https://gate.example/batch");
 const METRICS = annotated("metrics", [{ name: "errors", query: "q", max: 5, failuresAllowed: 3 }]);
 const measured = (outcome: "fail" | "inconclusive", told: string) =>
@@ -283,6 +290,12 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("follow-ordinals", "true"), [
       owned(old({ name: "web-0" }), "StatefulSet"),
       owned(old({ name: "web-1" }), "StatefulSet"),
+    ]),
+    scene(ORDERED, [owned(old({ name: "web-0" }), "StatefulSet"), owned(failing("web-1"), "StatefulSet")]),
+    scene(ORDERED, [owned(old({ name: "web-0" }), "StatefulSet"), owned(neverReady("web-1"), "StatefulSet")]),
+    scene(ORDERED, [
+      owned(old({ name: "web-0" }), "StatefulSet"),
+      owned(done({ name: "web-1", isReady: false }), "StatefulSet"),
     ]),
   ],
   ownerBudget: [

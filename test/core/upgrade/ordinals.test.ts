@@ -354,13 +354,13 @@ describe("explain for a StatefulSet", () => {
       "explain names the updated pod of the same set that is not ready",
       "a-0",
       [...A.slice(0, 2), member("a-2", BROKEN)],
-      "2 of 2 that wait: default/a-2 of the same set is being upgraded, and has to be ready again first",
+      "2 of 2 that wait: default/a-2 of the same set has the new version, and has to be ready first",
     ],
     [
       "explain names the other set whose updated pod is not ready",
       "b-0",
       [...A.slice(0, 2), member("a-2", BROKEN), ...B],
-      "4 of 4 that wait: the set default/a comes first, and its default/a-2 has to be ready again",
+      "4 of 4 that wait: the set default/a comes first, and its default/a-2 has to be ready",
     ],
     [
       "explain names the pod of the same set that is down",
@@ -399,7 +399,7 @@ describe("explain for a StatefulSet", () => {
     expect(summary).toMatchObject({
       hold: "order",
       selected: 1,
-      rules: { ordinals: "default/a-2 of the same set comes first" },
+      rules: { ordinals: { reason: "default/a-2 of the same set comes first", isStuck: false } },
     });
     const all = explainSidecarSet(set, { ...facts, pods: A }).find(({ reason }) => reason === "OrderOfSets");
     expect(all?.message).toBe(

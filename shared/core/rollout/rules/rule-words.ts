@@ -1,6 +1,6 @@
 /** The book's words about the holds of rules, side by side. Longer ones are in the folders of their rules. */
 import { counted } from "../../../go/counted.ts";
-import { type HoldWords, isStuckBy } from "../hold-words.ts";
+import { failingText, type HoldWords, isStuckBy } from "../hold-words.ts";
 import type { RuleFacts } from "../summary.ts";
 import { disruptionText, NO_BUDGETS } from "./disruption-budgets/guard.ts";
 import { NO_RESTARTS, restartsText } from "./replacement/replaced.ts";
@@ -53,12 +53,15 @@ export const ORDER_WORDS: HoldWords = {
   verdict: "Blocked",
   blocked: {
     reason: "OrderedSet",
-    text: ({ rules: { ordinals = "" }, selected, updated, updatedReady }) =>
-      selected === 0 && updated === updatedReady ? ordinals : undefined,
+    text: ({ rules: { ordinals }, selected, updated, updatedReady, down }) => {
+      if (selected > 0 || !(ordinals?.isStuck || updated === updatedReady)) return undefined;
+      return `${ordinals?.reason}${down.length > 0 ? `; not ready: ${failingText(down)}` : ""}`;
+    },
   },
   clause: ({ selected, rules: { ordinals } }) =>
-    `${selected} being upgraded, one at a time in the order of their sets: ${ordinals}`,
-  sentence: ({ rules: { ordinals } }) => `pods of StatefulSets are updated one at a time, in their order: ${ordinals}`,
+    `${selected} being upgraded, one at a time in the order of their sets: ${ordinals?.reason}`,
+  sentence: ({ rules: { ordinals } }) =>
+    `pods of StatefulSets are updated one at a time, in their order: ${ordinals?.reason}`,
   title: () => "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first",
 };
 

@@ -36,10 +36,10 @@ export interface Holder {
   /** NAMESPACE/NAME of its StatefulSet */
   readonly set: string;
   /**
-   * next: next in line; moving: being upgraded, or not ready again yet; down: not ready, and not to be upgraded now;
-   * drained: another SidecarSet drains it; gone: evicted without a successor
+   * next: next in line; moving: being upgraded; late: upgraded, and not ready; down: not ready, and not to be upgraded
+   * now; drained: another SidecarSet drains it; gone: evicted without a successor
    */
-  readonly standing: "next" | "moving" | "down" | "drained" | "gone";
+  readonly standing: "next" | "moving" | "late" | "down" | "drained" | "gone";
 }
 
 /** key of a StatefulSet → the pod of it that blocks the set */

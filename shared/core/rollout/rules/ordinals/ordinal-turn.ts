@@ -3,8 +3,9 @@
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../../go/sequence.ts";
+import { failureOf } from "../../../pod/container-failure.ts";
 import { isMatched } from "../../../pod/is-matched.ts";
-import { isRunningAndReady } from "../../../pod/is-ready.ts";
+import { hasChangedLately, isNeverReady, isRunningAndReady } from "../../../pod/is-ready.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { type BudgetUse, goesDown, isDown } from "../../select/budget.ts";
 import { hasSettled } from "../../select/classify.ts";
@@ -56,7 +57,7 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const isInLine = new Set(line.map(({ state }) => state));
   const down = new Map([...(scene.budgetUse.rules.ordinals ?? []), ...downMembers(scene)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
-  if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
+  if (elsewhere) return { holder: holderOf(elsewhere, elsewhere.state.isUpdated ? "late" : "moving"), down };
   const [awaited] = scene.budgetUse.rules.replacement?.gone ?? [];
   if (awaited)
     return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
@@ -137,21 +138,29 @@ function firstOfSets(line: readonly Member[], canTake: (state: PodState) => bool
 }
 
 /** The reason why a pod of a set waits, to complete "it waits: …"; undefined: none, or the pod belongs to no set. */
-export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string | undefined {
+export function outOfTurn(pod: Pod, turn: OrdinalTurn): string | undefined {
   const place = placeOf(pod);
-  // A set that cannot go on holds its own namespace only; a pod that is under way holds all.
-  const isElsewhere = holder?.standing === "down" && holder.pod.metadata?.namespace !== pod.metadata?.namespace;
-  const one = (isElsewhere ? undefined : holder) ?? (place && down.get(place.setKey));
-  if (!place || !one || next?.pod === pod) return undefined;
+  const one = place && awaitedBy(pod, turn);
+  if (one === undefined) return undefined;
   const name = `${one.pod.metadata?.namespace}/${one.pod.metadata?.name}`;
-  return one.set === place.set
+  return one.set === place?.set
     ? `${name} of the same set ${OWN[one.standing]}`
     : `${OTHER[one.standing](one.set, name)}`;
+}
+
+/** The pod that a pod of a set waits for. */
+function awaitedBy(pod: Pod, { next, holder, down }: OrdinalTurn): Holder | undefined {
+  const place = placeOf(pod);
+  if (!place || next?.pod === pod) return undefined;
+  // A set that cannot go on holds its own namespace only; a pod that is under way holds all.
+  const isElsewhere = holder?.standing === "down" && holder.pod.metadata?.namespace !== pod.metadata?.namespace;
+  return (isElsewhere ? undefined : holder) ?? down.get(place.setKey);
 }
 
 const OWN = {
   next: "comes first",
   moving: "is being upgraded, and has to be ready again first",
+  late: "has the new version, and has to be ready first",
   down: "is not ready: fix it, or delete it, and its successor has the new version",
   drained: "is drained for others",
   gone: "was evicted, and another pod has to take its place first",
@@ -160,18 +169,37 @@ const OWN = {
 const OTHER = {
   next: (set: string, name: string) => `the set ${set} comes first, now with ${name}`,
   moving: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready again`,
+  late: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready`,
   down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
   drained: (_: string, name: string) => `${name} ${OWN.drained}`,
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
 
-/** The reason why the first pod of a StatefulSet waits. */
-export function waitingForTurn({
-  turn,
-  waiting,
-}: {
-  readonly turn?: OrdinalTurn;
-  readonly waiting: Iterable<PodState>;
-}) {
-  return turn && [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? [])[0];
+/** What the first waiting pod of a StatefulSet waits for. */
+export interface TurnInTheWay {
+  /** completes "it waits: …" */
+  readonly reason: string;
+  /** the pod that it waits for has the new version, and time alone does not make it ready */
+  readonly isStuck: boolean;
+}
+
+/** `now`: RFC3339 */
+export function waitingForTurn(
+  { turn, waiting }: { readonly turn?: OrdinalTurn; readonly waiting: Iterable<PodState> },
+  sidecarSet: SidecarSet,
+  now: string,
+): TurnInTheWay | undefined {
+  if (turn === undefined) return undefined;
+  for (const { pod } of waiting) {
+    const reason = outOfTurn(pod, turn);
+    if (reason === undefined) continue;
+    const awaited = awaitedBy(pod, turn);
+    return { reason, isStuck: awaited?.standing === "late" && isStuck(awaited.pod, sidecarSet, now) };
+  }
+  return undefined;
+}
+
+function isStuck(pod: Pod, sidecarSet: SidecarSet, now: string): boolean {
+  if (failureOf(pod) !== undefined) return true;
+  return isNeverReady(pod, sidecarSet) && !hasChangedLately(pod, sidecarSet, now);
 }
