@@ -157,7 +157,7 @@ test.each<[string, Partial<Summary>, string]>([
   ["hot upgrades", { hold: "flip", selected: 2 }, `${COUNT}; 2 hot upgrades are being finished`],
   [
     "pods of StatefulSets, in their order",
-    { hold: "order", selected: 1, rules: { ordinals: "shop/db-2 is not ready" } },
+    { hold: "order", selected: 1, rules: { ordinals: { reason: "shop/db-2 is not ready", isStuck: false } } },
     `${COUNT}; 1 being upgraded, one at a time in the order of their sets: shop/db-2 is not ready`,
   ],
   [

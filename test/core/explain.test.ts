@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
+import { podRows } from "../../functions/cli/input/pod-rows.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
   DRAIN_ANNOTATION,
@@ -1054,4 +1055,11 @@ it("pods whose eviction was just refused wait, and the trace of the SidecarSet s
 afterAll(() => {
   expect(REASONS.length).toBeGreaterThanOrEqual(20);
   expect(REASONS.filter((reason) => !seen.has(reason))).toEqual([]);
+});
+
+it("a pod that was not ready before its update and is not counted is not called ready", () => {
+  const set = withAnnotations(IGNORING);
+  const facts = { ...FACTS, pods: [neverReady()] };
+  const [row] = podRows({ sidecarSet: set, facts } as never);
+  expect([row?.isReady, row?.state]).toEqual([false, "not ready, as before its update, and not counted"]);
 });
