@@ -53,11 +53,14 @@ function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<strin
   };
 }
 
-const NEVER_READY = "not ready, as before its update, and not counted";
+/** The state of an updated pod that no count calls down. */
+function uncountedText({ isReady }: PodState): string {
+  return isReady ? "ready" : "not ready, as before its update, and not counted";
+}
 
 function stateText(state: PodState, sidecarSet: SidecarSet): string {
   const failure = failureOf(state.pod);
-  if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? (state.isReady ? "ready" : NEVER_READY);
+  if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? uncountedText(state);
   switch (classify(state, sidecarSet)) {
     case "notSelected":
       return "left out by updateStrategy.selector";
