@@ -175,7 +175,7 @@ const OTHER = {
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
 
-/** What the first waiting pod of a StatefulSet waits for. */
+/** The pod that holds the first waiting pod of a StatefulSet. */
 export interface TurnInTheWay {
   /** completes "it waits: …" */
   readonly reason: string;
