@@ -1,7 +1,7 @@
 /** An Event says that passes may not write a status; readers go by it while it is current. */
 import { expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { withRefusal } from "../../shared/core/inspect/refused-status.ts";
+import { withRefusal } from "../../shared/core/inspect/check/passes.ts";
 import { storedVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
 
 const AT = "2026-01-01T00:10:00Z";

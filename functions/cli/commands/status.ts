@@ -29,8 +29,7 @@ type Row = Omit<SetRow, "images">;
 
 async function statusOfAll(input: Input, session: Session): Promise<number> {
   const cluster = await session.cluster();
-  const read = async () =>
-    rowsOf(cluster, await listSets(cluster, input.text("selector")));
+  const read = async () => storedRows(cluster, await listSets(cluster, input.text("selector")));
   if (!input.isSet("watch")) {
     const rows = await read();
     session.print(rows, (screen) => showRows(rows, screen, input.text("selector") !== undefined));
@@ -45,7 +44,7 @@ async function statusOfAll(input: Input, session: Session): Promise<number> {
   });
 }
 
-async function rowsOf(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<readonly Row[]> {
+async function storedRows(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<readonly Row[]> {
   const told = await withRefusals({ cluster, clock: systemClock }, sidecarSets);
   return setRows(told).map(({ images, ...row }): Row => row);
 }
@@ -72,7 +71,7 @@ async function showStored(session: Session, cluster: Cluster, name: string, erro
   session.screen.warn(
     `${error.message}. This is what the last pass wrote; sidecarset pods ${name} -n NAMESPACE lists pods of one namespace.`,
   );
-  const rows = await rowsOf(cluster, [await readSet(cluster, name)]);
+  const rows = await storedRows(cluster, [await readSet(cluster, name)]);
   session.print(rows[0], (screen) => showRows(rows, screen));
 }
 
@@ -145,7 +144,7 @@ async function readRows({ name, connect }: NamedCluster, selector: string | unde
   try {
     const rows = await within(CLUSTER_MS, async () => {
       const cluster = await connect();
-      return rowsOf(cluster, await listSets(cluster, selector));
+      return storedRows(cluster, await listSets(cluster, selector));
     });
     return { cluster: name, rows };
   } catch (error) {

@@ -1,13 +1,13 @@
 /** Reads the inputs of a pass's decision, for readers that write nothing: the dry run, the command line, the page. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { withRefusal } from "../../core/inspect/check/passes.ts";
 import { isReplacedByFile } from "../../core/inspect/check/webhooks.ts";
 import {
   type PodRegistration,
   REGISTRATION_IN_FILES,
   type Registrations,
 } from "../../core/inspect/explain/registration.ts";
-import { withRefusal } from "../../core/inspect/refused-status.ts";
 import type { EventObject } from "../../core/inspect/report/rows.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { restartsAtOnce } from "../../core/pod/replaced.ts";

@@ -232,7 +232,7 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
   const next = { ...UNSEEN, ...status, conditions };
   const outcome = await act(statusPatch(context, sidecarSet, next), { ...context, sidecarSet });
   if (outcome.kind !== "done") {
-    if (await isRefused(context, sidecarSet, outcome)) await recordRefusal(context, sidecarSet, failure, outcome);
+    if (await isStatusRefused(context, sidecarSet, outcome)) await recordRefusal(context, sidecarSet, failure, outcome);
     return undefined;
   }
   const written = outcome.object as SidecarSet;
@@ -241,7 +241,7 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
 }
 
 /** True when nobody else wrote: then it was no race. */
-async function isRefused({ cluster }: Context, before: SidecarSet, { kind }: NotDone): Promise<boolean> {
+async function isStatusRefused({ cluster }: Context, before: SidecarSet, { kind }: NotDone): Promise<boolean> {
   if (kind !== "conflict") return kind === "refused";
   const now = await readSidecarSet(cluster, before.metadata?.name ?? "").catch(() => undefined);
   return now?.metadata?.resourceVersion === before.metadata?.resourceVersion;

@@ -2,6 +2,7 @@
 import type { ConfigMap, KubernetesObject } from "../../../api/kubernetes.ts";
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { ledgerName, parseLedger } from "../../ledger.ts";
@@ -15,6 +16,7 @@ import type { Hold } from "../../rollout/hold.ts";
 import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { waitingFor } from "../../rollout/notifications.ts";
+import { conditionsOfFailure } from "../../rollout/pass-trouble.ts";
 import { NOTHING_COUNTED, saidByRules, unavailableOf } from "../../rollout/summary.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
@@ -318,4 +320,40 @@ function newest(fields: readonly ManagedField[]): string | undefined {
     .flatMap(({ time }) => time ?? [])
     .sort()
     .at(-1);
+}
+
+// Gives a SidecarSet the conditions that passes may not write, as their Event about the refusal tells.
+
+/** Passes run each minute, so an older refusal is over. */
+const CURRENT_SECONDS = 180;
+
+/** A refused write of a status. */
+export interface StatusRefusal {
+  /** of the SidecarSet */
+  readonly uid: string;
+  readonly text: string;
+  /** RFC3339: the last time */
+  readonly at: string;
+}
+
+/** `now`: RFC3339 */
+export function withRefusal(sidecarSet: SidecarSet, refusals: readonly StatusRefusal[], now: string): SidecarSet {
+  const isCurrent = ({ uid, at }: StatusRefusal) =>
+    uid === sidecarSet.metadata?.uid &&
+    (secondsBetween(at, now) ?? 0) < CURRENT_SECONDS &&
+    !isWrittenSince(sidecarSet, at);
+  const [last] = refusals.filter(isCurrent).toSorted((one, other) => compareUtf8(other.at, one.at));
+  if (last === undefined) return sidecarSet;
+  const failed = (before: SidecarSet): SidecarSet => {
+    const conditions = conditionsOfFailure(before, { hold: "passRefused", text: last.text }, last.at);
+    return { ...before, status: { ...before.status, conditions } };
+  };
+  // The second failure blocks.
+  return failed(failed(sidecarSet));
+}
+
+/** The managed fields and the conditions have the times of writes. */
+function isWrittenSince(sidecarSet: SidecarSet, at: string): boolean {
+  const changes = sidecarSet.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime) ?? [];
+  return [...changes, lastWriteOf(sidecarSet, ["status"])].some((time) => time !== undefined && time > at);
 }

@@ -194,12 +194,12 @@ export function waitingForTurn(
     const reason = outOfTurn(pod, turn);
     if (reason === undefined) continue;
     const awaited = awaitedBy(pod, turn);
-    return { reason, isStuck: awaited?.standing === "late" && isStuck(awaited.pod, sidecarSet, now) };
+    return { reason, isStuck: awaited?.standing === "late" && staysUnready(awaited.pod, sidecarSet, now) };
   }
   return undefined;
 }
 
-function isStuck(pod: Pod, sidecarSet: SidecarSet, now: string): boolean {
+function staysUnready(pod: Pod, sidecarSet: SidecarSet, now: string): boolean {
   if (failureOf(pod) !== undefined) return true;
   return isNeverReady(pod, sidecarSet) && !hasChangedLately(pod, sidecarSet, now);
 }
