@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { explain } from "../../../shared/controller/rollout/dry-run.ts";
-import { withRefusals } from "../../../shared/controller/rollout/read-observation.ts";
+import { withStatusRefusals } from "../../../shared/controller/rollout/read-observation.ts";
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
@@ -45,7 +45,7 @@ async function statusOfAll(input: Input, session: Session): Promise<number> {
 }
 
 async function storedRows(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<readonly Row[]> {
-  const told = await withRefusals({ cluster, clock: systemClock }, sidecarSets);
+  const told = await withStatusRefusals({ cluster, clock: systemClock }, sidecarSets);
   return setRows(told).map(({ images, ...row }): Row => row);
 }
 

@@ -19,7 +19,7 @@ import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { isResizeServed, listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { withRefusals } from "../../../shared/controller/rollout/read-observation.ts";
+import { withStatusRefusals } from "../../../shared/controller/rollout/read-observation.ts";
 import {
   type DeclaringNode,
   type Definition,
@@ -184,7 +184,7 @@ async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }
   const [sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers] = await Promise.all([
     readOrWhy(async () => {
       const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
-      return await withRefusals({ cluster, clock: systemClock }, items);
+      return await withStatusRefusals({ cluster, clock: systemClock }, items);
     }),
     all<Namespace>(cluster, NAMESPACES),
     readOrWhy(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),

@@ -57,7 +57,7 @@ export async function readObservation(
   if (restartsAtOnce(snapshot.sidecarSet) > 0)
     await decideUntilKnown(() => decideOn(reading, snapshot, kept), [readAsked(reading, snapshot)]);
   const surroundings = surroundingsOf(reading, snapshot, kept);
-  const [sidecarSet = surroundings.sidecarSet] = await withRefusals(context, [surroundings.sidecarSet]);
+  const [sidecarSet = surroundings.sidecarSet] = await withStatusRefusals(context, [surroundings.sidecarSet]);
   return {
     observation: { ...surroundings, sidecarSet, pods: [...snapshot.observed.view.pods] },
     context: decideContext(context, snapshot.sidecarSet, snapshot.stored.ledger),
@@ -66,7 +66,7 @@ export async function readObservation(
 }
 
 /** The SidecarSets with what passes may not write into their status. Unchanged where Events may not be read. */
-export async function withRefusals(
+export async function withStatusRefusals(
   { cluster, clock }: Pick<ReadContext, "cluster" | "clock">,
   sidecarSets: readonly SidecarSet[],
 ): Promise<readonly SidecarSet[]> {

@@ -19,7 +19,7 @@ import {
   readNamespace,
   readObservation,
   readRegistrations,
-  withRefusals,
+  withStatusRefusals,
 } from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
@@ -33,7 +33,7 @@ export async function readOverview(context: ReadReportContext): Promise<ReportCo
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
   const at = timestamp(clock);
   const idle = idleness(lastPassOf(await readPassLease(context)), at);
-  return { at, cluster: clusterName, idle, sets: setRows(await withRefusals(context, items)), details: [] };
+  return { at, cluster: clusterName, idle, sets: setRows(await withStatusRefusals(context, items)), details: [] };
 }
 
 /**

@@ -344,12 +344,12 @@ export function withRefusal(sidecarSet: SidecarSet, refusals: readonly StatusRef
     !isWrittenSince(sidecarSet, at);
   const [last] = refusals.filter(isCurrent).toSorted((one, other) => compareUtf8(other.at, one.at));
   if (last === undefined) return sidecarSet;
-  const failed = (before: SidecarSet): SidecarSet => {
+  const withFailure = (before: SidecarSet): SidecarSet => {
     const conditions = conditionsOfFailure(before, { hold: "passRefused", text: last.text }, last.at);
     return { ...before, status: { ...before.status, conditions } };
   };
   // The second failure blocks.
-  return failed(failed(sidecarSet));
+  return withFailure(withFailure(sidecarSet));
 }
 
 /** The managed fields and the conditions have the times of writes. */
