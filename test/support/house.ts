@@ -60,6 +60,7 @@ function longestPath(): number {
   return Math.max(...files.map(from));
 }
 
+const read = (file: string) => readFileSync(file, "utf8");
 const linesOf = (file: string) => readFileSync(file, "utf8").split("\n").length - 1;
 
 /** Lines of the files for which that holds. */
@@ -165,6 +166,22 @@ function upwardArrows(): ReadonlySet<string> {
   return found;
 }
 
+/** Own frames between an event and its work, which test/functions/frames.test.ts takes and holds. */
+function framesOf(way: "injection" | "patch"): number {
+  const [, most] = new RegExp(`const MOST = .*\\b${way}: (\\d+)`).exec(read("test/functions/frames.test.ts")) ?? [];
+  return Number(most ?? 0);
+}
+
+/** Lines of the product's code that match. */
+const matches = (pattern: RegExp) => files.reduce((sum, file) => sum + (read(file).match(pattern)?.length ?? 0), 0);
+
+/** Words that docs/concepts.md explains. */
+function glossary(): number {
+  const [, section = ""] = read("docs/concepts.md").split("\n## Words\n");
+  const table = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| "));
+  return Math.max(0, table.length - 1);
+}
+
 const words = (paths: readonly string[]) =>
   paths.flatMap((path) => readFileSync(path, "utf8").split(/\s+/).filter(Boolean)).length;
 const pages = execFileSync("git", ["ls-files", "docs/*.md"], { encoding: "utf8" }).split("\n").filter(Boolean);
@@ -252,6 +269,28 @@ const figures: readonly Figure[] = [
     limit: 81_600,
     goal: 62_000,
   },
+  {
+    name: "own frames from Lambda's event to the injected container, by test/functions/frames.test.ts",
+    value: framesOf("injection"),
+    limit: 12,
+    goal: 13,
+  },
+  {
+    name: "own frames from a pass to the PATCH of a pod, by the same test",
+    value: framesOf("patch"),
+    limit: 20,
+    goal: 20,
+  },
+  { name: "functions that take a round's snapshot", value: matches(/\bsnapshot: Snapshot\b/g), limit: 69, goal: 12 },
+  {
+    name: "functions that return a round's snapshot",
+    value: matches(/\): (?:Promise<)?Snapshot\b/g),
+    limit: 6,
+    goal: 5,
+  },
+  { name: "words of the glossary", value: glossary(), limit: 21, goal: 21 },
+  { name: "tables of words for holds", value: matches(/Record<Hold, HoldWords>/g), limit: 1, goal: 1 },
+  { name: "tables with a row for each hold", value: matches(/Record<Hold, /g), limit: 2, goal: 1 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_799 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
