@@ -8,7 +8,7 @@ import { build } from "esbuild";
 
 const SOURCE = "infra/local";
 
-interface Manifest {
+interface PackageManifest {
   readonly name: string;
   readonly version: string;
   readonly description: string;
@@ -21,7 +21,7 @@ export async function buildLocal(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const text = await readFile(join(SOURCE, "package.json"), "utf8");
-  const { name, version, description, license, dependencies } = JSON.parse(text) as Manifest;
+  const { name, version, description, license, dependencies } = JSON.parse(text) as PackageManifest;
   await build({
     entryPoints: [join(SOURCE, "cluster.ts")],
     outfile: join(folder, "cluster.mjs"),

@@ -1,5 +1,6 @@
 /** Functions' memories of a table's clusters, and calls for all clusters side by side. */
-import { clusterLog, createLog, type Log, PASS_FAILED } from "../../shared/log.ts";
+import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
 import {
   type ClusterTable,
   clusterEnvironment,

@@ -3,11 +3,12 @@
  * true}. With several clusters, {"cluster": "name"} names one; without it each cluster gets a pass.
  */
 import type { Context } from "aws-lambda";
+import { logWith } from "../../shared/cluster-log.ts";
 import { parseSetKey } from "../../shared/controller/statefulset/observe.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import { createLog, type Log, logWith } from "../../shared/log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
 import {
   type Environment,
   hasClusters,

@@ -6,6 +6,7 @@
 import type { Context, SQSEvent } from "aws-lambda";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
+import { logWith } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import {
   gravesOf,
@@ -18,7 +19,7 @@ import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, readOnlyCluster } from "../../shared/kube/port.ts";
-import { createLog, type Log, logWith } from "../../shared/log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/catalogue.ts";
 import {
   hasClusters,

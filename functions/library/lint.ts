@@ -8,7 +8,7 @@ import { validateSidecarSet, warningsOf } from "../../shared/core/rollout/valida
 import { powerfulSharing } from "../../shared/core/sidecarset/validate/doubts.ts";
 import { fieldsBeyond, minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { printFieldErrors } from "../../shared/go/field-error.ts";
-import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/kruise.ts";
+import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
 import { gates, MANIFESTS, readArguments, VERSION } from "./arguments.ts";
 import { storedSidecarSet } from "./pass-input.ts";
 

@@ -2,12 +2,13 @@
 
 import { setTimeout as timeout } from "node:timers/promises";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
+import { clusterLog } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { runSetPass, type SetPassOptions } from "../../shared/controller/statefulset/pass.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { clusterLog, createBatchedLog, type Log } from "../../shared/log.ts";
+import { createBatchedLog, type Log } from "../../shared/log.ts";
 import { type Environment, readCluster, readConfig } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { serveMetrics } from "./metrics.ts";

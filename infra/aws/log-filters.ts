@@ -1,7 +1,7 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
 
+import { PASS_FAILED } from "../../shared/cluster-log.ts";
 import { GRAVE_STOPS } from "../../shared/controller/rollout/report.ts";
-import { PASS_FAILED } from "../../shared/log.ts";
 import { STALE_WORDS } from "../../shared/webhook/view/announcements.ts";
 import { eachAlone } from "./clusters.ts";
 import { tickingFunctions } from "./deployed.ts";

@@ -11,7 +11,7 @@ import type { SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { validatePod } from "../../shared/core/pod/validate/pod.ts";
 import { goJson } from "../../shared/go/json/go-json.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
-import { SIDECAR_SET } from "../../shared/go/types/kruise.ts";
+import { SIDECAR_SET } from "../../shared/go/types/sidecarset.ts";
 import { keepReport } from "../simulation/report-file.ts";
 import { readOptions } from "../support/read-options.ts";
 

@@ -1,7 +1,7 @@
 /** The CRD of SidecarSets lists the fields of the Go types that decode and print SidecarSets. */
 import { expect, it } from "vitest";
 import type { GoType } from "../../shared/go/types/go-type.ts";
-import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/kruise.ts";
+import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
 import type { Schema } from "../../shared/install/crd/schema.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
 

@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { revisionOutcome } from "../../../shared/core/rollout/history/history.ts";
-import { restoreRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 import { imagesText } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import {

@@ -1,7 +1,6 @@
 /** Tells whether metadata is valid: names, labels, annotations, owners, finalizers. */
 import type { KubernetesObject, ObjectMeta, OwnerReference } from "../../api/kubernetes.ts";
-import { type FieldError, forbidden, invalid, invalidEach, quote, required, tooLong } from "../../go/field-error.ts";
-import { compareUtf8 } from "../../go/json/go-json.ts";
+import { type FieldError, forbidden, invalid, invalidEach, required, tooLong } from "../../go/field-error.ts";
 import { byteLength, qualifiedNameErrors } from "../../go/label-name.ts";
 import { validateNonNegative } from "./integer.ts";
 import { validateLabels } from "./selector.ts";
@@ -50,7 +49,7 @@ function validateOwner(owner: OwnerReference, field: string): readonly FieldErro
   return isEvent ? [...errors, invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")] : errors;
 }
 
-function validateOwners(owners: readonly OwnerReference[], field: string): readonly FieldError[] {
+export function validateOwners(owners: readonly OwnerReference[], field: string): readonly FieldError[] {
   const [first, ...others] = owners.filter(({ controller }) => controller);
   const second = others.map((other) =>
     invalid(
@@ -81,7 +80,7 @@ function validateManager(entry: ManagedFields, field: string): readonly FieldErr
   ];
 }
 
-function validateManagers(metadata: KubernetesObject["metadata"], field: string): readonly FieldError[] {
+export function validateManagers(metadata: KubernetesObject["metadata"], field: string): readonly FieldError[] {
   const managedFields = (metadata as { readonly managedFields?: readonly ManagedFields[] })?.managedFields ?? [];
   return managedFields.flatMap((entry, index) => validateManager(entry, `${field}[${index}]`));
 }
@@ -110,55 +109,4 @@ export function validateObjectMeta(
     ...validateFinalizers(metadata?.finalizers ?? [], `${field}.finalizers`),
     ...validateManagers(metadata, `${field}.managedFields`),
   ];
-}
-
-// Tells which changes of metadata are allowed: names and times stay, and no finalizer is added during deletion.
-
-const IMMUTABLE = [
-  "name",
-  "namespace",
-  "uid",
-  "creationTimestamp",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-] as const;
-
-interface StoredMeta extends ObjectMeta {
-  readonly deletionGracePeriodSeconds?: number;
-}
-
-/** The checks in addition to those of new metadata. Source: apimachinery's ValidateObjectMetaUpdate. */
-export function validateObjectMetaUpdate(
-  before: StoredMeta = {},
-  after: StoredMeta = {},
-  field: string,
-): readonly FieldError[] {
-  const { resourceVersion = "", generation = 0, labels, annotations, ownerReferences = [] } = after;
-  return [
-    ...validateNoNewFinalizers(before, after, `${field}.finalizers`),
-    ...(resourceVersion === ""
-      ? [invalid(`${field}.resourceVersion`, resourceVersion, "must be specified for an update")]
-      : []),
-    ...(generation < (before.generation ?? 0)
-      ? [invalid(`${field}.generation`, generation, "must not be decremented")]
-      : []),
-    ...IMMUTABLE.flatMap((member) =>
-      (before[member] ?? "") === (after[member] ?? "")
-        ? []
-        : [invalid(`${field}.${member}`, after[member] ?? "", "field is immutable")],
-    ),
-    ...validateLabels(labels, `${field}.labels`),
-    ...validateAnnotations(annotations, `${field}.annotations`),
-    ...validateOwners(ownerReferences, `${field}.ownerReferences`),
-    ...validateManagers(after, `${field}.managedFields`),
-  ];
-}
-
-function validateNoNewFinalizers(before: StoredMeta, after: StoredMeta, field: string): readonly FieldError[] {
-  if (!before.deletionTimestamp) return [];
-  const added = (after.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer));
-  if (added.length === 0) return [];
-  const list = [...new Set(added)].sort(compareUtf8).map(quote).join(", ");
-  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`;
-  return [forbidden(field, detail)];
 }

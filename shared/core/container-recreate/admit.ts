@@ -20,9 +20,12 @@ import {
 } from "../../api/names.ts";
 import type { ContainerDetails } from "../../api/pod-parts.ts";
 import { goJson } from "../../go/json/go-json.ts";
+import {
+  CONTAINER_RECREATE_REQUEST,
+  CONTAINER_RECREATE_REQUEST_V1ALPHA1,
+} from "../../go/types/container-recreate-request.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
-import { CONTAINER_RECREATE_REQUEST, CONTAINER_RECREATE_REQUEST_V1ALPHA1 } from "../../go/types/kruise.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { isActive } from "../pod/is-matched.ts";
 

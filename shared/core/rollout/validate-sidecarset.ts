@@ -5,7 +5,7 @@ import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { printFieldErrors } from "../../go/field-error.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
-import { SIDECAR_SET } from "../../go/types/kruise.ts";
+import { SIDECAR_SET } from "../../go/types/sidecarset.ts";
 import { shownText } from "../../go/unseen.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { steeringOf } from "../pod/steering/steering.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetV1alpha1 } from "../../api/sidecarset.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
-import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/kruise.ts";
+import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
 
 function withLabels(metadata: KubernetesObject["metadata"], labels: Labels): KubernetesObject["metadata"] {
   const { labels: _labels, ...others } = metadata ?? {};

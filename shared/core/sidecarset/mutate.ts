@@ -13,7 +13,7 @@ import type { FieldError } from "../../go/field-error.ts";
 import { goJson } from "../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
-import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/kruise.ts";
+import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
 import { shownText } from "../../go/unseen.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";

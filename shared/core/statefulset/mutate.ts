@@ -5,7 +5,7 @@ import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
 import type { PersistentVolumeClaim, PodTemplateSpec, StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import { goJson } from "../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
-import { STATEFUL_SET } from "../../go/types/kruise.ts";
+import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";
 import {

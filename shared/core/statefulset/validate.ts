@@ -7,7 +7,7 @@ import { type FieldError, forbidden, invalid, printFieldError, printFieldErrors 
 import { sortedGoJson } from "../../go/json/go-json.ts";
 import { diffJson } from "../../go/json/json-diff.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
-import { validateObjectMetaUpdate } from "../admission/object-meta.ts";
+import { validateObjectMetaUpdate } from "../admission/object-meta-update.ts";
 import { finalizerErrors, setErrors, validateReplicas, validateRetention } from "./admission/validate-set.ts";
 import { isSameKind } from "./claims/claim-resize.ts";
 import { isSame } from "./in-place/calculate-spec.ts";

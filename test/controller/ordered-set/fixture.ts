@@ -10,7 +10,7 @@ import { parsePodName } from "../../../shared/core/pod/workload.ts";
 import { defaultSet } from "../../../shared/core/statefulset/mutate.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { STATEFUL_SET } from "../../../shared/go/types/kruise.ts";
+import { STATEFUL_SET } from "../../../shared/go/types/stateful-set.ts";
 import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";

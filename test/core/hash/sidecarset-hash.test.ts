@@ -8,7 +8,7 @@ import {
 } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { safeEncode } from "../../../shared/go/safe-text.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../shared/go/types/kruise.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 
 function typed(spec: unknown): SidecarSetSpec {
   const decoded = decodeGo(SIDECAR_SET_SPEC, spec);

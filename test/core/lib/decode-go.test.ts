@@ -21,7 +21,7 @@ import {
   struct,
   TIME,
 } from "../../../shared/go/types/go-type.ts";
-import { SIDECAR_SET } from "../../../shared/go/types/kruise.ts";
+import { SIDECAR_SET } from "../../../shared/go/types/sidecarset.ts";
 
 const INNER = struct({ b: optional(STRING), a: always(INT32) });
 

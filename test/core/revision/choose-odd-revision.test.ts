@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { Refusal } from "../../../shared/core/admission/admission.ts";
 import { chooseRevision } from "../../../shared/core/sidecarset/revision/choose-revision.ts";
-import { restoreRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 
 const DATA = { spec: { containers: [{ name: "agent", image: "agent:1" }] } };

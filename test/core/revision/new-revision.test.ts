@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import {
-  newRevision,
-  restoreRevision,
-  revisionData,
-  revisionText,
-} from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { newRevision, revisionData, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 
 const SIDECAR_SET: SidecarSet = {
   apiVersion: "apps.kruise.io/v1beta1",

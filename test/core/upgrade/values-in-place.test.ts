@@ -20,7 +20,8 @@ import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-
 import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
-import { newRevision, restoreRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 import { sidecarSetErrors } from "../../../shared/core/sidecarset/validate/sidecarset.ts";
 import { newPod } from "../../support/objects.ts";
 

@@ -1,13 +1,10 @@
 /** Hashes of a SidecarSet, its recorded revision, and the SidecarSet that an old revision restores. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
-import {
-  newRevision,
-  restoreRevision,
-  revisionText,
-} from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { newRevision, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../shared/go/types/kruise.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 

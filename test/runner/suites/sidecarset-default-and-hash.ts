@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { hashInput } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
-import { SIDECAR_SET } from "../../../shared/go/types/kruise.ts";
+import { SIDECAR_SET } from "../../../shared/go/types/sidecarset.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

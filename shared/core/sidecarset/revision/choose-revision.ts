@@ -6,7 +6,7 @@ import { quote } from "../../../go/field-error.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { Refusal } from "../../admission/admission.ts";
 import { compareRevisions } from "./compare-revisions.ts";
-import { restoreRevision } from "./recorded-revision.ts";
+import { restoreRevision } from "./restore-revision.ts";
 import { type RevisionWanted, wantedRevision } from "./wanted-revision.ts";
 
 export interface RevisionChoice {

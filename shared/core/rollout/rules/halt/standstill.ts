@@ -19,7 +19,8 @@ import { steeringOf } from "../../../pod/steering/steering.ts";
 import { hasValuesInPlace, withValuesInPlace } from "../../../pod/values-in-place.ts";
 import { sidecarSetHashWithoutImage } from "../../../sidecarset/hash/sidecarset-hash.ts";
 import { compareRevisions } from "../../../sidecarset/revision/compare-revisions.ts";
-import { type RecordedSpec, recordedFields, restoreRevision } from "../../../sidecarset/revision/recorded-revision.ts";
+import { type RecordedSpec, recordedFields } from "../../../sidecarset/revision/recorded-revision.ts";
+import { restoreRevision } from "../../../sidecarset/revision/restore-revision.ts";
 import { isControlledBy } from "../../../sidecarset/revision/wanted-revision.ts";
 import {
   currentHash,
