@@ -48,7 +48,7 @@ export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
         : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings)));
   };
   if (!hasClusters()) return refusingOthers(serve(), own);
-  const several = import("./each-cluster.ts").then(({ severalClusters }) => severalClusters(serve, own));
+  const several = import("./several-clusters.ts").then(({ severalClusters }) => severalClusters(serve, own));
   return refusingOthers(async (event) => (await several)(event), own);
 }
 
