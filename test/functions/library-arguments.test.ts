@@ -262,9 +262,7 @@ describe("docs/library.md:", () => {
   const named = Object.keys(CALLS).filter((name) => name !== "hash");
 
   it.each(named)("docs/library.md names the arguments that %s requires", (name) => {
-    const required = [...(rowOf(name).split(/ takes | and gives /)[1] ?? "").matchAll(/`(\w+)`/g)].map(
-      ([, one]) => one,
-    );
+    const required = [...(rowOf(name).split(/, from |: /)[1] ?? "").matchAll(/`(\w+)`/g)].map(([, one]) => one);
     expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
   });
 

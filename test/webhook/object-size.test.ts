@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sizeProblem } from "../../shared/webhook/review/review.ts";
+import { sizeProblem } from "../../shared/webhook/review/object-size.ts";
 
 const deep = (levels: number, leaf: unknown = "x"): unknown => (levels === 0 ? leaf : { a: deep(levels - 1, leaf) });
 

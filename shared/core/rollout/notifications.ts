@@ -149,9 +149,8 @@ export interface NotifiedSubject {
   readonly generation: number;
 }
 
-/** The formats of a request body. */
-export const NOTIFICATION_FORMATS = ["slack", "json"] as const;
-export type NotificationFormat = (typeof NOTIFICATION_FORMATS)[number];
+/** The format of a request body. */
+export type NotificationFormat = "slack" | "json";
 
 /** Title of a message by the name of its event. Where the cause says more, the title is by the cause. */
 const TITLES: Readonly<Record<string, string>> = {

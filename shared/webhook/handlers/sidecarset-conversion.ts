@@ -3,8 +3,9 @@ import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { convertSidecarSet } from "../../core/sidecarset/convert.ts";
 import type { Log } from "../../log.ts";
 import type { ReviewAnswerer } from "../review/app.ts";
+import { sizeProblem } from "../review/object-size.ts";
 import { messageOf } from "../review/response.ts";
-import { type ConversionRequest, readConversionReview, sizeProblem } from "../review/review.ts";
+import { type ConversionRequest, readConversionReview } from "../review/review.ts";
 import { carried, jsonAnswer } from "../server/http.ts";
 
 /** @throws Error when one object cannot be converted; it is named */

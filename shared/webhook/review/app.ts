@@ -16,10 +16,11 @@ import {
   within,
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
+import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { answerOther, refuseMethod, refusingStrangers } from "./refusals.ts";
 import { admissionResponse, failure, messageOf, printReview, refuse } from "./response.ts";
-import { readAdmissionReview, requireJson, sizeProblem } from "./review.ts";
+import { readAdmissionReview, requireJson } from "./review.ts";
 
 /** Makes one admission decision. If it throws, the answer has code 500, and the registration's failurePolicy applies. */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
