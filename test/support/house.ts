@@ -216,7 +216,7 @@ const figures: readonly Figure[] = [
     limit: 61_700,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 567, goal: 560 },
+  { name: "files", value: files.length, limit: 568, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
