@@ -112,16 +112,21 @@ function fits(type: GoType, value: unknown, kind: string): string | undefined {
 const podProblem: Problem = (value) => {
   const problem = fits(POD_TEMPLATE_SPEC, value, "Pod") ?? fits(struct({ status: pointer(POD_STATUS) }), value, "Pod");
   if (problem !== undefined) return problem;
-  const { spec, metadata } = value as { readonly spec?: PodLike; readonly metadata?: { readonly name?: string } };
+  const { spec, status, metadata } = value as PodLike;
   if (metadata?.name === undefined) return "is not a Pod: it has no metadata.name";
   if (spec?.containers === undefined) return "is not a Pod: it has no spec.containers";
-  const isNamed = [...spec.containers, ...(spec.initContainers ?? [])].every(({ name }) => name !== undefined);
-  return isNamed ? undefined : "is not a Pod: a container has no name";
+  const areNamed = (list: Named | null | undefined) => (list ?? []).every((one) => typeof one?.name === "string");
+  if (!areNamed(spec.containers) || !areNamed(spec.initContainers)) return "is not a Pod: a container has no name";
+  if (areNamed(status?.containerStatuses) && areNamed(status?.initContainerStatuses)) return undefined;
+  return "is not a Pod: the status of a container has no name";
 };
 
+type Named = readonly ({ readonly name?: unknown } | null)[];
+
 interface PodLike {
-  readonly containers?: readonly { readonly name?: string }[];
-  readonly initContainers?: readonly { readonly name?: string }[];
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly containers?: Named; readonly initContainers?: Named };
+  readonly status?: { readonly containerStatuses?: Named; readonly initContainerStatuses?: Named };
 }
 
 const objectProblem: Problem = (value) => fits(NAMESPACE, value, "Kubernetes object");

@@ -222,6 +222,15 @@ it.each([
     { sidecarSet: SIDECAR_SET, pods: [{ kind: "Pod" }], now: NOW },
     "plan: pods[0] is not a Pod: it has no metadata.name",
   ],
+  [
+    "explain",
+    {
+      sidecarSet: SIDECAR_SET,
+      pod: { ...POD, status: { containerStatuses: [{ ready: true }] } },
+      now: NOW,
+    },
+    "explain: pod is not a Pod: the status of a container has no name",
+  ],
   ["lint", { objects: [], featureGates: { Strict: true } }, "lint: featureGates has no gate Strict"],
   [
     "compile",

@@ -262,7 +262,8 @@ export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarS
 
 function containerLength(one: Container | ContainerStatus): number {
   const { name, image = "", resources = {} } = one;
-  let length = CHARACTERS_OF_ENTRY + name.length + `${image}`.length + ("imageID" in one ? one.imageID : "").length;
+  let length =
+    CHARACTERS_OF_ENTRY + name.length + `${image}`.length + ("imageID" in one ? `${one.imageID}` : "").length;
   const { claims = [] } = resources as { readonly claims?: readonly object[] };
   for (const claim of claims) length += entriesLength({ ...claim });
   return length + entriesLength(resources.requests) + entriesLength(resources.limits);
