@@ -17,7 +17,7 @@ export interface Spread {
 interface WarmFigures extends Spread {
   /** milliseconds of computing for each, on average; absent where there is no /proc */
   readonly cpu?: number;
-  /** bytes of one answer's body, or of the whole answer without one */
+  /** bytes of the answer's body, or of the whole answer if it has no body */
   readonly answerBytes: number;
   /** bytes of the log of each */
   readonly logBytes: number;
@@ -26,7 +26,7 @@ interface WarmFigures extends Spread {
 interface FunctionFigures {
   /** from the start of the process to its first answer, each quantile above the empty handler's in the same run */
   readonly cold: Spread;
-  /** the same in milliseconds of computing, which a busy machine lengthens less; absent where there is no /proc */
+  /** milliseconds of computing, which a busy machine changes less; absent where there is no /proc */
   readonly coldCpu?: Spread;
   /** later answers, the runtime's own work included */
   readonly warm: WarmFigures;

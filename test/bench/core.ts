@@ -36,7 +36,7 @@ export interface CoreFigures {
   readonly bestAdmissionExponent: number;
   /** exponent over 1 to 50,000 */
   readonly bestLongExponent: number;
-  /** the same where no index helps */
+  /** the exponent of selectors that no index can look up */
   readonly bestScanExponent: number;
   readonly mutateSidecarSetMicroseconds: number;
   readonly indexMilliseconds: number;

@@ -116,7 +116,7 @@ export interface QueueMeasurements {
 /** Messages that a request puts into the queue, and requests that take one out and delete it. */
 const [SENT_AT_ONCE, REQUESTS_TO_SERVE] = [10, 2];
 
-/** SidecarSets that go through a queue, on top of an idle month. Each pass is taken for one that finds nothing to do. */
+/** The cost of SidecarSets that go through a queue, on top of an idle month. Each pass is assumed to find nothing to do. */
 export function queueMonth(
   { sidecarSets, isUnderWay }: { readonly sidecarSets: number; readonly isUnderWay: boolean },
   { passMs, passLogBytes, listMs, sendMs }: QueueMeasurements,

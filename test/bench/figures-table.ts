@@ -10,7 +10,7 @@ import type { FigureRow } from "./wanted-figure.ts";
 export interface Figures {
   readonly figures: readonly FigureRow[];
   readonly measuredAt: string;
-  /** of `lambda` */
+  /** the measured code of `lambda` */
   readonly code: MeasuredCode;
   readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
   readonly sizes: Readonly<Record<string, BundleSize>>;

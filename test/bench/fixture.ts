@@ -115,7 +115,7 @@ export function reviewBody(): string {
   return JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request });
 }
 
-/** A CREATE of a SidecarSet as a user writes it: one container, and a volume of its own. */
+/** A CREATE of a SidecarSet as a user writes it: one container and one volume. */
 export function sidecarSetRequest(name: string, app: string): AdmissionRequest {
   const object = {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -163,7 +163,7 @@ export function sidecarSets(count: number): readonly SidecarSet[] {
   );
 }
 
-/** The same without help from an index: labels that a pod must not have cannot be looked up. */
+/** SidecarSets that no index can look up: they select by labels that a pod must not have. */
 export function sidecarSetsToScan(count: number): readonly SidecarSet[] {
   const selector = { matchExpressions: [{ key: "app", operator: "NotIn", values: ["web"] }] };
   return manySidecarSets(count, () => ({ selector }));

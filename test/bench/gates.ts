@@ -82,7 +82,7 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 6_200,
     },
     {
-      // Without the first two: one at the beginning, and one that only says where the ledger is.
+      // Entries without the first two: a mark of the beginning, and the place of the ledger.
       what: "status writes for each second of a rollout",
       is: worst(figures, own, (row) => row.sidecarSetStatusWrites / (row.seconds + 2)),
       atMost: 1,

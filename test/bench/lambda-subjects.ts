@@ -1,4 +1,4 @@
-/** The functions that are measured, each with an event it answers, and one that does nothing. */
+/** The measured functions, each with an event that it answers, and a function that does nothing. */
 
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";

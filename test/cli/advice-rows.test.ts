@@ -1,4 +1,4 @@
-/** No command is printed whose promise nothing holds. */
+/** Every promise of a printed command has a test that holds it. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";

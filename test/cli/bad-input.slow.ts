@@ -74,7 +74,7 @@ const serveWithout = (option: string) => {
   return args.toSpliced(at, 2);
 };
 
-/** The name of the wrong input, the arguments, and a part of the one sentence. */
+/** The name of the wrong input, the arguments, and a part of the expected sentence. */
 const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   ["an unknown command", () => ["roll"], /^roll: no such command; --help lists them all/],
   ["a misspelled command", () => ["serv"], /^serv: no such command, perhaps serve;/],

@@ -102,7 +102,7 @@ describe("check:", () => {
     expect(report.looked.objects).toBe(stdout.split(/^---$/m).length + 1);
     expect(code).toBe(4);
     expect((await cluster.client.list(MUTATING_WEBHOOK_CONFIGURATIONS, {})).items).toEqual(before.items);
-    // This API server says that it is 1.32.
+    // The API server's version is 1.32.
     await writeFile(manifest, (await runHere(["install", "--url", "https://127.0.0.1:9", "--static", "file"])).stdout);
     const forFile = JSON.parse((await check("--pre", manifest, "-o", "json")).stdout) as CheckReport;
     expect(forFile.findings).toContainEqual(

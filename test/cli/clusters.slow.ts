@@ -1,4 +1,4 @@
-/** `status` and `tick` of several clusters: two that answer, one that is down, one that is silent. */
+/** `status` and `tick` of several clusters: two clusters answer, one is down, and one is silent. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -144,7 +144,7 @@ it("fleet status ends after it has reported a slow API server, even if that serv
     join(folder, "trickling"),
   ]);
   expect([code, stdout]).toEqual([5, expect.stringContaining("no answer within 15 seconds")]);
-  // Its calls are given up after 30 seconds and more.
+  // The command gives up its calls only after 30 seconds or more.
   expect(bytes).toBeLessThan(25);
   trickling.closeAllConnections();
   trickling.close();

@@ -22,7 +22,7 @@ async function start(names: readonly string[], troubles: Readonly<Record<string,
 const versions = (all: readonly StandIn[]) => Promise.all(all.map(async (one) => (await one.versions()).join()));
 const SOAK = { soak: "10s" };
 
-/** Says that each cluster had the release once, after the soak time of the one before it. */
+/** Says that each cluster got the release once, after the soak time of the cluster before it. */
 async function expectInOrder(all: readonly StandIn[]): Promise<void> {
   expect(await versions(all)).toEqual(all.map(() => "2,2"));
   for (const one of all)

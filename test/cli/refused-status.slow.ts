@@ -1,4 +1,4 @@
-/** Passes may not write the status of a SidecarSet: an Event says so, and every reader goes by the Event. */
+/** Passes may not write the status of a SidecarSet: an Event says so, and every reader uses the Event. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -12,7 +12,7 @@ import { runCli } from "./run-cli.ts";
 
 const ESCAPE = "\u001b";
 
-/** A screen and the text that was written to it. */
+/** Returns a screen and the text that the command wrote to it. */
 function screenOf(
   columns: number | undefined,
   mayColor = true,

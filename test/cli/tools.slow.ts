@@ -90,7 +90,7 @@ interface Question {
   readonly tool: string;
   readonly given?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly answer: (text: string) => unknown;
-  /** the same from the cluster */
+  /** reads the expected answer from the cluster */
   readonly truth: () => Promise<unknown>;
 }
 
@@ -300,7 +300,7 @@ it("a write that the client has given up is not done, also where the person acce
   };
   await expect(set("4", giveUp.signal)).rejects.toThrow("aborted");
   isOver.resolve();
-  // It takes as long as the first one would.
+  // The second call may take as long as the first call would have taken.
   expect(await set("5")).not.toMatchObject({ isError: true });
   expect(await generation()).toBe(before + 1);
   await asking.close();

@@ -15,7 +15,7 @@ import { onCluster } from "./on-cluster.ts";
 
 const { cluster, cli } = onCluster();
 
-/** Every command that changes a SidecarSet, as one that has something to change. */
+/** Every command that changes a SidecarSet, with arguments that give it something to change. */
 const STEERING: Readonly<Record<string, readonly string[]>> = {
   pause: ["pause", "agent"],
   resume: ["resume", "held"],

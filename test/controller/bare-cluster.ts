@@ -25,9 +25,9 @@ export interface BareCluster {
   readonly calls: readonly (readonly [atMs: number, call: string])[];
   /** patches whose answer was asked for whole, such as "PATCH sidecarsets/status" */
   readonly answeredWhole: readonly string[];
-  /** with what was asked for */
+  /** options of each LIST */
   readonly lists: readonly ListOptions[];
-  /** with what was asked for */
+  /** options of each WATCH */
   readonly watches: readonly WatchOptions[];
   /** Ends the watches that are open with this. */
   readonly breakWatches: (error: Error) => void;

@@ -16,7 +16,7 @@ async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse;
   put(setOf({ maxUnavailable: 4, ...asked }), ...NAMES.map((name) => podOf(name)));
   const context = { ...rollout.context, ...more };
   const snapshot = await rollout.look();
-  /** The pod after its write by the batch, which knows of it. */
+  /** The pod after the batch wrote to it. The batch knows of this write. */
   const upgrade = (name: string) => {
     put(podOf(name, 2));
     const pod = rollout.readPod(name);
@@ -72,7 +72,7 @@ it("when counting is slow the status is written less often, so that counting tak
       return 100;
     },
     set decisionMs(_) {
-      // The same time each time.
+      // The time of the decision never changes.
     },
   };
   const batch = batchOf(slow);

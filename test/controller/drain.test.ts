@@ -1,4 +1,4 @@
-/** Passes drain pods on a cluster: in which order they write, and who puts pods back that no rollout looks at. */
+/** Passes drain pods on a cluster: the order of their writes, and how drained pods outside a rollout are put back. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";

@@ -287,7 +287,7 @@ it("after five refused evictions of one namespace a pass evicts pods of others, 
   on.put(setOf({ annotations: REPLACES, maxUnavailable: 1 }), ownedPod("a"), ...greedy);
   const begun = await beginRollout(on.context, SET);
   if (typeof begun === "string") throw new Error(begun);
-  // Before the wait of the first one is over.
+  // The round ends before the wait of the first eviction ends.
   await followRollout(on.context, begun, { endsAtMs: 3_900 });
   expect(on.evictions.map(({ metadata }) => metadata?.namespace)).toEqual([...Array(5).fill("greedy"), NAMESPACE]);
   expect(on.readPod("a")).toBeUndefined();

@@ -28,7 +28,7 @@ import { sharedClock, steppedClock } from "./stepped-clock.ts";
 const passClock = () => ({ ...steppedClock(), ...sharedClock() });
 const silence = () => new KubeError("no answer within 10 s", { code: 0, reason: "Timeout" });
 
-/** A rollout of two pods, none of which is updated; `fault` answers calls while it lasts. */
+/** A rollout of two pods that are not updated; `fault` answers calls while it lasts. */
 function world(fault: Fault) {
   const state = { isFaulty: true, writes: 0 };
   const rival = (call: string) => {

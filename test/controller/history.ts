@@ -28,7 +28,7 @@ export function ledgerViolations(history: readonly RecordedWrite[], set: string)
   });
 }
 
-/** Our writes are the patches of the pod that are not its status and not a label. */
+/** Patches of the pod are ours if they change neither its status nor its labels. */
 function podViolations({ verb, subresource, name, object, previous }: RecordedWrite, ledger: Ledger): string[] {
   if (subresource !== "" || verb !== "patch" || !previous) return [];
   const { uid, resourceVersion, labels } = previous.metadata;

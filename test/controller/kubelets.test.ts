@@ -1,4 +1,4 @@
-/** A pass reads nodes only when it is about to upgrade a native sidecar in place. Otherwise it needs no right to. */
+/** A pass reads nodes only before it upgrades a native sidecar in place. Other passes need no right to read them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../shared/api/sidecarset.ts";

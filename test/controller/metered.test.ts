@@ -130,7 +130,7 @@ it("a call that the API server asked to delay is not sent after the deadline", a
   // Another pod is not held back.
   await expect(cluster.get(PODS, { ...KEY, name: "web-1" })).rejects.toBe(busy);
   await expect(cluster.get(PODS, { ...KEY, namespace: "bakery" })).rejects.toBe(busy);
-  // It could be sent at 1,000 ms, when the pass ends.
+  // The client could send the call only at 1,000 ms, when the pass ends.
   await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
   await clock.sleep(1_000);
   expect(sent).toEqual([0, 0, 0]);

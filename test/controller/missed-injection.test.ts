@@ -175,7 +175,7 @@ test("pods that missed their sidecars are evicted up to maxUnavailable, except p
   expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([8, undefined]);
   await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
   const { report, calls } = await pass("evicted");
-  // The bare one, and the one whose owner controls nothing, are looked at in their turn, and left: others have their place.
+  // The pass looks at the bare pod, and at the pod whose owner controls nothing, and leaves both. Other pods use their places.
   expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
   await eventually(async () => {
     const pods = await readyPods("evicted");

@@ -1,4 +1,4 @@
-/** Notifications, pass by pass: each one is sent once, and none is lost whatever is killed. Receivers are real servers. */
+/** Notifications, pass by pass: each is sent once, and killed passes lose none. Receivers are real servers. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -76,7 +76,7 @@ beforeEach(() => {
   answer = taken;
 });
 
-/** A process of its own: it remembers nothing of those before it. */
+/** Starts a new process, which remembers nothing of earlier processes. */
 function gates(): Gates {
   const { notify, ...others } = batchGates(log, { env: { NOTIFICATIONS: join(folder, "receivers") } });
   if (!notify) throw new Error("nobody is sent anything");
@@ -314,7 +314,7 @@ describe("a pass that is killed:", () => {
             .toSorted(),
         );
         expect(new Set(eventsOf(name)), name).toEqual(new Set(["RolloutStarted", "RolloutFinished"]));
-        // Only a notification that was sent and not yet marked may come twice.
+        // A notification may come twice only if it was sent and not yet marked.
         expect(ids.length - new Set(ids).size, name).toBeLessThanOrEqual(1);
         expect(await waitingIn(name), name).toEqual([]);
       });

@@ -69,7 +69,7 @@ it("a reservation is released without a fence when its pod is gone, replaced or 
   const pod = readPod("another") as Pod;
   server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid-other" } });
   const { resourceVersion = "" } = readPod("another")?.metadata ?? {};
-  // with the other object's version too: only uids tell them apart
+  // The version is the other object's too: only uids tell the objects apart.
   expect(Number(resourceVersion)).toBeGreaterThan(Number(another));
   await reserve({ later, another: resourceVersion, gone: "1" });
   expect(await release()).toEqual(["GET configmaps", "GET pods", "GET pods", "GET pods", "PATCH configmaps"]);

@@ -1,4 +1,4 @@
-/** maxUnavailable and a pause hold whatever happens to passes. The history of the cluster proves it. */
+/** Passes may be killed or delayed: maxUnavailable and a pause still hold. The history of the cluster proves it. */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";

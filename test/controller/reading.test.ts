@@ -139,7 +139,7 @@ it("the next pass decides on pods that the last pass read without time to decide
   expect(first).toMatchObject({ unread: ["close"], sidecarSets: [{ stop: "deadline", tally: { rounds: 0 } }] });
   expect(first.problems).toEqual([expect.stringMatching(/was over when 7 pods had been read/)]);
   expect(versionsOf(await readPods(cluster, "close"))).toEqual(new Array(7).fill("1"));
-  // The same time is left, but it has nothing to read: it must not wait for a longer one.
+  // The pass has as much time left, but nothing to read: it must not wait for a longer read.
   const second = await runPass(slow, { ...one, deadlineMs: 5_000 });
   expect(second).toMatchObject({ unread: [], problems: [], sidecarSets: [{ tally: { upgraded: 7 } }] });
   expect(pages).toHaveLength(4);

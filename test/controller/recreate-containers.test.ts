@@ -63,7 +63,7 @@ async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
   });
 }
 
-/** The same image, written in another way: by its digest. */
+/** The same image, named by its digest. */
 function alias(pod: Pod, container: string): string {
   const { imageID = "" } = pod.status?.containerStatuses?.find(({ name }) => name === container) ?? {};
   return `nginx:${container}@${imageID.split("@")[1]}`;

@@ -72,7 +72,7 @@ const idOf = (pod: Pod, name: string) =>
 
 const lastWrite = () => stage.local.history().at(-1)?.sequence ?? 0;
 
-/** The pod after each write to it. */
+/** Returns the pod as it was after each write to it. */
 function historyOf(pod: string, since = 0): readonly Pod[] {
   return stage.local
     .history()
@@ -94,7 +94,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
       expect.stringMatching(/^registry\.example\/app:1@sha256:[0-9a-f]{64}$/),
       LOG.image,
     ]);
-    // Its time to live ends soon after.
+    // The request's time to live ends soon after that.
     await vi.waitFor(async () => {
       const left = await readRequest("single").catch((error) => error.code);
       expect(left).toBe(404);

@@ -1,4 +1,4 @@
-/** A pod whose writes the API server refuses: the others are updated, and the next pass knows of it. */
+/** The API server refuses writes to one pod: the other pods are updated, and the next pass knows of the refusal. */
 import { expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -21,7 +21,7 @@ interface Wanted {
   /** an error in place of the answer to a write; `call`: such as "pods" or "pods/status" */
   readonly answer: (call: string, name: string) => KubeError | undefined;
   readonly partition?: number;
-  /** milliseconds until such an answer; absent: none */
+  /** milliseconds until the server sends the error; absent: no wait */
   readonly waitMs?: number;
 }
 

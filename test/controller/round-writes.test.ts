@@ -336,7 +336,7 @@ describe("reservations of unlisted pods:", () => {
     await swapLedger(on.cluster, place, stored, { uid: "uid-set", generation: 2, reservations });
     const { calls } = await on.begin();
     expect(of(calls, "GET pods")).toEqual([]);
-    // The one that is reserved has the only place.
+    // The reserved pod uses the only place of the budget.
     expect(on.versions()).toBe("1 2");
   });
 });

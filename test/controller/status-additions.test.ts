@@ -8,7 +8,7 @@ import { steeringDigest } from "../../shared/core/pod/steering/steered.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 
-/** One pod of version 1, with that stored status. */
+/** A cluster with one pod of version 1, and a SidecarSet with the given status. */
 async function stage(status: Partial<SidecarSetStatus> | undefined, asked: Asked = {}) {
   const on = rolloutPart();
   on.put({ ...setOf(asked), ...(status ? { status: status as SidecarSetStatus } : {}) }, podOf("a"));

@@ -15,7 +15,7 @@ export interface SteppedClock {
   readonly plan: (atMs: number, run: Plan["run"]) => void;
   /** the wanted length of each sleep */
   readonly slept: readonly number[];
-  /** Sets the time of the beginning, in milliseconds since the epoch; otherwise the test's own start. */
+  /** Sets the start time in milliseconds since the epoch; the default is the start of the test. */
   readonly beginAt: (epochMs: number) => void;
 }
 
@@ -48,7 +48,7 @@ export function steppedClock(): SteppedClock {
   return { clock, plan: (atMs, run) => plans.push({ atMs, run }), slept, beginAt };
 }
 
-/** The same for several that sleep side by side, as parts of a whole pass do: time passes to the first that wakes. */
+/** Steps time for several tasks that sleep side by side, like the parts of a pass: up to the first task that wakes. */
 export function sharedClock(): Pick<SteppedClock, "clock" | "plan"> {
   const beganMs = Date.now();
   let nowMs = 0;

@@ -219,7 +219,7 @@ it("a pass does nothing for jobs without gate SidecarTerminator", async () => {
   await deployJob("kept", DONE);
   const { terminations, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(terminations).toBeUndefined();
-  // The one that looks for pods that wait for their launch order.
+  // The loop that looks for pods that wait for their launch order.
   expect(calls["LIST pods"]).toBe(1);
   expect(await verdictOf("gated")).toEqual(["Running"]);
   const planned = (await runPass(cluster, options({ dryRun: true }))).terminations?.planned;

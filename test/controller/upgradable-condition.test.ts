@@ -1,4 +1,4 @@
-/** A later pass corrects the condition SidecarSetUpgradable, whatever happened to an earlier write. */
+/** A later pass corrects the condition SidecarSetUpgradable, even if an earlier write failed. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";

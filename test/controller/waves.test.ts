@@ -1,4 +1,4 @@
-/** Waves, pass by pass: the order of the writes, whatever is killed, relabelled or late in between. */
+/** Waves, pass by pass: the order of the writes when passes are killed, pods are relabelled, or writes come late. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -153,7 +153,7 @@ describe("waves:", () => {
     const [dev] = (await readSet(cluster, "soaks")).status?.waves?.list ?? [];
     expect([dev?.completeSince, dev?.passedAt]).toEqual([since, expect.stringMatching(/Z$/)]);
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
-    // By the server's present clock the soak is not over; a passed wave stays passed.
+    // The soak has not ended by the server's present clock; a passed wave stays passed.
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(DONE);
     expect(judge("soaks")).toBe(6);

@@ -1,4 +1,4 @@
-/** In which order groups have their turns. */
+/** Tests the order in which groups take turns. */
 import { expect, it } from "vitest";
 import { inTurns } from "../../shared/go/sequence.ts";
 

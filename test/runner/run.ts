@@ -66,7 +66,7 @@ async function runCases(suite: Suite, cases: readonly VectorCase[]): Promise<rea
   return failures;
 }
 
-/** The suite, "pending", or a sentence on why there is neither. */
+/** The suite, "pending", or a sentence that says why the file has no suite. */
 function suiteOf(side: string, name: string): Suite | "pending" | { readonly sentence: string } {
   const suites = SIDES.get(side);
   if (suites === undefined) {

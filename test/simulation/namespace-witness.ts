@@ -6,7 +6,7 @@ import { hasLabels } from "./label-match.ts";
 export type IsInNamespace = (pod: Pod, selector: LabelSelector) => boolean;
 
 interface Spell {
-  /** the time since which it is so */
+  /** the time since which the namespace is in this state */
   readonly at: number;
   readonly labels: Labels;
 }

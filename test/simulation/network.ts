@@ -45,11 +45,11 @@ export interface Weather {
 /** A call before it is sent. */
 export interface Sending {
   readonly process: Process;
-  /** its number among all calls of the process, from 0 */
+  /** the number of this call among all calls of the process, from 0 */
   readonly index: number;
-  /** its number among calls with the same `call`, from 0 */
+  /** the number of this call among calls with the same `call`, from 0 */
   readonly nth: number;
-  /** such as "PATCH pods" */
+  /** verb and resource, such as "PATCH pods" */
   readonly call: string;
 }
 
@@ -79,7 +79,7 @@ interface Outgoing {
   readonly call: string;
   readonly target: string;
   readonly namespace: string | undefined;
-  /** the same without writing; absent: it writes nothing */
+  /** runs the call without writing; absent: the call never writes */
   readonly rehearse?: () => Promise<unknown>;
 }
 

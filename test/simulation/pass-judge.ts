@@ -49,12 +49,12 @@ export class PassJudge {
   readonly #refusals = new Map<string, Map<string, number>>();
   /** refused reads → the specs of the SidecarSets when the pass last read them */
   readonly #wishes = new Map<string, string>();
-  /** the same → says whether a pod of the read is gone by now */
+  /** refused reads → a function that says whether a pod of the read is gone */
   readonly #goneOf = new Map<string, () => boolean>();
   #read = "";
   /** writes to pods that were answered with 422 */
   #refusedPods = 0;
-  /** one of its calls has failed */
+  /** true after one call of the pass failed */
   hasFailed = false;
 
   constructor(facts: PassFacts) {
@@ -74,7 +74,7 @@ export class PassJudge {
     const { retryAfterSeconds, message } = error;
     if (retryAfterSeconds !== undefined)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
-    // With one SidecarSet only, because others ask too.
+    // Judged with one SidecarSet only, because passes of other SidecarSets ask for evictions too.
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];

@@ -14,7 +14,7 @@ import { isReshaped, successionProblem } from "./replacements.ts";
 export interface Spec {
   readonly generation: number;
   readonly sidecarSet: SidecarSet;
-  /** since when it has had such selectors */
+  /** the time since which the SidecarSet has had these selectors */
   readonly selectsSinceMs: number;
 }
 
@@ -44,7 +44,7 @@ function isMeant({ spec }: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   return hasLabels(pod.metadata?.labels, selector) && (!namespaceSelector || isIn(pod, namespaceSelector));
 }
 
-/** In place. */
+/** True if the SidecarSet wants to update the pod in place. */
 export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   return isToFollow(sidecarSet, pod, isIn) && !isReshaped(pod, sidecarSet);
 }

@@ -40,7 +40,7 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 ]);
 
 export type Change =
-  /** of the containers of one SidecarSet */
+  /** a change of the containers of one SidecarSet */
   | { readonly kind: "upgrade" | "flip"; readonly set: string }
   /** the pod is drained for a SidecarSet's release from now on */
   | { readonly kind: "drain"; readonly set: string; readonly release: string }
@@ -75,7 +75,7 @@ function fenceChange(previous: Pod, next: Pod): Change {
   return isFenced ? { kind: "fence" } : { kind: "wrong", problem: "upgrades a pod that was upgraded already" };
 }
 
-/** SidecarSet → its record of the drain, whatever the label says. */
+/** SidecarSet → its record of the drain; the label may differ. */
 function holdsOf({ metadata }: Pod): Readonly<Record<string, { readonly since: string; readonly release: string }>> {
   return JSON.parse(metadata?.annotations?.[DRAINED_BY_ANNOTATION] ?? "{}");
 }

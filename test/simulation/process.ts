@@ -13,7 +13,7 @@ export class Process {
   #frozenUntilMs = 0;
   #skewMs = 0;
 
-  /** `memory`: of those before it in the same place. */
+  /** `memory`: what earlier passes in the same place remembered. */
   constructor(scheduler: Timeline, chance: Chance, name: string, memory: PassMemory = newPassMemory()) {
     this.memory = memory;
     this.#scheduler = scheduler;

@@ -51,6 +51,6 @@ export function answerShares<Share, Part extends object>(run: (share: Share) => 
   // A violation needs no stack, and worlds make thousands of errors.
   Error.stackTraceLimit = 0;
   process.on("message", async (share) => process.send?.(await run(share as Share)));
-  // Also when the parent process was killed.
+  // The child process ends also when somebody kills its parent.
   process.on("disconnect", () => process.exit());
 }

@@ -20,7 +20,7 @@ import type { Workloads } from "./workloads.ts";
 interface Left {
   /** pods that may all stay */
   readonly pods: ReadonlySet<Pod>;
-  /** one sentence for each */
+  /** one sentence for each problem */
   readonly problems: readonly string[];
 }
 
@@ -94,7 +94,7 @@ function leftOfReplaced(scene: Scene): Left {
   const kept = partitionNow(sidecarSet, matched.length);
   const others = reshaped.filter((pod) => !held.includes(pod));
   const hasWaves = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] !== undefined;
-  // A wave with one of those is not passed.
+  // A wave with a held pod is not passed.
   const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
   // Pods that came back without their sidecars have a condition of their own.

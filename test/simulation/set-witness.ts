@@ -77,7 +77,7 @@ export class SetWitness {
   #since: ReadonlyMap<string, number> = new Map();
   /** state of a reserved pod → the pass that reserved it */
   #by: ReadonlyMap<string, string> = new Map();
-  /** "uid version" → who took it out of the ledger */
+  /** "uid version" → names of the clients that took the pod out of the ledger */
   readonly #freed = new Map<string, Set<string>>();
   /** the last matched pods: a write is judged by them several times */
   #lastMatched:

@@ -150,7 +150,7 @@ export class Users {
     return this.#options.chance.pick(this.releases.sets).name;
   }
 
-  /** Or not any more. */
+  /** Forbids injection, or allows it again. */
   #holdInjection(set: string): void {
     const isHeld = this.releases.of(set).injection !== undefined;
     this.releases.apply(set, { injection: isHeld ? undefined : this.#options.chance.pick(["paused", "pinned"]) });

@@ -26,7 +26,7 @@ const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable",
 /** Facts about one SidecarSet in the store at this moment. */
 interface Recount {
   readonly isSeen: boolean;
-  /** no updates are asked for */
+  /** true if nobody wants updates */
   readonly isAtRest: boolean;
   readonly isDone: boolean;
   /** updated pods that are not ready */

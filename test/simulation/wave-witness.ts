@@ -77,7 +77,7 @@ interface Release {
   readonly hash: string;
   /** the newest generation with it; 0: of a deleted SidecarSet with the name */
   readonly generation: number;
-  /** in writes */
+  /** the number of writes when this state began */
   readonly since: number;
   /** uid of the pods that existed when it came → when it was first seen done, in ms; absent: not yet */
   readonly through: Map<string, number | undefined>;
@@ -88,7 +88,7 @@ interface Release {
 export class WaveWitness {
   readonly #options: WaveWitnessOptions;
   readonly #pods = new Map<string, Pod>();
-  /** uid → since when, in writes, it has been neither complete nor released */
+  /** uid → the number of writes since which the pod has been neither complete nor released */
   #leftSince: ReadonlyMap<string, number> = new Map();
   /** every spec that may be obeyed, the newest last */
   #wishes: readonly Wish[] = [];

@@ -906,7 +906,7 @@ export function anySelector(chance: Chance): LabelSelector {
   return chance.pick(SELECTORS);
 }
 
-/** Ends a pass at times where it takes pods down. */
+/** Ends a pass near the moments when it takes pods down. */
 function cutOff(chance: Chance): Pick<PassPlan, "blow"> {
   if (!chance.isLucky(0.4)) return {};
   const kind = chance.pick(["killLate", "killLate", "freezeBefore"] as const);

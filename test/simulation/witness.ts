@@ -113,7 +113,7 @@ export class Witness {
     else if (isPass) this.#report(write, "is none of a pass's business");
   }
 
-  /** by resource */
+  /** The judge of writes for each resource. */
   readonly #looks: Readonly<Record<string, (write: Write, isPass: boolean) => void>> = {
     sidecarsets: (write, isPass) => {
       const set = this.#setOf(write.name);

@@ -18,7 +18,7 @@ export interface WorkloadPlan {
   readonly isAnnotated: boolean;
   /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
   readonly isNamesake?: boolean;
-  /** its first pods without sidecars; absent: none */
+  /** which of its first pods have no sidecars; absent: no such pod */
   readonly bare?: "all" | "some";
 }
 

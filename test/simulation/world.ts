@@ -276,12 +276,12 @@ export class World {
     return this.#lines;
   }
 
-  /** Starts a pass in a process of its own. */
+  /** Starts a pass in its own process. */
   startPass(plan: Omit<PassPlan, "startMs">): Promise<PassReport> {
     return this.start({ plan }, ({ cluster, options }) => runPass(cluster, options));
   }
 
-  /** Starts something that is, or runs, one pass, in a process of its own. */
+  /** Starts a command or function that runs one pass, in its own process. */
   start<R extends PassReport | undefined>(
     { plan, memory, skewMs }: Start,
     work: (site: WorkSite) => Promise<R>,

@@ -51,7 +51,7 @@ beforeAll(async () => {
     certificateAuthority: local.caCertificate,
     token: async () => local.token,
   });
-  // No conversion, because no webhook listens here.
+  // The definition converts nothing, because no webhook listens here.
   const { spec, ...crd } = sidecarSetCrd({ url: "https://127.0.0.1:1" });
   await cluster.create(CRDS, { ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as typeof crd);
   await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());

@@ -67,7 +67,7 @@ describe("a server with all its connections in use:", () => {
 
   test("a new caller is answered although a stranger has opened every connection from one address", async () => {
     const port = await listen();
-    // More connections than Node itself lets in.
+    // Opens more connections than Node itself accepts.
     for (let nth = 0; nth < 12 * MOST; nth++) await open(port, "127.0.0.1");
     await expect.poll(() => opened.filter(({ closed }) => !closed).length).toBe(MOST);
     expect(await ask(await open(port, "127.0.0.2"), "/healthz")).toBe("200");

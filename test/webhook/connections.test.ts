@@ -41,7 +41,7 @@ const broken: Answerer = () => Promise.reject(new Error("out of order"));
 interface Caller {
   readonly socket: Socket;
   readonly received: () => string;
-  /** resolves when the connection is over */
+  /** resolves when the connection has ended */
   readonly ended: Promise<unknown>;
 }
 

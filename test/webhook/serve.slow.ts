@@ -300,7 +300,7 @@ describe("the process of serve:", () => {
 });
 
 describe("passes beside the webhooks:", () => {
-  /** An API server without anything, in a process of its own: it writes one byte for each call. */
+  /** An empty API server in its own process: it writes one byte for each call. */
   const EMPTY_API = `
     const { appendFileSync } = require("node:fs");
     const server = require("node:http").createServer((_, answer) => {

@@ -8,13 +8,13 @@ import { isInjecting, openStage, podBody, podsPath, type Stage, WAYS, type Way }
 export interface ApiServerOptions {
   /** the times of one caller, in many short rounds, since other work on this machine changes from second to second */
   readonly alone: Loads;
-  /** of eight callers */
+  /** loads with eight callers at a time */
   readonly many: Loads;
 }
 
 interface Loads {
   readonly rounds: number;
-  /** of one load */
+  /** duration of one load */
   readonly milliseconds: number;
 }
 
@@ -24,7 +24,7 @@ interface ApiServerRow {
   readonly pods: number;
   /** milliseconds of one caller, median over the rounds */
   readonly p50: number;
-  /** of eight callers */
+  /** rate with eight callers at a time */
   readonly podsPerSecond: number;
   /** milliseconds above the no-op webhook in the same round; median */
   readonly aboveNoOp: number;
@@ -37,7 +37,7 @@ interface ApiServerRow {
 }
 
 export interface ApiServerFigures {
-  /** of one caller */
+  /** number of measured rounds with one caller */
   readonly rounds: number;
   readonly rows: readonly ApiServerRow[];
 }

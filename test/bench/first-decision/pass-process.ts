@@ -1,4 +1,4 @@
-/** Reads a list of SidecarSets in a process of its own: bare, page by page, or as a pass does until it has decided on the first. */
+/** Reads a list of SidecarSets in its own process: bare, page by page, or as a pass does before its first decision. */
 
 import { runPass } from "../../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";

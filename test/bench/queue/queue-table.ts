@@ -2,7 +2,7 @@
 import type { Cost, QueueMeasurements } from "../cost.ts";
 
 export interface QueueFigures {
-  /** and version */
+  /** name and version of the API server */
   readonly server: string;
   readonly sidecarSets: number;
   readonly rows: readonly SendRow[];

@@ -30,7 +30,7 @@ export interface Ground {
   close(): Promise<void>;
 }
 
-/** A priority level of one share, which neither borrows nor lends. */
+/** A priority level with one share. It neither borrows nor lends shares. */
 export interface TightLevel {
   /** Reject: 429 as soon as all seats are taken; Queue: 429 as soon as a short queue is full too */
   readonly response: "Reject" | "Queue";

@@ -41,7 +41,7 @@ async function measureSize({ pods, roll }: Stage, rounds: number) {
   return { rows, ofBareLoop: { pods, ratio: median(ratios) } };
 }
 
-/** The cluster, and each rollout, in a process of its own. */
+/** The cluster and each rollout run in their own processes. */
 export async function measureRollout({ sizes, rounds, where, onSize }: RolloutOptions): Promise<RolloutFigures> {
   const [smallest = 0] = sizes;
   const rows = [await onStage(where, smallest, ({ roll }) => roll("gated"))];

@@ -20,7 +20,7 @@ export interface RolloutRow {
   readonly statusPatchesPerPod: number;
   /** PATCHes of pods that found another state than they were made for */
   readonly conflicts: number;
-  /** answers 429, to whatever request */
+  /** the number of requests that the server answers with 429 */
   readonly refusals: number;
   readonly sidecarSetStatusWrites: number;
   readonly calls: Calls;

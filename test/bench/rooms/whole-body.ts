@@ -2,7 +2,7 @@
 
 export interface ReviewsPlan {
   readonly rounds: number;
-  /** in each */
+  /** calls in each measured round */
   readonly calls: number;
 }
 
@@ -18,7 +18,7 @@ export interface Reviews {
   readonly parsed: Times;
 }
 
-/** The same JSON with a space, so that the parser cuts nothing. */
+/** Adds a space to the JSON, so that the parser cuts nothing out. */
 export function wholeBody(body: string): string {
   const whole = body.replace(',"managedFields":[', ', "managedFields":[');
   if (whole === body) throw new Error("the review has no managed fields");

@@ -22,7 +22,7 @@ export interface LoadPlan {
 
 export interface Load {
   readonly requests: number;
-  /** of each request, in the order of their answers, with the caller's own work */
+  /** milliseconds of each request, in the order of the answers; they include the caller's own work */
   readonly milliseconds: readonly number[];
   readonly seconds: number;
   /** body of one answer */

@@ -13,7 +13,7 @@ import { begin, openStage, quantile, SECRET, WARM_MS } from "./measure-webhook.t
 export interface SlowOptions {
   /** milliseconds until each answer of the API server; undefined: it does not answer */
   readonly delays: readonly (number | undefined)[];
-  /** of one delay in one round */
+  /** times of one delay in one round */
   readonly milliseconds: number;
   readonly rounds: number;
 }

@@ -1,4 +1,4 @@
-/** A webhook on its own HTTPS port: the product's as `serve` runs it, or one that sets the floor. */
+/** A webhook on its own HTTPS port: the product's as `serve` runs it, or a minimal webhook for comparison. */
 
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -125,7 +125,7 @@ const TICK_MS = 1_000;
 /** Starts the product with its log, its authentication and its default settings. */
 async function startOurs(plan: ServerPlan): Promise<number> {
   const { certificate, key, kubeconfig, pathSecrets, reads, passes } = plan;
-  // Without announcements.
+  // In this mode the webhook works without announcements.
   if (reads === "listed") process.env["POD_NAMESPACE"] = "default";
   const log = createBatchedLog("info");
   const write = (lines: string) => process.stdout.write(lines);

@@ -8,7 +8,7 @@ import { type Refuse, refusal } from "../bare-cluster.ts";
 import { bareRollout } from "../bare-rollout.ts";
 import { NAMESPACE } from "../fixture.ts";
 
-/** Two pods are to be upgraded. A budget for this label, if there is one, lets one of them go down. */
+/** Two pods wait for their upgrade. A budget for this label, if there is one, lets one pod go down. */
 async function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   const context: Context = { ...on.context, settings: { ...on.context.settings, RespectDisruptionBudgets: true } };

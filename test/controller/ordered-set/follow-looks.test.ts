@@ -119,7 +119,7 @@ it("a pass does not look twice for the same change", async () => {
     stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
   };
   const { annotations = {} } = pod.metadata ?? {};
-  // as the first round left it
+  // The annotations get the values that the first round left.
   plan(500, () => say(annotations));
   plan(1_000, () => say({ ...annotations, more: "1" }));
   plan(1_500, () => say({ ...annotations, more: "1" }));

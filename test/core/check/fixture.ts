@@ -22,7 +22,7 @@ export const NOW = "2025-06-01T00:00:00Z";
 export const LABELS = { app: "web" };
 const ADDRESS = { url: "https://webhooks.example.com", caBundle: "Q0E=" };
 
-/** With hashes. */
+/** A SidecarSet that already has its hashes. */
 export function setOf(name = "ss", spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet {
   const object: SidecarSet = {
     apiVersion: "apps.kruise.io/v1beta1",

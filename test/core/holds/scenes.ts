@@ -320,7 +320,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   restart: [restarting("a"), restarting()],
   leftAlone: [
     scene(leavingAlone(), [unmergeable()]),
-    // The same pods together with another reason to hold.
+    // The same pods with a different hold.
     scene(leavingAlone({ partition: 1 }), [unmergeable(), unmergeable({ name: "q" })]),
     scene(leavingAlone({ selector: { matchLabels: { tier: "a" } } }), [
       unmergeable({ labels: { ...LABELS, tier: "a" } }),

@@ -1,4 +1,4 @@
-/** Parts of a SidecarSet that are equal for all pods are built once. An init container that shares volumes of the pod is not such a part. */
+/** Parts of a SidecarSet that are equal for all pods are built once. Init containers that share volumes of the pod are built for each pod. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../../functions/library/pass-input.ts";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";

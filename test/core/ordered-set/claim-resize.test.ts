@@ -12,7 +12,7 @@ interface Facts {
   readonly className?: string | undefined;
   readonly isGoing?: boolean;
   readonly modes?: readonly string[];
-  /** of FileSystemResizePending */
+  /** the status of the condition FileSystemResizePending */
   readonly pending?: string;
 }
 

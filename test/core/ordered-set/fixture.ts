@@ -39,7 +39,7 @@ interface PodState {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** As the set of `made` makes it, running and ready unless said otherwise. */
+/** A pod as the set of `made` creates it: running and ready by default. */
 export function podOf(made: StatefulSet, ordinal: number, state: PodState = {}): Pod {
   const { isReady = true, phase = "Running", labels = {} } = state;
   const name = revisionOfSet(made, 1).metadata?.name ?? "";

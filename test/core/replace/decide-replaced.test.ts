@@ -345,7 +345,7 @@ describe("an evicted pod without a successor:", () => {
 
   test("an evicted pod without a successor counts in the total of a percentage partition", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 3, partition: "67%" } });
-    // The partition keeps 2 of 3 pods, so neither of the 2 that are left may go.
+    // The partition keeps 2 of 3 pods, so the 2 remaining pods must both stay.
     expect(decided(set, three.slice(1), awaiting(gone("a"))).evicted).toEqual([]);
   });
 });

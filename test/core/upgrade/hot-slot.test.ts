@@ -12,7 +12,7 @@ const MESH: SidecarContainer = {
   upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY },
 };
 
-/** The same pod with these containers not ready. */
+/** Returns the pod with the named containers not ready. */
 function down(pod: Pod, ...names: readonly string[]): Pod {
   const containerStatuses = (pod.status?.containerStatuses ?? []).map((status) => ({
     ...status,

@@ -49,7 +49,7 @@ interface Tick {
   /** reserved states of pods, and the states for which a patch was refused */
   readonly own: readonly string[];
   readonly refused: readonly string[];
-  /** its own patches without an answer; it does not learn whether they land */
+  /** its own patches that had no answer; the pass never learns whether they were applied */
   readonly unanswered: readonly string[];
 }
 
@@ -233,7 +233,7 @@ function unmarked(ledger: Ledger): Ledger {
   return { ...ledger, reservations: ledger.reservations.map(({ isShared: _, ...one }) => one) };
 }
 
-/** The pass' knowledge of its own reservations after its swap: nothing about freed ones. */
+/** What the pass knows of its own reservations after its swap. It learns nothing about freed reservations. */
 function memoryAfter(
   { own, refused, unanswered }: Tick,
   kept: readonly Reservation[],

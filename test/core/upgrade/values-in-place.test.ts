@@ -287,7 +287,7 @@ describe("hashes and revisions", () => {
       [withArgs("info", notAsked), withArgs("warn", notAsked)],
       [stored(hot as Given), stored({ fields: { ...hot.fields, args: ["2"] } } as Given)],
       [withArgs("info"), stored()],
-      // This is what the advice asks for.
+      // The advice asks for this change.
       [withArgs("info"), withArgs("$(LEVEL)")],
       [stored(), withArgs("$(LEVEL)")],
     ] as const)

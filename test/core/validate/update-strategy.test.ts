@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const matchSelector = { matchLabels: { a: "b" } };
 const weights = (...weightPriority: readonly Fields[]): Fields => ({ priorityStrategy: { weightPriority } });
-/** One weight whose selector has these requirements. */
+/** A weight whose selector has the given requirements. */
 const requiring = (...matchExpressions: readonly Fields[]): Fields =>
   weights({ weight: 1, matchSelector: { matchExpressions } });
 

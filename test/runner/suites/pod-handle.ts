@@ -1,4 +1,4 @@
-/** The whole pod webhook: whether it lets the pod in, and the pod that the API server then has. */
+/** The whole pod webhook: its answer, and the pod that the API server stores after it. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { goPod } from "../../support/go-pod.ts";
 import { compare, type Difference } from "../compare.ts";

@@ -44,7 +44,7 @@ export function fillIn<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, fillIn(member)])) as T;
 }
 
-/** The SidecarSet in the hub version, the only one that a view holds. */
+/** The SidecarSet in the hub version. A view holds no other version. */
 export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   if (object.apiVersion !== SIDECARSET_V1ALPHA1) return object as SidecarSet;
   const converted = convertSidecarSet(object, SIDECARSET_V1BETA1);

@@ -86,7 +86,7 @@ export class ClientWorld {
     else this.#server.remove("user", PODS, pod);
   }
 
-  /** A call, and every request of it that arrived. */
+  /** Makes a call, and returns its outcome and every request that arrived at the server. */
   async #made<T>(what: string, call: () => Promise<T>): Promise<{ outcome: Outcome; arrivals: readonly Arrival[] }> {
     this.#counts.calls++;
     const { length } = this.#door.arrivals;

@@ -46,7 +46,7 @@ export class Jury {
     for (const why of this.#landed.see(write)) this.#report(`${what} ${why}`);
   }
 
-  /** The same cluster, with judged calls. */
+  /** Returns the cluster with a judge of every call. */
   watched(pass: string, cluster: Cluster): Cluster {
     return {
       ...cluster,

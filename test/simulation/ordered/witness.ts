@@ -180,7 +180,7 @@ export class SetWitness {
     const specs = this.#specsFrom(reservation.generation);
     const leaving = specs.filter((spec) => !desiredOrdinals(spec).includes(ordinal));
     if (leaving.length > 0) {
-      // Otherwise it may be the update that was reserved.
+      // If some specs still want the pod, the write may be the reserved update.
       if (leaving.length === specs.length) this.#judgeScaleDown(write, leaving, ordinal);
       return;
     }

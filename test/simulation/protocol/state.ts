@@ -20,7 +20,7 @@ export interface Setting {
   readonly rounds: number;
   /** the first spec, and the user's changes, at any moment */
   readonly specs: readonly Spec[];
-  /** too few rounds to come to the end */
+  /** true if a run has too few rounds to reach its end */
   readonly isCutShort?: boolean;
   /** gate StrictMaxUnavailable */
   readonly isStrict?: boolean;

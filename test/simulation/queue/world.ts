@@ -54,11 +54,11 @@ const LIMIT_MS = 58_000;
 /** functions/lambda/rollout.ts */
 const REPORT_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** No two machines are further apart. */
+/** The clocks of two machines never differ by more. */
 const MOST_SKEW_MS = 1_000;
 /** Most milliseconds between a pod status' admission and its storage. */
 const STORED_MS = 200;
-/** docs/deploy-scale.md: "in a second or two", and the time of a pass's calls, and of one that is at work already. */
+/** docs/deploy-scale.md: "in a second or two", plus the time of a pass's calls, and of a pass that already runs. */
 const SOON_MS = 10_000;
 const LONG_MS = 10 * MINUTE_MS;
 /** The start time of a container, with the pass that sees it. */
@@ -215,7 +215,7 @@ export class QueueWorld {
     );
   }
 
-  /** Fills the queue once a minute, for ever. */
+  /** Fills the queue once a minute until the world ends. */
   async #schedule(): Promise<void> {
     for (;;) {
       const { nowMs } = this.#world.scheduler;

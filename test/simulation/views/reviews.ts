@@ -8,7 +8,7 @@ export type Answered =
   /** `object`: with the patch applied; absent: no patch */
   | { readonly kind: "allowed"; readonly object?: KubernetesObject; readonly warnings: readonly string[] }
   | { readonly kind: "denied"; readonly message: string }
-  /** no decision */
+  /** the webhook made no decision */
   | { readonly kind: "failed"; readonly message: string }
   /** an API server refuses the answer itself */
   | { readonly kind: "malformed"; readonly message: string };

@@ -346,7 +346,7 @@ export class ViewWorld {
     this.#register(new Date(this.#scheduler.nowMs).toISOString());
     await this.#sleep(this.#chance.between(0, REGISTERED_MS));
     await this.#rest();
-    // No announcement has ever named this one.
+    // No announcement has ever named this version.
     await this.#write(`unannounced-${this.#truth.version}`);
     this.#isRegistered = true;
   }
