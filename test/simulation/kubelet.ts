@@ -110,7 +110,7 @@ export class Kubelet {
       return;
     }
     this.#write(pod, (status, image) => this.#stopped(pod, status, image));
-    // A first start takes a second, as everywhere.
+    // A first start takes one second, as in all worlds.
     const firstMs = pod.status?.startTime === undefined ? FIRST_START_MS : 0;
     const ms = firstMs + chance.between(1, readyMs);
     if (tell) scheduler.after(ms - ADMISSION_MS, () => tell(pod));

@@ -227,7 +227,7 @@ class Network {
     return { resourceVersion: server.versionAt(ms), resourceVersionMatch: "Exact" };
   }
 
-  /** Counts items of a list that were true when the list was made, and are not when it arrives. */
+  /** Counts items of a list that were true when the server made it, and are outdated when it arrives. */
   #countStale({ metadata, items }: ObjectList<KubernetesObject>): void {
     const { server, counts } = this.#site;
     const newer = server.all(PODS).filter((pod) => isLater(pod.metadata?.resourceVersion, metadata.resourceVersion));

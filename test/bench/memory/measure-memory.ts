@@ -42,7 +42,7 @@ export interface MemoryFigures {
   readonly slope: number;
 }
 
-/** This figure is equal for every number of pods: calls in flight also take memory, which does not grow with the pods. */
+/** The same figure for every number of pods: calls in flight also take memory, which does not grow with the pods. */
 const MAX_UNAVAILABLE = 500;
 
 /** The peak of a process since it began. Of Linux; elsewhere an Error. */

@@ -233,7 +233,7 @@ function unmarked(ledger: Ledger): Ledger {
   return { ...ledger, reservations: ledger.reservations.map(({ isShared: _, ...one }) => one) };
 }
 
-/** What the pass knows of its own reservations after its swap. It learns nothing about freed reservations. */
+/** The pass' knowledge of its own reservations after its swap. It learns nothing about freed reservations. */
 function memoryAfter(
   { own, refused, unanswered }: Tick,
   kept: readonly Reservation[],

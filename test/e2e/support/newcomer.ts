@@ -30,7 +30,7 @@ export interface Newcomer {
   readonly close: () => Promise<void>;
 }
 
-/** A clone after `npm ci`, with the parts that these commands need, so that nothing is left in this one. */
+/** A clone after `npm ci`, with the parts that these commands need. The commands leave nothing in this repository. */
 async function makeClone(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "first-steps-"));
   removeAtEnd(folder);

@@ -9,7 +9,7 @@ export const CREDENTIALS = ["certificate", "token"] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 
 export interface WebhookCredentials {
-  /** path of the PEM file of who signed the client certificate */
+  /** path of the PEM file of the authority that signed the client certificate */
   readonly clientCa: string;
   /** common name of the client certificate */
   readonly clientName: string;
