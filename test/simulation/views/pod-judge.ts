@@ -12,17 +12,15 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { InjectionGates } from "../../../shared/core/injection/admit-pod.ts";
 import { CONTROLLER_REVISIONS, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { type Chosen, chosenOf, inOrder } from "./expected-match.ts";
 import { expectedPod, gated, SOME_TIME } from "./expected-pod.ts";
 import type { ObjectStates, Told } from "./object-states.ts";
 import { JSON_ANNOTATION } from "./sidecarset-plans.ts";
 
-export interface Gates {
-  readonly PodOptOut: boolean;
-  readonly KruisePodReadinessGate: boolean;
-  readonly EnableSortSidecarContainerByName: boolean;
-}
+/** Every gate of the injection: the compiler asks for a new gate's chance in pod-world.ts. */
+export type Gates = Required<InjectionGates>;
 
 /** A pod on its way. */
 export interface Asked {

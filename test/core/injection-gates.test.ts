@@ -1,0 +1,79 @@
+/** Places beside the webhook that must know each gate of the injection. The compiler asks for a new gate's row. */
+import { expect, test } from "vitest";
+import { compile } from "../../functions/library/compile.ts";
+import { storedSidecarSet } from "../../functions/library/pass-input.ts";
+import { preview } from "../../functions/library/preview.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { INJECT_KEY } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { admitPod, type InjectionGates } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { newPod } from "../support/objects.ts";
+
+interface Row {
+  /** a pod that the gate changes, beside its name and its label `app` */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** false: docs/compile.md says what policies leave out */
+  readonly isCompiled: boolean;
+}
+
+const ROWS: Readonly<Record<keyof InjectionGates, Row>> = {
+  EnableSortSidecarContainerByName: { isCompiled: true },
+  KruisePodReadinessGate: { isCompiled: false },
+  PodOptOut: { labels: { [INJECT_KEY]: "false" }, isCompiled: true },
+};
+const GATES = Object.entries(ROWS) as readonly (readonly [keyof InjectionGates, Row])[];
+
+const NOW = "2026-01-02T03:04:05Z";
+const SIDECAR_SET: SidecarSet & { readonly apiVersion: string; readonly kind: string } = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "log" },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    containers: ["second", "first"].map((name) => ({ name, image: "agent:1" })),
+  },
+};
+
+function podWith({ labels }: Row): Pod {
+  return newPod({ name: "web", labels: { app: "web", ...labels } });
+}
+
+function previewed(row: Row, featureGates: InjectionGates): Pod {
+  const result = preview({ object: podWith(row), sidecarSets: [SIDECAR_SET], now: NOW, featureGates });
+  if (result.kind === "refused") throw new Error(result.message);
+  return result.pod;
+}
+
+/** The containers and the readiness gates of the pod that the webhook makes, and its labels. */
+function partsOf({ metadata, spec }: Pod): unknown {
+  return [metadata?.labels, { ...spec }];
+}
+
+function admitted(row: Row, gates: InjectionGates): Pod {
+  const pod = podWith(row);
+  const resource = { group: "", version: "v1", resource: "pods" };
+  const request = { uid: "u", resource, namespace: "default", operation: "CREATE", object: pod };
+  const view = { index: indexSidecarSets([storedSidecarSet(SIDECAR_SET)]), namespace: undefined, revisions: [] };
+  const admission = admitPod(request, view, { now: NOW, random: () => 0, kruiseNamespace: "kruise-system", gates });
+  if (admission.kind === "denied") throw new Error(admission.message);
+  return (admission.object ?? pod) as Pod;
+}
+
+test.each(GATES)("gate %s changes what the webhook makes of a pod", (gate, row) => {
+  expect(partsOf(admitted(row, { [gate]: true }))).not.toEqual(partsOf(admitted(row, {})));
+});
+
+test.each(GATES)("preview of the library knows gate %s, and makes the webhook's pod", (gate, row) => {
+  for (const isOn of [true, false])
+    expect(partsOf(previewed(row, { [gate]: isOn }))).toEqual(partsOf(admitted(row, { [gate]: isOn })));
+});
+
+test.each(GATES)(
+  "compile of the library knows gate %s, unless its row says that policies leave it out",
+  (gate, row) => {
+    const compiled = (isOn: boolean) => compile({ sidecarSet: SIDECAR_SET, now: NOW, featureGates: { [gate]: isOn } });
+    const isTheSame = JSON.stringify(compiled(true)) === JSON.stringify(compiled(false));
+    expect(isTheSame).toBe(!row.isCompiled);
+  },
+);
