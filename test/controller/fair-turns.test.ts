@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { RECREATE_ACTIVE_LABEL, RECREATE_POD_UID_LABEL } from "../../shared/api/names.ts";
 import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
-import { newRetries } from "../../shared/controller/loop/fair-turns.ts";
+import { newRetries, serveInTurns } from "../../shared/controller/loop/fair-turns.ts";
 import { openReadiness } from "../../shared/controller/pass.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
@@ -168,4 +168,20 @@ it("an object that failed waits one second, then twice as long each time, at mos
   failed(one);
   succeeded(one);
   expect(mayTry(one)).toBe(true);
+});
+
+it.each([
+  { name: "none after quick successes", takesMs: 0, isDone: true, left: 0 },
+  { name: "none after successes of five seconds each", takesMs: 5_000, isDone: true, left: 0 },
+  { name: "all others after a slower success", takesMs: 5_001, isDone: true, left: 29 },
+  { name: "the others after twenty failures", takesMs: 0, isDone: false, left: 10 },
+])("of 30 objects of one namespace a round leaves $name", async ({ takesMs, isDone, left }) => {
+  const { clock } = steppedClock();
+  const turns = { clock, atOnce: 1, namespaceOf: () => GREEDY };
+  const items = Array.from({ length: 30 }, (_, nth) => nth);
+  const rest = await serveInTurns(items, turns, async () => {
+    await clock.sleep(takesMs);
+    return isDone;
+  });
+  expect(rest).toHaveLength(left);
 });

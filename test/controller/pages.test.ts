@@ -33,6 +33,15 @@ it("readPages reads all pages and keeps what the keep function returns", async (
   expect(asked).toEqual(["first", "more"]);
 });
 
+it("readPages takes a list of one page whose items the cluster reduced while it read", async () => {
+  const list = async (_: Resource, { keep }: ListOptions = {}) => {
+    const kept = ["a", "b", "c"].map((name) => keep?.(named(name)));
+    return { metadata: { resourceVersion: "7" }, items: [], kept };
+  };
+  const pages = await readPages({ list } as unknown as Cluster, listing, noPages<string>());
+  expect(pages).toMatchObject({ items: ["a", "c"], isComplete: true });
+});
+
 it("readPages starts a list again when its token expires, and returns no item twice", async () => {
   const { asked, cluster } = expiring(2);
   expect((await readPages(cluster, listing, noPages<string>())).items).toEqual(["a", "c"]);
@@ -43,7 +52,7 @@ it("readPages fails after repeated expired tokens and leaves no items behind", a
   const { asked, cluster } = expiring(9);
   const pages = noPages<string>();
   await expect(readPages(cluster, listing, pages)).rejects.toMatchObject({ code: 410 });
-  expect(pages).toEqual(noPages());
+  expect(pages).toEqual({ items: [], resourceVersion: "", token: undefined, isComplete: false });
   expect(asked).toHaveLength(6);
 });
 
@@ -102,4 +111,24 @@ it("keepSmall leaves out objects that are too large, and one problem names the f
   expect([keep(large("a")), keep(large("b")), keep(many)]).toEqual([undefined, undefined, undefined]);
   expect(keep(named("small"))).toEqual(named("small"));
   expect(problems).toEqual(["pod shop/a is left out: a pass would keep more than 65536 characters of it"]);
+});
+
+it("keepSmall keeps 65,536 characters, with ten for each value, and not one more", () => {
+  const isKept = (kept: unknown) => keepSmall({ problems: [] }, "pod", () => kept)({}) !== undefined;
+  const fits = "x".repeat(65_515);
+  expect([[fits], [`${fits}x`], [fits, ""], "x".repeat(65_526), { spec: null }].map(isKept)).toEqual([
+    true,
+    false,
+    false,
+    true,
+    true,
+  ]);
+});
+
+it("keepSmall names an object beside other problems of its kind, and the same problem of another kind", () => {
+  const why = "is left out: a pass would keep more than 65536 characters of it";
+  const problems = ["pod shop/a is refused", `Lease shop/a ${why}`];
+  const keep = keepSmall({ problems }, "pod", () => "x".repeat(65_536));
+  keep({ metadata: { namespace: "shop", name: "b" } });
+  expect(problems.slice(2)).toEqual([`pod shop/b ${why}`]);
 });

@@ -128,6 +128,35 @@ test.each<[string, Pod, Pod]>([
   ]);
 });
 
+test("a table of 100 pods finds each pod and its record by uid", () => {
+  const pods = Array.from({ length: 100 }, (_, nth): Pod => {
+    const pod = podOf(`pod-${nth}`);
+    const { labels, ...metadata } = pod.metadata ?? {};
+    const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: `set-${nth}`, uid: `uid of set-${nth}` };
+    const owned = nth % 3 === 0 ? { ownerReferences: [owner] } : {};
+    return { ...pod, metadata: { ...metadata, ...owned, ...(nth % 10 === 0 ? {} : { labels }) } } as Pod;
+  });
+  const table = new PodTable();
+  for (const pod of pods) table.add(pod);
+  const rows = pods.map(({ metadata }) => table.rowOf(metadata?.uid ?? "") ?? -1);
+  expect(rows.map((row) => table.at(row))).toStrictEqual(pods);
+  const read = (pod: Pod | undefined) => {
+    const { name, uid, resourceVersion, labels, ownerReferences = [] } = pod?.metadata ?? {};
+    return { name, uid, resourceVersion, labels, ownerReferences };
+  };
+  expect(rows.map((row) => read(table.record(row)))).toEqual(pods.map(read));
+  expect(rows.map((row) => table.versionOf(row))).toEqual(pods.map(() => "1"));
+});
+
+test("the record of a pod throws after its table changed, and a table without rows replaces none", () => {
+  const table = new PodTable();
+  expect(() => table.replace(0, podOf("one"))).toThrow("there is no row 0");
+  const record = table.record(table.add(podOf("one")));
+  expect(record?.metadata?.name).toBe("one");
+  table.add(podOf("other"));
+  expect(() => record?.metadata?.name).toThrow("the record of a pod was kept until the table changed");
+});
+
 test("a table keeps metadata that other pods do not have", () => {
   const pod = { metadata: { name: "p", deletionTimestamp: "2026-01-01T00:00:00Z" }, spec: { containers: [] } };
   expect(recording()(pod)).toStrictEqual(pod);

@@ -29,6 +29,7 @@ it("a view takes newer states of a pod and ignores older ones", () => {
   expect(view.put(pod("9"))).toBe(false);
   expect(view.put(pod("10"))).toBe(false);
   expect(Array.from(view.pods, ({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
+  expect(Array.from(view.records, ({ metadata }) => metadata?.resourceVersion)).toEqual(["10"]);
 });
 
 it("a view ignores the removal of an older state than the one it knows", () => {

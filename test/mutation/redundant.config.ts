@@ -23,7 +23,13 @@ async function instrument(): Promise<ReadonlyMap<string, string>> {
   const { files, mutants } = await new Instrumenter(SILENT as never).instrument(texts, options);
   const lines = mutants.map(({ id, fileName, location, replacement }) => {
     const { line, column } = location.start;
-    const mutant: Mutant = { id, file: relative(root, fileName), line, column, replacement: replacement ?? "" };
+    const mutant: Mutant = {
+      id,
+      file: relative(root, fileName),
+      line: line + 1,
+      column,
+      replacement: replacement ?? "",
+    };
     return `${JSON.stringify(mutant)}\n`;
   });
   writeFileSync(join(root, PATHS.mutants), lines.join(""));
