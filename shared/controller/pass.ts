@@ -134,7 +134,7 @@ async function serveLaunches(service: Service): Promise<PassResult> {
 async function serveAll(
   service: Service,
   names: readonly string[],
-  drains?: { readonly isAsked: boolean; mayDrain: boolean },
+  drains?: { isAsked: boolean; mayDrain: boolean },
 ): Promise<PassResult> {
   const served = new AbortController();
   const [sidecarSets, launches, recreations, terminations, readiness, registration] = await Promise.all([
@@ -197,7 +197,7 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
       let noted: Promise<void> | undefined;
       // A SidecarSet may ask for drains only after the list. A later pass looks although this one is killed.
       service.beforeDrain = async () => {
-        const isNoted = drains.mayDrain;
+        const isNoted = drains.isAsked;
         Object.assign(drains, { isAsked: true, mayDrain: true });
         if (!isNoted) noted = renew();
         await noted;

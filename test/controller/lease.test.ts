@@ -284,7 +284,7 @@ describe("the Lease of a pass:", () => {
 
   it("a pass goes on to renew its Lease, and gives it back, after somebody else wrote an annotation into it", async () => {
     const { plan, work, peek, site, calls, troubles } = stage();
-    const drains = { ...site, drains: { mayDrain: false } };
+    const drains = { ...site, drains: { isAsked: false, mayDrain: false } };
     plan(5_000, () => void noteDrains(drains));
     expect(await work(25_000)).toBe("done");
     expect([peek()?.spec?.holderIdentity, peek()?.metadata?.annotations?.["sidecarset.kruise.io/drains"]]).toEqual([
@@ -293,6 +293,21 @@ describe("the Lease of a pass:", () => {
     ]);
     expect(calls().filter((call) => /^(?:10|20|25)000 PATCH/.test(call))).toHaveLength(4);
     expect(troubles).toEqual([]);
+  });
+
+  it("a note about drains that a pass over one SidecarSet leaves meanwhile stays in the Lease", async () => {
+    const { peek, site, put } = stage();
+    put({ holderIdentity: "" });
+    const drains = { ...site, drains: { isAsked: false, mayDrain: false } };
+    const held = await holdLease(
+      { site: drains, state: await readLease(site) },
+      () => "a",
+      () => undefined,
+    );
+    await noteDrains(site);
+    await held?.end();
+    expect(peek()?.metadata?.annotations?.["sidecarset.kruise.io/drains"]).toBe("true");
+    expect(peek()?.spec?.holderIdentity).toBe("");
   });
 
   it("a pass does no work when the Lease changed after it was read", async () => {

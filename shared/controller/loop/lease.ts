@@ -83,8 +83,8 @@ export interface LeaseSite {
   readonly name?: string;
   /** settings of the pass; absent: not published */
   readonly settings?: RolloutSettings;
-  /** the pass's note about drains; absent: the stored one stays */
-  readonly drains?: { mayDrain: boolean };
+  /** the pass's note about drains, which a look at drained pods may end unless it is asked for; absent: the stored one stays */
+  readonly drains?: { isAsked: boolean; mayDrain: boolean };
 }
 
 /** The gates of the last pass; undefined: not published. */
@@ -162,12 +162,16 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
 /** Writes a Lease that still names this pass after somebody else changed it, such as a pass over one SidecarSet. */
 async function rewriteLease(site: LeaseSite, holder: string, as: string, cursor: string): Promise<Lease | undefined> {
   const { stored } = await readLease(site);
-  return stored?.spec?.holderIdentity === holder ? await writeLease(site, stored, as, cursor) : undefined;
+  if (stored?.spec?.holderIdentity !== holder) return undefined;
+  // A pass over one SidecarSet may have noted its drains meanwhile: only a later pass, which looks, ends that note.
+  if (site.drains && stored.metadata?.annotations?.[DRAINS_ANNOTATION] !== undefined)
+    Object.assign(site.drains, { isAsked: true, mayDrain: true });
+  return await writeLease(site, stored, as, cursor);
 }
 
 /**
- * Takes the Lease and renews it until `end`, which stores `cursor()` in it; `renew` writes it at once. If no Lease can be had the pass works
- * anyway, and `onTrouble` receives the reason. Undefined: another pass took it first.
+ * Takes the Lease and renews it until `end`, which stores `cursor()` in it; `renew` writes it at once. If no Lease can
+ * be had the pass works anyway, and `onTrouble` receives the reason. Undefined: another pass took it first.
  */
 export async function holdLease(
   { site, state }: { readonly site: LeaseSite; readonly state: LeaseState },

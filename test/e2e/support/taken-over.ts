@@ -117,7 +117,11 @@ export class TakenOver {
       patch: async (resource, key, patch, options) => {
         const patched = await this.#reconciler.patch(resource, key, patch, options);
         if (resource.plural === "pods") podWrites += 1;
-        if (resource.plural === "events" && isTheirs(eventOf(patched))) events.push(eventOf(patched));
+        if (resource.plural === "events") {
+          // The answer has the metadata alone.
+          const event = eventOf(await this.#reconciler.get(resource, key));
+          if (isTheirs(event)) events.push(event);
+        }
         if (resource.plural === "sidecarsets" && podWrites === 0) status = countsOf(patched as SidecarSet);
         return patched as never;
       },
