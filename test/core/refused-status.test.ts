@@ -32,6 +32,8 @@ it("a SidecarSet whose status was refused a moment ago is Blocked, in the Event'
 
 it.each([
   ["it is three minutes old", setOf(EARLIER), "2026-01-01T00:13:00Z", refusal],
+  ["its time is far ahead", setOf(EARLIER), AT, { ...refusal, at: "2026-01-01T00:13:00Z" }],
+  ["its time cannot be read", setOf(EARLIER), AT, { ...refusal, at: "soon" }],
   ["a condition changed later", setOf("2026-01-01T00:10:01Z"), "2026-01-01T00:10:02Z", refusal],
   ["the managed fields say that the status was written later", setOf(EARLIER, "2026-01-01T00:10:01Z"), AT, refusal],
   ["it is about another SidecarSet of the same name", setOf(EARLIER), AT, { ...refusal, uid: "other" }],

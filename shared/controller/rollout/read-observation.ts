@@ -65,14 +65,17 @@ export async function readObservation(
   };
 }
 
-/** The SidecarSets with what passes may not write into their status. Unchanged where Events may not be read. */
+/** The SidecarSets with what passes may not write into their status. Unchanged where Events cannot be read. */
 export async function withStatusRefusals(
   { cluster, clock }: Pick<ReadContext, "cluster" | "clock">,
   sidecarSets: readonly SidecarSet[],
 ): Promise<readonly SidecarSet[]> {
   const fieldSelector = `involvedObject.kind=SidecarSet,reason=${STATUS_REFUSED}`;
   const options = { namespace: "default", fieldSelector };
-  const listed = await ifAllowed(listAll<EventObject, EventObject>(cluster, EVENTS, options, (event) => event));
+  const listed = await listAll<EventObject, EventObject>(cluster, EVENTS, options, (event) => event).catch((error) => {
+    if (!isKubeError(error)) throw error;
+    return undefined;
+  });
   const refusals = (listed?.items ?? []).map(({ involvedObject, message = "", lastTimestamp }) => ({
     uid: involvedObject?.uid ?? "",
     text: message,

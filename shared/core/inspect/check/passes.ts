@@ -340,7 +340,8 @@ export interface StatusRefusal {
 export function withRefusal(sidecarSet: SidecarSet, refusals: readonly StatusRefusal[], now: string): SidecarSet {
   const isCurrent = ({ uid, at }: StatusRefusal) =>
     uid === sidecarSet.metadata?.uid &&
-    (secondsBetween(at, now) ?? 0) < CURRENT_SECONDS &&
+    // A time far ahead would stay current for ever: anybody who may record Events could write it.
+    Math.abs(secondsBetween(at, now) ?? CURRENT_SECONDS) < CURRENT_SECONDS &&
     !isWrittenSince(sidecarSet, at);
   const [last] = refusals.filter(isCurrent).toSorted((one, other) => compareUtf8(other.at, one.at));
   if (last === undefined) return sidecarSet;
