@@ -213,20 +213,20 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 61_700,
+    limit: 61_504,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 568, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
-    limit: 37,
+    limit: 36,
     goal: 40,
   },
   {
     name: "files with one importer",
     value: files.filter((file) => importers.get(file) === 1).length,
-    limit: 115,
+    limit: 114,
     goal: 120,
   },
   { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 497, goal: 120 },
@@ -266,7 +266,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 81_600,
+    limit: 81_380,
     goal: 62_000,
   },
   {
@@ -291,7 +291,7 @@ const figures: readonly Figure[] = [
   { name: "words of the glossary", value: glossary(), limit: 21, goal: 21 },
   { name: "tables of words for holds", value: matches(/Record<Hold, HoldWords>/g), limit: 1, goal: 1 },
   { name: "tables with a row for each hold", value: matches(/Record<Hold, /g), limit: 2, goal: 1 },
-  { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_799 },
+  { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_796 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
   { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 8 },
@@ -303,7 +303,7 @@ const figures: readonly Figure[] = [
   {
     name: `sentences of more than ${MOST_WORDS} words in doc comments of shared`,
     value: docComments("shared").flatMap(sentences).filter(isLong).length,
-    limit: 15,
+    limit: 13,
   },
 ];
 
