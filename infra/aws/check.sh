@@ -23,7 +23,8 @@ rm -rf "$out" "$out-full" "$out-balanced" "$out-canary" "$out-deployed"
 npm run --silent package -- --package "$out"
 verdict "npm run package" $?
 # As deploy:all has it deployed: with the parameters that it finds out by itself, and those that docs/deploy.md begins with.
-digests=$(node --input-type=module -e 'import { digestsOf } from "./infra/aws/deploy/parameters.ts"; console.log(digestsOf([]));')
+# Digests of a fixed secret: one in some ten made-up ones has 40 letters in a row, which checkov takes for a key of AWS.
+digests=$(node --input-type=module -e 'import { digestsOf } from "./infra/aws/deploy/parameters.ts"; console.log(digestsOf(["a".repeat(43)]));')
 osls package --package "$out-deployed" --param="eks-cluster=demo" --param="cluster-server=https://0123.gr7.eu-central-1.eks.amazonaws.com" \
   --param="cluster-ca=LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJzekNDQVZtZ0F3SUJBZ0lVRXhhbXBsZQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==" \
   --param="path-digests=$digests" --param="registered-failure-policy=Fail" --param="reserved-concurrency=mutate-pod=200" \
