@@ -4,11 +4,6 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 /** The message of a pass that failed as a whole; alarms look for it. */
 export const PASS_FAILED = "the pass over the cluster failed";
 
-/** A log whose lines name the cluster. */
-export function clusterLog(log: Log, cluster: string): Log {
-  return logWith(log, { cluster });
-}
-
 /** A log that adds `named` to every line. */
 export function logWith(log: Log, named: LogFields): Log {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => log[level](message, { ...named, ...fields });

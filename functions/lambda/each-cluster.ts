@@ -1,5 +1,5 @@
 /** Functions' memories of a table's clusters, and calls for all clusters side by side. */
-import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
+import { logWith, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import {
   type ClusterTable,
@@ -53,7 +53,7 @@ export function newSites<Memory extends object>(remember: () => Memory): Sites<M
     const memory = kept.get(name) ?? remember();
     kept.set(name, memory);
     const own = clusterEnvironment(clusters, name, { env, use });
-    return { ...memory, env: own, name, log: clusterLog(createLog(readLogLevel()), name) };
+    return { ...memory, env: own, name, log: logWith(createLog(readLogLevel()), { cluster: name }) };
   };
 }
 
@@ -66,7 +66,7 @@ export async function oneCluster<Memory, Report>(
   try {
     return await serve(await sites(name));
   } catch (error) {
-    clusterLog(createLog(readLogLevel()), name).error(PASS_FAILED, { error });
+    logWith(createLog(readLogLevel()), { cluster: name }).error(PASS_FAILED, { error });
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** A function for the API servers of several clusters, which share nothing. */
-import { clusterLog } from "../../shared/cluster-log.ts";
+import { logWith } from "../../shared/cluster-log.ts";
 import type { Log } from "../../shared/log.ts";
 import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
 import { ofCluster, splitClusterPath } from "../../shared/webhook/server/cluster-path.ts";
@@ -22,7 +22,7 @@ export function severalClusters(serve: Serve, log: Log): HttpHandler {
   const table = processClusters();
   const stranger = serve(NOBODY, log, () => () => false);
   const failing = (error: unknown, name?: string) =>
-    serve(NOBODY, name === undefined ? log : clusterLog(log, name), () => () => Promise.reject(error));
+    serve(NOBODY, name === undefined ? log : logWith(log, { cluster: name }), () => () => Promise.reject(error));
   const served = new Map<string, Served>();
 
   const create = async (name: string): Promise<Served> => {
@@ -30,7 +30,7 @@ export function severalClusters(serve: Serve, log: Log): HttpHandler {
       const { clusters, env } = await table();
       if (!clusters.has(name)) return { handler: stranger };
       const own = clusterEnvironment(clusters, name, { env, use: "webhooks" });
-      return { handler: serve(own, clusterLog(log, name), ofCluster(name)) };
+      return { handler: serve(own, logWith(log, { cluster: name }), ofCluster(name)) };
     } catch (error) {
       return { handler: failing(error, name), until: performance.now() + RETRY_MS };
     }

@@ -2,7 +2,7 @@
 
 import { setTimeout as timeout } from "node:timers/promises";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
-import { clusterLog } from "../../shared/cluster-log.ts";
+import { logWith } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { runSetPass, type SetPassOptions } from "../../shared/controller/statefulset/pass.ts";
@@ -61,7 +61,7 @@ export async function tickUntilSignal({ kubeconfig, clusters, tickMs, metricsPor
  */
 async function tickClusters(clusters: readonly NamedCluster[], options: Omit<TicksOptions, "connect">): Promise<void> {
   const tick = async ({ name, connect: toCluster, env }: NamedCluster) => {
-    const log = clusterLog(options.log, name);
+    const log = logWith(options.log, { cluster: name });
     try {
       await tickAll({ ...options, log, connect: toCluster, env: env?.() });
     } catch (error) {

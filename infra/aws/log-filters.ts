@@ -156,7 +156,7 @@ export function ofLogs(MetricName: Logged, settings: AwsSettings): Metric {
   return { Namespace: functionName("logs", settings), MetricName, Dimensions: [] };
 }
 
-/** The same of those lines alone that name this cluster. */
+/** A metric made of the log lines that name this cluster. */
 export function ofClusterLogs(MetricName: Logged, cluster: string, settings: AwsSettings): Metric {
   return { ...ofLogs(MetricName, settings), Dimensions: [{ Name: CLUSTER, Value: cluster }] };
 }

@@ -108,7 +108,7 @@ it("a pass continues a launch where an earlier pass stopped", async () => {
   expect(outOfOrder("later", [0, 1])).toEqual([]);
 });
 
-it("the log of a tick tells of launches only when a pod was started or waits", async () => {
+it("the log of a tick names launches only when a pod was started or waits", async () => {
   const report = await runPass(cluster, options());
   const told = (more: Partial<typeof report>) => {
     const lines: Record<string, unknown>[] = [];
