@@ -1,4 +1,7 @@
-/** Carries out the product's printed commands, by the functions of the command line, and judges their promises. */
+/**
+ * Carries out the commands that the product prints, through the functions of the command line, and judges their
+ * promises.
+ */
 
 import { type Command, Input } from "../../functions/cli/command.ts";
 import { CANARY } from "../../functions/cli/commands/set-image.ts";
@@ -21,17 +24,20 @@ import { isReshaped, placeOf } from "./replacements.ts";
 import { unsettled, windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** Advice is carried out only where nothing but its pods can hold the rollouts of a world: no wave that soaks, and no undo by a pass. */
+/**
+ * Advice is carried out only where nothing but the pods can hold the rollouts of a world: no wave waits, and no pass
+ * undoes a release.
+ */
 const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespaces", "order", "busy", "hands"]);
 const STREAM = 53;
-/** More passes than a rollout needs: one for the change, one for its end. */
+/** The passes that are added to a rollout: one for the change, one for its end. */
 const MORE_PASSES = 4;
 /** A round of restarts names three workloads. */
 const MOST_ROUNDS = 10;
 /** A strategy with these fields lets every pod through. */
 const OPEN: UpdateStrategy = { type: "RollingUpdate", paused: false, partition: 0, selector: {} };
 
-/** Judges one piece of advice about a SidecarSet. `pods`: how many pods can be updated in place. */
+/** Judges one piece of advice about a SidecarSet. `pods`: the number of pods that can be updated in place. */
 type Judge = (world: World, set: string, pods: number) => Promise<void>;
 
 /** Groups of judges. A world uses the group at the remainder of its seed. */
@@ -50,7 +56,9 @@ const JUDGES: readonly Readonly<Record<string, Judge>>[] = [
   {},
 ];
 
-/** After the world has settled: a situation, the advice, and as many passes as a rollout takes. */
+/**
+ * Brings about a situation after the world has settled, follows the advice, and runs as many passes as a rollout takes.
+ */
 export async function judgeAdvice(world: World): Promise<void> {
   const { scenario, users, server } = world;
   const set = scenario.sets[0]?.name ?? "";
@@ -76,7 +84,7 @@ interface Advised {
   readonly command: Command;
   /** the hash that the SidecarSet must have after the command; default: its hash before the command */
   readonly hash?: string | undefined;
-  /** the text to search for the command; default: everything that `explain` and `check` print */
+  /** the text that contains the command; default: everything that `explain` and `check` print */
   readonly printed?: string;
 }
 
@@ -144,7 +152,7 @@ async function judgeRestarts(world: World, set: string): Promise<void> {
 
 const RENEWAL = /kubectl -n (?<namespace>\S+) (?<verb>rollout restart|delete pod) (?<named>[\w. /-]+)/g;
 
-/** Returns each command that recreates pods once. */
+/** Returns every different command that recreates pods. */
 function commandsIn(printed: string): readonly RegExpExecArray[] {
   return [...new Map([...printed.matchAll(RENEWAL)].map((found) => [found[0], found])).values()];
 }
@@ -164,13 +172,13 @@ function renew(world: World, { 0: command, groups }: RegExpExecArray): void {
 
 const isOfJob = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
 
-/** Returns the name that kubectl uses. */
+/** Returns the workload's name as kubectl writes it. */
 function workloadOf({ metadata }: Pod): string {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   return owner ? `${owner.kind.toLowerCase()}/${owner.name}` : "";
 }
 
-/** Makes a release and waits for it. False: some pod cannot be updated. */
+/** Makes a release and waits for it. False: some pod cannot be updated in place. */
 async function bringToAll(world: World, set: string, pods: number): Promise<boolean> {
   release(world, set, {});
   await judgePromise(world, "a release", mostPasses(world, set, pods));
@@ -187,7 +195,7 @@ function hashNow({ users }: World, set: string): string | undefined {
 
 type Follows = (pod: Pod) => boolean;
 
-/** `follows`: says whether a pod must be updated; default: whether it can be updated in place. */
+/** `follows`: true for a pod that must be updated; default: a pod that can be updated in place. */
 async function judgePromise(world: World, what: string, most: number, follows?: Follows): Promise<void> {
   let left: readonly string[] = [""];
   for (let pass = 0; pass < most && left.length > 0; pass++) {
@@ -197,7 +205,7 @@ async function judgePromise(world: World, what: string, most: number, follows?: 
   for (const problem of left) world.violated(`${most} passes after ${what}: ${problem}`);
 }
 
-/** Old pods that neither the partition nor a pause keeps any more. */
+/** Returns the old pods that neither the partition nor a pause holds back. */
 function oldPods({ server, scenario, witness }: World, follows?: Follows): readonly string[] {
   const [plan] = scenario.sets;
   const set = server.peek<SidecarSet>(SIDECARSETS, { name: plan?.name ?? "" });
@@ -212,7 +220,7 @@ function oldPods({ server, scenario, witness }: World, follows?: Follows): reado
     .map((pod) => `${placeOf(pod)} is not updated`);
 }
 
-/** `isReshaped`: only new pods can follow. */
+/** `isReshaped`: only new pods can have this release. */
 function release({ users }: World, set: string, strategy: UpdateStrategy, isReshaped = false): void {
   users.releases.apply(set, { strategy: { ...OPEN, ...strategy }, tier: undefined });
   if (isReshaped) users.releases.releaseReshaped(set);
@@ -230,7 +238,7 @@ async function advice(world: World, name: string): Promise<string> {
   return [...steps, ...findings, ...ofPods].map(({ hint }) => hint ?? "").join("\n");
 }
 
-/** A session whose cluster is the store; the world's users do the webhooks' part of a change. */
+/** Returns a session whose cluster is the store. The world's users make the changes that webhooks would make. */
 function sessionOf(world: World): Session {
   const { users, server, reader } = world;
   const patch = (async (_resource, { name }, change) => {

@@ -1,4 +1,4 @@
-/** The world's API server under the contract that the embedded cluster and a real kube-apiserver are held to. */
+/** Tests the world's API server with the contract of the embedded cluster and a real kube-apiserver. */
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
@@ -10,7 +10,7 @@ import { connectProcess } from "./network.ts";
 import { Process } from "./process.ts";
 import type { Timeline } from "./scheduler.ts";
 
-/** Tests that need kinds, admission or controllers that the world does not have. */
+/** Tests that need kinds, admission or controllers which the world does not have. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "running pods",
   "custom resource schemas",
@@ -36,7 +36,7 @@ const realTime: Timeline = {
   },
 };
 
-/** The port of a process in fair weather. */
+/** Returns the port of a process without faults. */
 function fairCluster(server: ApiServer): Cluster {
   const chance = seededChance(1);
   const weather = { faults: [], faultRate: 0, slowRate: 0, expireRate: 0, eventRate: 0, forbiddenNamespace: undefined };
@@ -69,7 +69,7 @@ async function run(one: ContractCase, index: number): Promise<"passed" | "elsewh
 const subjects = Object.entries(SUBJECTS).filter(([subject]) => !ELSEWHERE.has(subject));
 let passed = 0;
 
-// Every case has a server of its own, and mostly waits.
+// Every case has its own server, and waits most of the time.
 describe.each(subjects)("the world's API server: %s", { concurrent: true }, (_, cases) => {
   const mine = cases.filter(({ needs }) => needs === undefined || needs === "compact");
   it.for(mine.map((one, index) => [one.sentence, one, index] as const))("%s", async ([, one, index], { skip }) => {

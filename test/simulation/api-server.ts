@@ -1,4 +1,7 @@
-/** The API server of the world: the embedded cluster's own store, reads, creates, deletes and watches; patches by a short way. */
+/**
+ * The API server of the world. Reads, creates, deletes and watches are the embedded cluster's; patches take a faster
+ * way.
+ */
 
 import { listQuery } from "../../infra/local/http/query.ts";
 import type { Kind } from "../../infra/local/kinds/kind.ts";
@@ -40,19 +43,19 @@ export type Write = Omit<RecordedWrite, "sequence" | "time">;
 
 export interface ApiServerOptions {
   readonly scheduler: Timeline;
-  /** a number in [0, 1) */
+  /** a random number in [0, 1) */
   readonly random: () => number;
   /** Called within each write; the writer is its `userAgent`. */
   readonly onWrite: (write: Write) => void;
-  /** The most objects of a page, whatever the client wants. */
+  /** the most objects of a page; a client may ask for more */
   readonly pageSize: number;
   /** the first resourceVersion */
   readonly firstVersion?: number;
-  /** a PodDisruptionBudget keeps the pod now; absent: no budget */
+  /** true if a PodDisruptionBudget forbids the pod's eviction now; absent: no budget */
   readonly isKept?: (pod: Pod) => boolean;
-  /** pods that only full lists show; absent: none */
+  /** true for pods that only full lists show; absent: none */
   readonly isAside?: ((pod: Pod) => boolean) | undefined;
-  /** further fields of a pod that may not change; absent: none */
+  /** errors for further fields of a pod that may not change; absent: none */
   readonly refuse?: Refuse;
 }
 
@@ -83,7 +86,7 @@ const KEPT = {
 const BOOKMARK_MS = 60_000;
 const HISTORY = 20_000;
 
-/** Calls answer with the state at their start, and reject with a KubeError. */
+/** Calls answer with the state at the time of the call, and reject with a KubeError. */
 export class ApiServer {
   readonly #api: Api;
   readonly #pageSize: number;
@@ -91,7 +94,7 @@ export class ApiServer {
   readonly #isAside: ApiServerOptions["isAside"];
   readonly #refuse: ApiServerOptions["refuse"];
 
-  /** since when each resourceVersion is the newest */
+  /** each resourceVersion, and the time since which it was the newest */
   readonly #versions: { readonly atMs: number; readonly version: number }[] = [];
 
   constructor({
@@ -126,13 +129,13 @@ export class ApiServer {
     return String(this.#api.store.resourceVersion);
   }
 
-  /** The newest version at that time, among the remembered ones. */
+  /** Returns the newest remembered version at that time. */
   versionAt(ms: number): string {
     const at = this.#versions.findLast(({ atMs }) => atMs <= ms)?.version ?? 0;
     return String(Math.max(at, this.#api.store.oldestKnown + 1));
   }
 
-  /** The stored object; undefined: there is none. */
+  /** Returns the stored object; undefined: there is none. */
   peek<T extends KubernetesObject>(resource: Resource, key: ObjectKey): T | undefined {
     return this.#api.store.get(kindOf(resource).collection, storedKey(key)) as T | undefined;
   }
@@ -147,7 +150,7 @@ export class ApiServer {
     return this.#api.store.list(kindOf(resource).collection) as readonly unknown[] as readonly T[];
   }
 
-  /** Stores an object unchanged, for parts of the world that never come too late. */
+  /** Stores an object unchanged, for parts of the world whose writes never conflict. */
   put(writer: string, resource: Resource, object: KubernetesObject): void {
     commit(this.#api, callOf(writer, resource, object.metadata), "update", object as ApiObject);
   }
@@ -156,7 +159,7 @@ export class ApiServer {
     commitRemoval(this.#api, callOf(writer, resource, object.metadata), "delete", object as ApiObject);
   }
 
-  /** Forgets old versions: page tokens and watches from before expire. */
+  /** Forgets old versions. Page tokens and watches of such versions expire. */
   compact(): void {
     this.#api.store.compact();
   }
@@ -190,7 +193,7 @@ export class ApiServer {
     });
   }
 
-  /** The short way knows objects and their status only. */
+  /** The faster way handles only objects and their status. */
   async #patched(call: Call, patch: Patch): Promise<ApiObject> {
     const refuse = call.kind.collection === "/pods" ? this.#refuse : undefined;
     if (call.subresource !== "resize") return patchStored(this.#api, call, patch, refuse);
@@ -203,7 +206,7 @@ export class ApiServer {
     await answered(() => deleteObject(this.#api, call, { preconditions }));
   }
 
-  /** A deletion with preconditions, unless a PodDisruptionBudget forbids it. */
+  /** Deletes with preconditions, unless a PodDisruptionBudget forbids it. */
   evict(writer: string, { metadata, deleteOptions = {} }: Eviction): Promise<unknown> {
     const { namespace = "", name = "" } = metadata ?? {};
     return answered(() => {
@@ -237,7 +240,6 @@ function callerOf(writer: string): Caller {
   return caller;
 }
 
-/** The writer's name in a Write. */
 async function answered<T>(work: () => unknown): Promise<T> {
   try {
     return (await work()) as T;

@@ -17,9 +17,9 @@ import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export const GATE = "https://gate.example/batch";
-/** The longest wait for an approver … */
+/** The longest time that a pass waits for an approver. */
 const MOST_WAIT_MS = 5_000;
-/** … and the shortest time until the next question after a no. */
+/** The shortest time between a no and the next question. */
 const AGAIN_MS = 30_000;
 
 export interface ApproverPlan {
@@ -30,7 +30,7 @@ export interface ApproverPlan {
 }
 
 export interface ApproverOptions {
-  /** absent: no approver is named */
+  /** the approver's behaviour; absent: the SidecarSets name no approver */
   readonly plan: ApproverPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;
@@ -43,18 +43,18 @@ export interface ApproverOptions {
 /** An answer that a process got. */
 interface Told {
   readonly process: string;
-  /** memory that processes of one place share, one after the other */
+  /** the memory that the processes of one place share, one after the other */
   readonly memory: PassMemory;
   readonly request: GateRequest;
   readonly answer: GateAnswer;
-  /** time by the process' clock */
+  /** the time on the process' clock */
   readonly atMs: number;
 }
 
 export class Approver {
   readonly #options: ApproverOptions;
   #told: Told[] = [];
-  /** A no is remembered by the place, as `serve` and a warm function do. */
+  /** A place remembers a no, as `serve` and a warm function do. */
   readonly #refusals = new WeakMap<PassMemory, Gates["refusals"]>();
   /** SidecarSet → writer of its newest write */
   readonly #writers = new Map<string, string>();
@@ -122,7 +122,7 @@ export class Approver {
       violated(`${name} asks again ${sinceMs} ms after a no`);
   }
 
-  /** A yes allows one batch, for every pass that asks about it. */
+  /** A yes allows one batch, for every pass that asks about this batch. */
   see({ resource, object, previous, userAgent, isRemoved, name }: Write): void {
     if (resource === SIDECARSETS.plural) this.#writers.set(name, userAgent);
     if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;
@@ -135,7 +135,7 @@ export class Approver {
     if (!yes) this.#options.violated(`${userAgent} reserves ${names}, and nobody has allowed that`);
   }
 
-  /** After a last answer of no, the report must give it as the reason, unless the SidecarSet itself is gone. */
+  /** If the last answer was no, the report must give it as the reason, unless the SidecarSet was deleted. */
   ends({ name: process, memory }: Process, { sidecarSets }: PassReport): void {
     for (const { name, stop, why, summary, generation } of sidecarSets) {
       if (stop === "gone" || summary?.hold !== "gate") continue;
@@ -147,7 +147,7 @@ export class Approver {
     }
   }
 
-  /** The status must say it too if this pass wrote it last. */
+  /** The status must also give the reason if this pass wrote it last. */
   #judgeTold(process: string, name: string, reason: string): void {
     const { server, violated } = this.#options;
     const { status } = server.peek<SidecarSet>(SIDECARSETS, { name }) ?? {};
@@ -156,7 +156,7 @@ export class Approver {
     violated(`${process} stops ${name} by ${reason}, and its status says ${blocked?.status}: ${blocked?.message}`);
   }
 
-  /** The last word that was said in that place, when it was a no to this generation. */
+  /** Returns the reason of the place's last answer if that was a no to this generation. */
   #refusalOf(memory: PassMemory, set: string, generation: number | undefined): string | undefined {
     const own = this.#told.findLast((one) => one.memory === memory && one.request.sidecarSet.name === set);
     if (own?.answer.allow !== false || own.request.sidecarSet.generation !== generation) return undefined;
@@ -164,7 +164,7 @@ export class Approver {
   }
 }
 
-/** True for an update, and not for an eviction or the end of a hot upgrade. */
+/** True for an update; false for an eviction or the end of a hot upgrade. */
 export function isUpgrade(
   { server, sets }: Pick<ApproverOptions, "server" | "sets">,
   { namespace, name, revision }: Reservation,
@@ -172,7 +172,7 @@ export function isUpgrade(
   const pod = server.peek<Pod>(PODS, { namespace, name });
   if (!pod) return true;
   const injected = sets.filter(({ name: set }) => isInjected(pod, set));
-  // A pod that is drained was allowed before, and so is the write that puts it back.
+  // The approver allowed a drained pod before the drain. The write that ends the drain needs no new yes.
   const isEnding = injected.some(
     ({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set) || drainOf(pod, set) !== undefined,
   );

@@ -1,8 +1,8 @@
 /**
- * `npm run simulate:bugs` checks that each planted bug is found. The seed in found.json must find it; or, after a
- * change of the product or of a world, one of the first 200. At least 95 % of the bugs have to be found so. `--search`
- * looks further, and writes the list. `--of views` is about the bugs of one simulation, `--only NAME` about one bug.
- * `--json FILE` keeps how many were planted and found.
+ * `npm run simulate:bugs` checks that each planted bug is found. The seed in found.json must find it; after a change of
+ * the product or of a world, one of the first 200 seeds. At least 95 % of the bugs must be found. `--search` tries more
+ * seeds and writes the list. `--of views` takes only the bugs of one simulation, `--only NAME` only one bug. `--json
+ * FILE` stores the numbers of planted and found bugs.
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -24,7 +24,10 @@ const { values } = readOptions({
   },
 });
 const SPARE_SEEDS = 200;
-/** Every change of the product makes other worlds of the seeds, so a rare bug may be out of reach until somebody searches. */
+/**
+ * A change of the product changes the worlds of the seeds. A rare bug may then stay unfound until somebody runs
+ * `--search`.
+ */
 const LEAST_SHARE = 0.95;
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
@@ -61,7 +64,7 @@ async function checkAll(simulationName: string, simulation: Simulation): Promise
   return isEnough && (gone.length === 0 || values.search === true);
 }
 
-/** The seed that found it, or a sentence. */
+/** Returns the seed that found the bug, or a sentence that says what went wrong. */
 async function check({ script, mostSeeds }: Simulation, patch: string, listed?: number): Promise<number | string> {
   const bug = await plantBug(patch);
   try {

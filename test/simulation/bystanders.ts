@@ -1,6 +1,6 @@
 /**
- * Pods that finish or are evicted by their kubelet, and pods with gates: they are not scheduled, or not ready, before
- * somebody opens the gate.
+ * Pods that finish, pods that a kubelet evicts, and pods with gates. A gate keeps a pod unscheduled or not ready until
+ * somebody opens it.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
@@ -11,16 +11,16 @@ import type { Scheduler } from "./scheduler.ts";
 import type { Users } from "./users.ts";
 
 /**
- * `task`: it finishes. `evicted`: its kubelet evicts it, and it stays as Failed beside the pod in its place; `missed`:
- * the same, and it missed its sidecars. The others have a gate of this kind.
+ * `task`: the pod finishes. `evicted`: its kubelet evicts it, and it stays as Failed beside its replacement. `missed`:
+ * an evicted pod without its sidecars. The other two kinds have a gate.
  */
 export type BystanderKind = "task" | "evicted" | "missed" | "unscheduled" | "unproven";
 
 export interface BystanderPlan {
   readonly kind: BystanderKind;
-  /** when it finishes, or its gate opens; absent: only after a judge has looked at the other pods */
+  /** the time at which the pod finishes or its gate opens; absent: after a judge has looked at the other pods */
   readonly atMs?: number;
-  /** for the pod of a task */
+  /** true if the pod of a task fails */
   readonly isFailed?: boolean;
 }
 
@@ -72,10 +72,10 @@ export class Bystanders {
     }
   }
 
-  /** Does now what has not happened so far. */
+  /** Finishes the tasks and opens the gates that are left. */
   calm(): void {
     for (const [index, plan] of this.#options.plans.entries()) this.#act(`${plan.kind}-${index}`, plan);
-    // Pods that came back under the same names later have their gates again.
+    // Pods that were recreated later under the same names have their gates again.
     for (const pod of this.#options.server.all<Pod>(PODS)) this.#open(pod);
   }
 
@@ -92,7 +92,9 @@ export class Bystanders {
     countFault(this.#options.counts, FAULT_OF[kind]);
   }
 
-  /** Evicts as kubelets do where a node runs short: the controller's next pod has another name, and this one stays. */
+  /**
+   * Evicts a pod as a kubelet does on a full node: this pod stays, and the controller creates one with another name.
+   */
   #evict(pod: Pod): void {
     const { namespace = "", name = "", labels = {}, ownerReferences = [] } = pod.metadata ?? {};
     const reason = { reason: "Evicted", message: "The node was low on resource: memory. " };
@@ -114,7 +116,7 @@ export class Bystanders {
     server.put("kubelet", PODS, { ...pod, status } as Pod);
   }
 
-  /** False: it has no closed gate. */
+  /** Returns false if the pod has no closed gate. */
   #open(pod: Pod): boolean {
     const { server, scheduler } = this.#options;
     const { schedulingGates: _, ...spec } = pod.spec;

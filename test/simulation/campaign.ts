@@ -1,13 +1,12 @@
 /**
- * Many seeds in a row: their findings, and how much was looked at.
- * With `--json` each part leaves its figures in reports/simulation.json under its own key. `seeds`, `kill-points`,
- * `schedules`, `edits`, `protocol` hold {date, count, kinds, seconds, runs, findings, faults: {kind: times}, worlds:
- * {kind: times}, calls, writes, upgrades, fences, flips}. `count` is the wanted number (seeds, scenarios, shares,
- * sequences, small worlds), `runs` the number of worlds (states of the protocol), `kinds` the number of kinds of
- * faults, and `findings` the worlds that broke a promise. `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date,
- * bodies, problems, reviews, slowestMs}.
- * test/soak/soak.json has the same under `simulation` and `fuzz`, the former with the last commit and with `chunks`:
- * {date, commit, from, to, findings: [seed], seconds}
+ * Many seeds in a row, with their findings and their figures. With `--json` each part writes its figures to
+ * reports/simulation.json under its own key. The keys `seeds`, `kill-points`, `schedules`, `edits` and `protocol` hold
+ * {date, count, kinds, seconds, runs, findings, faults: {kind: times}, worlds: {kind: times}, calls, writes, upgrades,
+ * fences, flips}. `count` is the requested number of seeds, scenarios, shares, sequences or small worlds. `runs` is the
+ * number of worlds, or of states of the protocol. `kinds` is the number of kinds of faults. `findings` lists the worlds
+ * that broke a promise. `bugs` holds {date, planted, found, mostSeeds}; `fuzz` holds {date, bodies, problems, reviews,
+ * slowestMs}. test/soak/soak.json has the same figures under `simulation` and `fuzz`. Its `simulation` also has the
+ * last commit and `chunks`: {date, commit, from, to, findings: [seed], seconds}.
  */
 import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
@@ -27,7 +26,7 @@ export interface Campaign {
   readonly faults: Readonly<Record<Fault, number>>;
   /** number of worlds of each kind */
   readonly worlds: Readonly<Record<WorldKind, number>>;
-  /** looks of judges by kind, with their number */
+  /** the number of judgements of each kind */
   readonly looks: Readonly<Record<string, number>>;
   readonly calls: number;
   readonly writes: number;
@@ -42,7 +41,7 @@ export function runSeed(seed: number): Promise<WorldResult> {
   return new World(scenarioOf(seed)).run();
 }
 
-/** `from` … `to` - 1. Ends early after the first finding when `isFirstEnough`. */
+/** Runs the seeds `from` … `to` - 1. With `isFirstEnough` it ends after the first finding. */
 export async function runSeeds(from: number, to: number, isFirstEnough = false): Promise<Campaign> {
   let campaign = emptyCampaign();
   for (let seed = from; seed < to; seed++) {
@@ -53,11 +52,11 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
   return campaign;
 }
 
-/** The least number of each kind of fault, and of each kind of world, in a run of this many seeds or more. */
+/** The least number of occurrences of each kind of fault, and of each kind of world, in a long run. */
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
-/** The least number of looks by judges in a run of that many seeds, by the beginning of a look's name. */
+/** The number of seeds after which judges must have judged, by the first words of the kind of judgement. */
 const LOOKS: Readonly<Record<string, number>> = {
   "holds: ": 400,
   "advice: resume": 400,
@@ -68,10 +67,10 @@ const LOOKS: Readonly<Record<string, number>> = {
   "advice: restart": 1_200,
 };
 
-/** The number of worlds in which every pair of features meets. */
+/** In this many worlds every pair of features occurs. */
 const ENOUGH_FOR_PAIRS = 5_000;
 
-/** A sentence for each kind of look that no judge of a long run has taken. */
+/** Returns a sentence for each kind of judgement that a long run lacks. */
 export function unseen({ runs, looks }: Campaign): readonly string[] {
   const kinds = Object.keys(LOOKS).filter((kind) => runs >= (LOOKS[kind] ?? 0));
   const pairs = runs >= ENOUGH_FOR_PAIRS ? PAIR_NAMES.filter((pair) => !looks[pair]) : [];
@@ -80,13 +79,13 @@ export function unseen({ runs, looks }: Campaign): readonly string[] {
   );
 }
 
-/** The number of different looks, and their sum. */
+/** Returns the number of different kinds of judgement, and the number of judgements. */
 export function countLooks(looks: Campaign["looks"], kind: string): { readonly kinds: number; readonly times: number } {
   const counts = Object.entries(looks).flatMap(([what, count]) => (what.startsWith(kind) ? [count] : []));
   return { kinds: counts.length, times: counts.reduce((sum, count) => sum + count, 0) };
 }
 
-/** Kinds of fault, and of worlds, that a run of many seeds has seen too seldom; a sentence each. */
+/** Returns a sentence for each kind of fault or world that occurs too rarely in a run of many seeds. */
 export function rarities({ runs, faults, worlds }: Campaign): readonly string[] {
   if (runs < ENOUGH_SEEDS) return [];
   const rare = FAULTS.filter((fault) => faults[fault] < LEAST_OF_EACH);

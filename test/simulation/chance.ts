@@ -1,17 +1,17 @@
-/** Chance that repeats itself: the same seed gives the same numbers. */
+/** A random generator that repeats itself: the same seed gives the same numbers. */
 
 export interface Chance {
-  /** a number in [0, 1) */
+  /** Returns a number in [0, 1). */
   readonly next: () => number;
-  /** a whole number, 0 … limit - 1 */
+  /** Returns a whole number, 0 … limit - 1. */
   readonly below: (limit: number) => number;
-  /** a whole number, both ends included */
+  /** Returns a whole number between both ends, ends included. */
   readonly between: (least: number, most: number) => number;
   readonly isLucky: (probability: number) => boolean;
   readonly pick: <T>(items: readonly T[]) => T;
 }
 
-/** Source: mulberry32, with the seed spread first so that neighbouring seeds have nothing in common. */
+/** Source: mulberry32. The seed is hashed first, so that neighbouring seeds give unrelated numbers. */
 export function seededChance(seed: number, stream = 0): Chance {
   let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(stream + 1, 0xc2b2ae35);
   state ^= Math.floor(seed / 2 ** 32) * 0x27d4eb2f;

@@ -1,4 +1,4 @@
-/** The garbage collector: deletes objects of deleted SidecarSets, some time later. */
+/** The garbage collector deletes the objects of deleted SidecarSets, some time later. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -18,7 +18,7 @@ export interface CollectorOptions {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** it decides first and deletes later, even if the object has a new owner by then */
+  /** true if it decides first and deletes later, even if the object has a new owner by then */
   readonly isCollectedLate?: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Collector {
     this.#options = options;
   }
 
-  /** Takes in deleted SidecarSets, and writes for deleted ones. */
+  /** Plans deletions after a SidecarSet is deleted, and after a write for a deleted one. */
   see({ resource, isRemoved, object }: Write): void {
     if (isRemoved ? resource !== SIDECARSETS.plural : !this.#isOrphan(object as unknown as KubernetesObject)) return;
     const { chance, scheduler } = this.#options;
@@ -47,7 +47,7 @@ export class Collector {
       }
   }
 
-  /** Deletes the object only if it is still the same one, with any contents. */
+  /** Deletes the object only if it has the same uid; its contents may differ. */
   #deleteLater(resource: Resource, { metadata }: KubernetesObject): void {
     const { server, chance, scheduler, counts } = this.#options;
     const { namespace = "", name = "", uid = "" } = metadata ?? {};

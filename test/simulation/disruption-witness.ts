@@ -1,6 +1,6 @@
 /**
- * Judges passes' writes to disruption budgets and to the pods under them. No ready pod is restarted unless each of its
- * budgets counts it. Each counted pod has used up one allowed disruption.
+ * Judges writes of passes to disruption budgets and to the pods under them. A pass restarts a ready pod only after each
+ * of its budgets counts it. Each counted pod uses one allowed disruption.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DISRUPTION_BUDGETS, PODS } from "../../shared/kube/port.ts";
@@ -57,7 +57,7 @@ export class DisruptionWitness {
     for (const name of removed) this.#seeForgotten(write, name);
   }
 
-  /** A budget may forget a pod that is up or gone, and no other. */
+  /** A pass may release a pod from a budget only if the pod is ready or deleted. */
   #seeForgotten(write: Write, name: string): void {
     const { namespace = "" } = write.object.metadata;
     const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });

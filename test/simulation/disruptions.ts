@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets of the world, and their controller, which counts some time later. */
+/** The world's PodDisruptionBudgets, and their controller, which counts with a delay. */
 import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import { selectorMatches } from "../../shared/go/label-selector.ts";
 import { DISRUPTION_BUDGETS, PODS } from "../../shared/kube/port.ts";
@@ -8,7 +8,7 @@ import { countFault, type FaultCounts } from "./faults.ts";
 import { isPodReady } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** A budget with its first number of pods that may be down. */
+/** A budget, and the number of pods that may be down at the start. */
 export interface BudgetPlan {
   readonly namespace: string;
   readonly name: string;
@@ -28,7 +28,7 @@ export interface Budget extends KubernetesObject {
   };
 }
 
-/** After this time it assumes that a pod did not go down. */
+/** The time after which the controller assumes that a counted pod was not disrupted. */
 export const FORGOTTEN_MS = 120_000;
 const SLOW_MS = [20, 500, 3_000] as const;
 const WRITER = "disruption";
@@ -71,7 +71,7 @@ export class Disruptions {
     scheduler.after(chance.between(1, chance.pick(SLOW_MS)), () => this.#sync());
   }
 
-  /** Changes one budget; false: there is none. */
+  /** Changes one budget; returns false if there is none. */
   change(): boolean {
     const { server, chance } = this.#options;
     const budgets = server.all<Budget>(DISRUPTION_BUDGETS);
@@ -80,7 +80,7 @@ export class Disruptions {
     return true;
   }
 
-  /** Every budget allows at least one disruption once all pods are up. */
+  /** Lets every budget allow at least one disruption once all pods are ready. */
   calm(): void {
     for (const budget of this.#options.server.all<Budget>(DISRUPTION_BUDGETS))
       this.#demand(budget, Math.max(1, budget.spec.maxUnavailable));
@@ -93,7 +93,7 @@ export class Disruptions {
     this.#options.server.put("user", DISRUPTION_BUDGETS, next);
   }
 
-  /** Plans the time when counted pods may be forgotten. */
+  /** Plans a new count at the time when counted pods may be forgotten. */
   #recheck(): void {
     if (this.#isRechecked) return;
     this.#isRechecked = true;
@@ -124,7 +124,7 @@ export function coversPod({ metadata, spec }: Budget, pod: Pod): boolean {
   );
 }
 
-/** The status as Kubernetes' own controller computes it. */
+/** Computes the status as Kubernetes' own controller does. */
 function statusOf(budget: Budget, all: readonly Pod[], nowMs: number): Budget["status"] {
   const pods = all.filter((pod) => coversPod(budget, pod));
   const { disruptedPods: marks = {} } = budget.status ?? {};

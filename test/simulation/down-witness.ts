@@ -1,7 +1,4 @@
-/**
- * Remembers evicted pods, and pods that are not ready with the time since then, for any reason. Time is counted in
- * writes.
- */
+/** Remembers evicted pods, and since when each pod is not ready, for any reason. The unit of time is one write. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { hashOfPod, isPodReady } from "./objects.ts";
 
@@ -10,11 +7,11 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class DownWitness {
   readonly #set: string;
   readonly #clock: () => number;
-  /** uids of pods that a pass has evicted while they were ready, and that are not gone */
+  /** uids of existing pods that a pass evicted while they were ready */
   readonly #evicted = new Set<string>();
-  /** uid → since when a pod is not ready */
+  /** uid → time since which the pod is not ready */
   readonly #downSince = new Map<string, number>();
-  /** uid → time since which it has its hash of the SidecarSet */
+  /** uid → time since which the pod has its hash of the SidecarSet */
   readonly #hashSince = new Map<string, number>();
 
   constructor(set: string, clock: () => number) {
@@ -40,13 +37,13 @@ export class DownWitness {
     return pods().filter(({ metadata }) => this.#evicted.has(metadata?.uid ?? "")).length;
   }
 
-  /** True if the pod is being deleted, or was not ready since before then. */
+  /** True if the pod is being deleted, or has not been ready since before that time. */
   isDown({ metadata }: Pod, time: number): boolean {
     const uid = metadata?.uid ?? "";
     return this.#evicted.has(uid) || (this.#downSince.get(uid) ?? NEVER) < time;
   }
 
-  /** True if the pod was not ready since before then, and was upgraded to this hash before then. */
+  /** True if the pod has not been ready since before that time, and got this hash before it. */
   isDownWith(pod: Pod, hash: string, time: number): boolean {
     const isOld = (this.#hashSince.get(pod.metadata?.uid ?? "") ?? NEVER) < time;
     return isOld && hashOfPod(pod, this.#set) === hash && this.isDown(pod, time);

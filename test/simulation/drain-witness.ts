@@ -1,6 +1,6 @@
 /**
- * Checks that no sidecar restarts while its pod takes traffic, if SidecarSets ask for drains, and that no pod stays
- * drained.
+ * Checks that no sidecar restarts while its pod takes traffic, if SidecarSets demand drains. Also checks that no pod
+ * stays drained.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAINED, SERVING, TRAFFIC_LABEL } from "../../shared/api/names.ts";
@@ -12,19 +12,19 @@ import { drainOf, trafficOf } from "./pod-change.ts";
 interface DrainWitnessOptions {
   readonly server: ApiServer;
   readonly sets: readonly SetPlan[];
-  /** the SidecarSets' annotation; absent: no drains */
+  /** the drain annotation of the SidecarSets; absent: no drains */
   readonly drain: string | undefined;
   readonly nowMs: () => number;
   readonly violated: (what: string) => void;
 }
 
-/** Times on pods have whole seconds. */
+/** Times in pods are in whole seconds. */
 const SECOND_MS = 1_000;
 const UNIT_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: 60 * SECOND_MS };
-/** The last pods of a world's owners have no label, or another owner's value. */
+/** Two of every seven pods have no traffic label, or one whose value the owner set. */
 const OF_OTHERS: Readonly<Record<number, string | undefined>> = { 5: undefined, 6: "maintenance" };
 
-/** The pod with its owners' label for traffic; `count`: the pod's number. */
+/** Returns the pod with its owner's label for traffic. `count`: the pod's number. */
 export function withTraffic(pod: Pod, drain: string | undefined, count: number): Pod {
   const traffic = count % 7 in OF_OTHERS ? OF_OTHERS[count % 7] : SERVING;
   if (drain === undefined || traffic === undefined) return pod;
@@ -34,7 +34,7 @@ export function withTraffic(pod: Pod, drain: string | undefined, count: number):
 export class DrainWitness {
   readonly #options: DrainWitnessOptions;
   readonly #drainMs: number;
-  /** uid → since when the pod is out of endpoints by its label */
+  /** uid → time since which the pod's label keeps it out of endpoints */
   readonly #since = new Map<string, number>();
 
   constructor(options: DrainWitnessOptions) {
@@ -53,7 +53,7 @@ export class DrainWitness {
     else this.#judgeRestart(before, after);
   }
 
-  /** A pod whose sidecars get another image must be drained for long enough, or take no traffic. */
+  /** Before a sidecar gets another image, its pod must be drained for long enough, or take no traffic. */
   #judgeUpdate(before: Pod, after: Pod): void {
     if (trafficOf(before) === undefined || !this.#isUpdate(before, after)) return;
     const since = this.#since.get(after.metadata?.uid ?? "") ?? 0;
@@ -66,7 +66,7 @@ export class DrainWitness {
       this.#violated(after, "was not drained for long enough");
   }
 
-  /** A kubelet ends a sidecar because its image changed. */
+  /** Judges a kubelet's restart of a sidecar after a change of its image. */
   #judgeRestart(before: Pod, after: Pod): void {
     const { sets } = this.#options;
     const stopped = (before.status?.containerStatuses ?? []).filter(({ name, ready, image }) => {
@@ -95,14 +95,14 @@ export class DrainWitness {
     this.#options.violated(`pod ${metadata?.namespace}/${metadata?.name} ${what}`);
   }
 
-  /** At the end every pod takes traffic as its owners want. */
+  /** At the end every pod must take traffic if its owner wants that. */
   problems(): readonly string[] {
     const left = this.#options.server.all<Pod>(PODS).filter((pod) => trafficOf(pod) === DRAINED);
     return left.map(({ metadata }) => `pod ${metadata?.namespace}/${metadata?.name} stays drained`);
   }
 }
 
-/** Checks and a gate have allowed the release that the drain names, and no other. */
+/** True if the drain names another release than the one that the checks and the gate allowed. */
 function isOtherRelease(before: Pod, after: Pod, set: string): boolean {
   const drain = drainOf(before, set);
   const hash = hashOfPod(after, set);

@@ -1,4 +1,4 @@
-/** Random edits, with passes between them, lead to the same state as a fresh start with the last edit. */
+/** Tests that random edits, with passes between them, lead to the same state as a fresh start with the last edit. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -23,10 +23,10 @@ const EDITS: readonly Fault[] = [
   "pod recreated under its name",
 ];
 const MOST_EDITS = 6;
-/** Milliseconds in which a deleted pod is gone. */
+/** Milliseconds after which a deleted pod is gone. */
 const BETWEEN_MS = 20_000;
 
-/** Sequences `from` … `to` - 1. */
+/** Runs the sequences `from` … `to` - 1. */
 export async function runEdits(from: number, to: number): Promise<Campaign> {
   let campaign = emptyCampaign();
   for (let seed = from; seed < to; seed++) {
@@ -55,7 +55,8 @@ function calmScenario(seed: number): Scenario {
     isForbidden: false,
     behaviours: [],
     reshapeRate: 0,
-    // A partition keeps pods by readiness, which depends on the schedule. So does the number of working pods.
+    // A partition holds back pods by readiness, which depends on the schedule. The number of working pods depends on it
+    // too.
     tenantPods: 0,
   };
   return { ...ordinaryScenarioOf(seed), ...none, passes: [], strikes: [] };
@@ -64,7 +65,7 @@ function calmScenario(seed: number): Scenario {
 async function edit(world: World, chance: Chance): Promise<void> {
   for (let left = chance.between(1, MOST_EDITS); left > 0; left--) {
     world.users.strike(chance.pick(EDITS));
-    // The next edit may come while this pass is at work.
+    // The next edit may come before this pass ends.
     if (chance.isLucky(0.6)) {
       const deadlineMs = chance.pick([8_000, 30_000]);
       const sidecarSet = chance.pick(world.scenario.sets).name;
@@ -74,13 +75,16 @@ async function edit(world: World, chance: Chance): Promise<void> {
   }
   await world.scheduler.runFor(2 * BETWEEN_MS);
   for (const { name } of world.scenario.sets) {
-    // A pause keeps half of a hot upgrade, which a fresh start does not have.
+    // A pause interrupts hot upgrades halfway. A fresh start has no such pods.
     world.users.releases.apply(name, { strategy: { paused: false, type: "RollingUpdate" } });
     world.users.releases.releaseNext(name);
   }
 }
 
-/** The same pods, as they were injected at first, and the last release. A pod made while a SidecarSet was gone lacks it. */
+/**
+ * Starts with the same pods, as they were first injected, and the last release. A pod that was created while a
+ * SidecarSet was deleted lacks its sidecars.
+ */
 function startAfresh(fresh: World, edited: World): void {
   for (const before of edited.server.all<Pod>(PODS)) {
     const { namespace = "", name = "", labels } = before.metadata ?? {};
@@ -95,7 +99,7 @@ function outcomeOf(world: World): string {
   return JSON.stringify(world.scenario.sets.map(({ name }) => outcomeOfSet(world, name)));
 }
 
-/** A partition may keep any pods at the older release; only their number must agree. */
+/** A partition may hold back any pods; only their number must agree. */
 function outcomeOfSet({ server, witness }: World, name: string) {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   const pods = server.all<Pod>(PODS);

@@ -1,4 +1,4 @@
-/** The parts of a SidecarSet's wanted state that are still missing once all faults are over. */
+/** Finds the parts of a SidecarSet's wanted state that are missing after all faults have ended. */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -19,13 +19,13 @@ interface EndFacts {
   readonly ledger: Ledger;
   readonly nowMs: number;
   readonly isIn: IsInNamespace;
-  /** pods that restarts of workloads leave behind; absent: no restarts */
+  /** returns the pods that restarts of workloads leave behind; absent: no restarts */
   readonly leftBy?:
     | ((sidecarSet: SidecarSet, matched: readonly Pod[]) => ReturnType<typeof leftByRestarts>)
     | undefined;
 }
 
-/** One sentence for each missing part; empty: the wanted state is reached. */
+/** Returns one sentence for each missing part; empty: the wanted state is reached. */
 export function finalViolations(
   server: ApiServer,
   name: string,
@@ -37,7 +37,7 @@ export function finalViolations(
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   const left = leftBy(set, pods);
-  // For restarts of workloads, `left` has the rule.
+  // For restarts of workloads, `left` applies instead.
   const isStopped = restartsAskedFor(set) > 0 ? () => false : isStoppedIn(set, pods, alive);
   const isLeft = (pod: Pod) => left.pods.has(pod) || (isReshaped(pod, set) && isStopped(pod));
   const isLate = (pod: Pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn) && !isLeft(pod);
@@ -67,7 +67,7 @@ function isReady(pod: Pod, set: string): boolean {
   return isWorking(pod) && !isHalfUpgraded(pod, set);
 }
 
-/** The other slot of a hot upgrade is not empty again. */
+/** True while both slots of a hot upgrade are in use. */
 export function isHalfUpgraded({ spec }: Pod, set: string): boolean {
   const slots = spec.containers.filter((container) => isSidecarOf(set, container));
   return slots.length > 1 && slots.filter(({ image }) => image === EMPTY_IMAGE).length !== 1;
@@ -88,7 +88,7 @@ function statusProblems({ metadata, status }: SidecarSet, pods: readonly Pod[], 
     .map((key) => `status.${key} is ${status?.[key]}, in truth ${truth[key]}`);
 }
 
-/** A hot upgrade has ended when one slot of each pair is empty again. */
+/** A hot upgrade has ended when one slot of each pair is empty. */
 function hotProblems({ metadata, spec }: SidecarSet, pods: readonly Pod[]): readonly string[] {
   const { paused, type } = spec.updateStrategy ?? {};
   if (paused || type === "NotUpdate") return [];

@@ -1,12 +1,12 @@
-/** Judges events about SidecarSets: their texts must agree with the same pass' status. */
+/** Judges Events about SidecarSets: their texts must agree with the status that the same pass wrote. */
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 
-/** Reasons of events about a condition. */
+/** Reasons of Events about a change of a condition. */
 const TELLING: ReadonlySet<string> = new Set(["RolloutFinished", "Blocked", "Degraded", "MissedInjection"]);
 
-/** Conditions that sum up others, which have events. */
+/** Conditions that summarize others. Only the others have Events. */
 const SUMS: ReadonlySet<string> = new Set(["Ready", "Reconciling", "Stalled"]);
 
 interface Event extends KubernetesObject {
@@ -15,7 +15,7 @@ interface Event extends KubernetesObject {
   readonly involvedObject?: { readonly uid?: string };
 }
 
-/** The reason of the event that this change of a condition may have. */
+/** Returns the reason of the Event that a pass may write about this change of a condition. */
 function turnOf({ type, status, reason }: StatusCondition, before: SidecarSet | undefined): string | undefined {
   const was = before?.status?.conditions?.find((one) => one.type === type);
   if (was?.status === status && was.reason === reason) return undefined;
@@ -24,12 +24,15 @@ function turnOf({ type, status, reason }: StatusCondition, before: SidecarSet | 
 }
 
 export class EventWitness {
-  /** "pass uid reason" of each condition that a pass has turned to True, and its messages: a call may arrive late */
+  /**
+   * "pass uid reason" → messages of each condition that a pass has turned to True. The Event may arrive later than the
+   * next change.
+   */
   readonly #turned = new Map<string, string[]>();
-  /** uid of a pod → "mesh-proxy to registry.example/mesh:2" of each image that a pass gave it */
+  /** pod's uid → "mesh-proxy to registry.example/mesh:2" for each image that a pass gave it */
   readonly #given = new Map<string, Set<string>>();
 
-  /** Takes in a write that only a pass makes. */
+  /** Records the images of a write that only a pass makes. */
   seePod({ object, previous }: Write): void {
     const [next, before] = [object, previous].map((one) => one as unknown as Pod | undefined);
     const given = this.#given.get(next?.metadata?.uid ?? "") ?? new Set<string>();
@@ -50,7 +53,7 @@ export class EventWitness {
     }
   }
 
-  /** A sentence when the event contradicts the cluster. */
+  /** Returns a sentence if the Event contradicts the cluster. */
   problemOf({ object, userAgent, verb }: Write): string | undefined {
     const { reason = "", message, involvedObject } = object as unknown as Event;
     if (reason === "SidecarUpdated") return this.#imageProblem(involvedObject?.uid ?? "", message ?? "");
@@ -64,7 +67,7 @@ export class EventWitness {
     const given = this.#given.get(uid);
     const [images = "", values] = message.split(": ").slice(1).join(": ").split("; new values of ");
     const changes = images.split(", ");
-    // A changed value comes with another spelling of its container's image.
+    // A release that changes a value may also write its container's image differently.
     const isOfOne = (value: string) => changes.some((change) => change.startsWith(`${value.split(".")[0]} to `));
     return changes.every((change) => given?.has(change)) && (values?.split(", ").every(isOfOne) ?? true)
       ? undefined

@@ -1,6 +1,6 @@
 /**
- * The pods that a SidecarSet, in one of its generations, may have evicted. The rules are written again here, apart from
- * the core.
+ * Finds the pods that a generation of a SidecarSet may evict. The rules are written here again, independently of the
+ * core.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
@@ -9,7 +9,7 @@ import { hasLabels } from "./label-match.ts";
 import { isFinished, isInjected } from "./objects.ts";
 import { comesBack, isAskedFor, isRestartingMissed, replacementProblem } from "./replacements.ts";
 
-/** A PodDisruptionBudget keeps it for good. */
+/** True if a PodDisruptionBudget forbids the eviction forever. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
 
 /** True if the SidecarSet selects the pod, injected or not. */
@@ -17,7 +17,7 @@ export function isMeant({ spec }: SidecarSet, pod: Pod): boolean {
   return !isFinished(pod) && hasLabels(pod.metadata?.labels, spec.selector ?? {});
 }
 
-/** A sentence when it may not. */
+/** Returns a sentence if the pod may not be evicted. */
 export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   if (!isMeant(sidecarSet, pod)) return "is evicted for a SidecarSet that does not select it";
   const has = isInjected(pod, sidecarSet.metadata?.name ?? "");
@@ -39,13 +39,13 @@ function missedProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
     : undefined;
 }
 
-/** True for a pod that nobody recreates, or that its author wants without sidecars. */
+/** True for a pod that nothing recreates, or whose author wants no sidecars. */
 function isLetBe({ metadata }: Pod): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
   return !isOwned || metadata?.annotations?.[INJECT_KEY] === "false";
 }
 
-/** Made later than `sinceMs`, without sidecars that it should have and gets by a restart, where it is of a workload. */
+/** True for a workload's pod that was created after `sinceMs` without its sidecars, and gets them by a restart. */
 export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: number): boolean {
   const { creationTimestamp, deletionTimestamp } = pod.metadata ?? {};
   const isBare = isMeant(sidecarSet, pod) && !isInjected(pod, sidecarSet.metadata?.name ?? "");
@@ -53,7 +53,7 @@ export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: nu
   return isRestartingMissed(sidecarSet) && isBare && isLate && pod.metadata?.annotations?.[INJECT_KEY] !== "false";
 }
 
-/** The pods that should have been evicted, once nothing moves any more. */
+/** Returns the pods that should have been evicted, once the world has settled. */
 export function leftBehind(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
   const since = sidecarSet.status?.selection?.since ?? "";
   return pods.filter(

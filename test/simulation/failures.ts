@@ -1,4 +1,4 @@
-/** The client's errors for each fault on the way, made by the functions that it calls in real trouble. */
+/** The client's errors for each network fault, made by the same functions as in production. */
 
 import type { KubeError } from "../../shared/kube/error.ts";
 import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";
@@ -7,9 +7,9 @@ import type { NetworkFault } from "./faults.ts";
 const TIMEOUT_MS = 30_000;
 
 export interface Failure {
-  /** says whether the API server carried the call out */
+  /** true if the API server carried the call out */
   readonly isApplied: boolean | "perhaps";
-  /** milliseconds until the client knows */
+  /** milliseconds until the client gets the error */
   readonly afterMs?: number;
   readonly error: (method: string) => KubeError;
 }
@@ -58,7 +58,7 @@ export const FAILURES: Readonly<Record<Exclude<NetworkFault, "403 in one namespa
   "expired token": { isApplied: false, error: (method) => refusal(sent(method), 401, "Unauthorized", undefined) },
 };
 
-/** `body`: of the answer; `retryAfter`: of its header. */
+/** `body`: the body of the answer; `retryAfter`: the value of its Retry-After header. */
 export const answeredWith = (method: string, code: number, body: string, retryAfter?: string) =>
   refusal(sent(method), code, body, retryAfter);
 

@@ -1,4 +1,4 @@
-/** The faults of the world by name, and how often each happened. */
+/** The faults of the world by name, with the number of times that each occurred. */
 
 /** Faults on the way to the API server and back. */
 export const NETWORK_FAULTS = [
@@ -54,7 +54,7 @@ export const USER_FAULTS = [
   "SidecarSet deleted and recreated",
 ] as const;
 
-/** Events that only worlds of some kinds have. */
+/** Events that occur only in worlds of some kinds. */
 const KIND_FAULTS = [
   "shares changed",
   "selection changed",
@@ -105,7 +105,7 @@ const PROCESS_FAULTS = [
   "overlapping passes",
 ] as const;
 
-/** Answers of the API server after other writers' changes. */
+/** Answers of the API server after another writer's change. */
 const ANSWERED_FAULTS = ["409 conflict", "422 on a test"] as const;
 
 export const FAULTS = [

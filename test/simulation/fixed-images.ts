@@ -1,6 +1,6 @@
 /**
- * An API server that allows no change of a running pod's image: the passes that got this refusal, and the pods that may
- * be replaced because of it.
+ * An API server that refuses to change a running pod's image. It records the passes that got this refusal, and which
+ * pods they may replace for it.
  */
 
 import type { ApiObject } from "../../infra/local/storage/json.ts";
@@ -10,7 +10,7 @@ import { RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
 import type { Write } from "./api-server.ts";
 import type { WorkloadObject } from "./workload-objects.ts";
 
-/** The words of Kubernetes, without the images that it allows today. */
+/** The message of Kubernetes, without the image fields that it allows today. */
 const WORDS =
   "pod updates may not change fields other than `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)";
 
@@ -18,7 +18,7 @@ const imagesOf = (pod: Pod) => pod.spec.containers.map(({ image }) => image).joi
 
 export class FixedImages {
   areFixed = false;
-  /** uids of pods, and of their workloads */
+  /** uids of refused pods, and of their workloads */
   readonly #refused = new Set<string>();
   readonly #workloadOf: (pod: Pod) => string | undefined;
 
@@ -26,7 +26,7 @@ export class FixedImages {
     this.#workloadOf = workloadOf;
   }
 
-  /** The new images of a patch. */
+  /** Refuses the new images of a patch. */
   refuse(next: ApiObject, current: ApiObject): readonly FieldError[] {
     const [after, before] = [next, current].map((one) => imagesOf(one as unknown as Pod));
     if (!this.areFixed || after === before) return [];
@@ -35,7 +35,10 @@ export class FixedImages {
     return [forbiddenField("spec", WORDS)];
   }
 
-  /** A sentence where a pass replaces a pod, or restarts a workload, that no image was refused to. `isInjected`: by any SidecarSet. */
+  /**
+   * Returns a sentence if a pass replaces a pod, or restarts a workload, whose images were never refused. `isInjected`:
+   * true if any SidecarSet injected the pod.
+   */
   problemOf(
     { userAgent, resource, object, previous, isRemoved }: Write,
     isInjected: (pod: Pod) => boolean,

@@ -1,4 +1,4 @@
-/** The world before anything happens: namespaces, SidecarSets, and running pods. */
+/** Creates the world at its start: namespaces, SidecarSets, and running pods. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";

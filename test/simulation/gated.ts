@@ -1,4 +1,4 @@
-/** Pods whose gates nobody opens: the fate of all other pods, and the texts about them. */
+/** Judges worlds with pods whose gates stay closed: every other pod is updated, and the texts name the gated pods. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -12,12 +12,12 @@ import { placeOf } from "./replacements.ts";
 import { windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** Passes beyond a rollout without gates: they tidy the ledger first. */
+/** The passes that are added to a rollout without gates: they tidy the ledger first. */
 const MORE_PASSES = 4;
 
 /**
- * In as many passes as a rollout takes, and a few more, every pod is updated, unless pods behind gates use the whole
- * budget. The status is not Ready then, and `explain` names one of them.
+ * Requires that every pod is updated after as many passes as a rollout takes, and a few more. An exception: gated pods
+ * use the whole budget. The status must not be Ready then, and `explain` must name one of these pods.
  */
 export async function judgeGated(world: World): Promise<void> {
   const { scenario, server } = world;
@@ -50,12 +50,12 @@ async function problemsOf(world: World, name: string, window: number): Promise<r
   ];
 }
 
-/** True if only the gate keeps the pod from being ready, and not its node or its containers. */
+/** True if the pod is not ready only because of its gate. Its node and its containers work. */
 function isGated(pod: Pod): boolean {
   return pod.spec.schedulingGates !== undefined || isUnproven(pod);
 }
 
-/** A sentence if `explain` gives no reason for any of these pods. */
+/** Returns a sentence if `explain` gives no reason for any of these pods. */
 async function namelessText(world: World, name: string, gated: readonly Pod[]): Promise<readonly string[]> {
   const read = await readNow(world.reader, name);
   if (!read) return [];
@@ -65,12 +65,12 @@ async function namelessText(world: World, name: string, gated: readonly Pod[]): 
     .map(({ message }) => message)
     .join("; ");
   const isNamed = (pod: Pod) => text.includes(placeOf(pod)) && text.includes(reasonOf(pod));
-  // A pod that was just created again has no conditions yet.
+  // A recreated pod has no conditions at first.
   if (!gated.some(hasOwnWords)) return [];
   return gated.some(isNamed) ? [] : [`explain says of none of ${gated.map(placeOf)} what it waits for: ${text}`];
 }
 
-/** The reason that the scheduler, or the kubelet, writes into the conditions of such a pod. */
+/** Returns the reason that the scheduler or the kubelet writes into the pod's conditions. */
 function reasonOf({ spec }: Pod): string {
   return spec.schedulingGates === undefined ? "ReadinessGatesNotReady" : "SchedulingGated";
 }

@@ -1,4 +1,4 @@
-/** Obstacles to the writes of passes, in worlds of some kinds: policies, a busy API server, a proxy. */
+/** Obstacles to the writes of passes in worlds of some kinds: policies, a busy API server, a proxy. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { KubeError } from "../../shared/kube/error.ts";
 import type { Chance } from "./chance.ts";
@@ -6,41 +6,41 @@ import { answeredWith } from "./failures.ts";
 import type { KindFault } from "./faults.ts";
 
 export type HindrancePlan =
-  /** an admission policy, or a webhook, refuses these calls: all of them, those about one namespace, or about one object of it */
+  /** an admission policy or a webhook refuses calls: all, all about one namespace, or all about one object */
   | {
       readonly kind: "policy";
       readonly call: string;
       readonly code: 403 | 404 | 409 | 413 | 422 | 500;
       readonly namespace?: string;
       readonly name?: string;
-      /** the kind of refusal; absent: a policy */
+      /** the cause of the refusal; absent: a policy */
       readonly by?: "webhook" | "size";
-      /** milliseconds until the answer; absent: none */
+      /** milliseconds until the answer; absent: an immediate answer */
       readonly waitMs?: number;
     }
-  /** 429, and how long to wait */
+  /** a 429 answer, with the seconds to wait */
   | { readonly kind: "busy"; readonly rate: number; readonly seconds: number }
-  /** an error page of a proxy before the API server */
+  /** an error page from a proxy between the client and the API server */
   | { readonly kind: "proxy"; readonly rate: number; readonly code: 404 | 502 };
 
 export interface Hindrance {
   readonly fault: KindFault;
-  /** only calls that would succeed otherwise are refused */
+  /** true if only calls are refused that would otherwise succeed */
   readonly isAdmission: boolean;
-  /** milliseconds until the answer is sent; absent: none */
+  /** milliseconds until the answer is sent; absent: an immediate answer */
   readonly waitMs?: number | undefined;
   readonly error: (method: string) => KubeError;
 }
 
-/** A call on its way. */
+/** A call that is about to arrive at the API server. */
 interface Hindered {
   readonly call: string;
   readonly namespace: string | undefined;
-  /** "namespace/name" */
+  /** the object as "namespace/name" */
   readonly target: string;
 }
 
-/** undefined: nothing hinders the call. */
+/** Returns the obstacle; undefined: the call arrives. */
 export type Hinder = (hindered: Hindered) => Hindrance | undefined;
 
 export function hinderBy(plans: readonly HindrancePlan[], chance: Chance): Hinder {
@@ -56,7 +56,7 @@ function isHit(plan: HindrancePlan, { call, namespace, target }: Hindered, chanc
   return plan.name === undefined || target === `${plan.namespace}/${plan.name}`;
 }
 
-/** Returns whether one of these refuses to change this pod. */
+/** Returns true if one of these obstacles refuses to change this pod. */
 export function refusesPod(plans: readonly HindrancePlan[], { metadata }: Pod): boolean {
   const { namespace = "", name = "" } = metadata ?? {};
   const isOfPod = (plan: HindrancePlan) =>
@@ -70,7 +70,7 @@ export function refusesPod(plans: readonly HindrancePlan[], { metadata }: Pod): 
 function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
   switch (plan.kind) {
     case "policy": {
-      // A policy about pods may be about their status too; only one of the two refusals is reported.
+      // A policy about pods may cover their status too. Only one of the two refusals is reported.
       const rule = call
         .replace("pods/status", "pods")
         .toLowerCase()
@@ -86,7 +86,7 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
       return { fault: "429 for many seconds", isAdmission: false, error };
     }
     case "proxy": {
-      // One server, written in Go, answers like an API server without the group.
+      // In one world an API server in Go answers as if it lacked the API group.
       const isGo = plan.code === 404 && plan.rate === 0.1;
       const page = isGo
         ? "404 page not found\n"
@@ -99,7 +99,10 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
   }
 }
 
-/** Returns the words of a real API server. Source: kube-apiserver 1.36, for a webhook, a policy, and objects near its limits. */
+/**
+ * Returns the message of a real API server. Source: kube-apiserver 1.36, for a webhook, a policy, and objects near its
+ * size limits.
+ */
 function wordsOf({ by, code }: Extract<HindrancePlan, { kind: "policy" }>, rule: string): string {
   if (by === "webhook" && code === 500)
     return `Internal error occurred: failed calling webhook "${rule}.greedy.example": context deadline exceeded`;

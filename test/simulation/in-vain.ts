@@ -1,6 +1,6 @@
 /**
- * The namespaces where no more pods are replaced, because a new pod came without its sidecars. The rules are written
- * again here, apart from the core.
+ * Finds the namespaces where restarts and evictions stop because a new pod came without its sidecars. The rules are
+ * written here again, independently of the core.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECT_KEY, RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
@@ -10,10 +10,10 @@ import { hashOfPod, isInjected } from "./objects.ts";
 import { isRestartingMissed } from "./replacements.ts";
 import { podsWithout } from "./set-conditions.ts";
 
-/** Calls so soon after a change may still have got the state before it. */
+/** A call within this time after a change may still have got the earlier state. */
 const SETTLED_MS = 15_000;
 
-/** `matched`: with its sidecars; `pods`: all. Two namespaces stop all of them. */
+/** `matched`: the pods with their sidecars; `pods`: all pods. Two stopped namespaces stop all namespaces. */
 export function isStoppedIn(set: SidecarSet, matched: readonly Pod[], pods: readonly Pod[]): (pod: Pod) => boolean {
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
   const lateMs = writtenMsOf(set) + SETTLED_MS;
@@ -26,7 +26,7 @@ export function isStoppedIn(set: SidecarSet, matched: readonly Pod[], pods: read
   return ({ metadata }) => namespaces.size > 1 || namespaces.has(metadata?.namespace);
 }
 
-/** Others of the same controller have sidecars. */
+/** True if other pods of the same controller have sidecars. */
 function bareBesideOthers(set: SidecarSet, matched: readonly Pod[], pods: readonly Pod[]): readonly Pod[] {
   const owners = new Set(matched.map(ownerOf));
   return podsWithout(set, pods).filter((pod) => {
@@ -40,7 +40,10 @@ function restartedInVain(set: SidecarSet, pods: readonly Pod[]): readonly Pod[] 
   return pods.filter((pod) => isRestartedInVain(set, pod, gave));
 }
 
-/** A pod of a restart after the SidecarSet's write that still has no sidecars. `gave`: restarts whose pods got some. */
+/**
+ * True if a pod has no sidecars although it was restarted after the SidecarSet's last write. `gave`: restarts that gave
+ * sidecars to some pods.
+ */
 export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: ReadonlySet<string>): boolean {
   const writtenMs = writtenMsOf(sidecarSet);
   const restartedMs = Date.parse(pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "");
@@ -48,7 +51,7 @@ export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: Readon
   return isBrought && isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS);
 }
 
-/** The controller and its restart, which tell one restart from another. */
+/** Returns the controller and the restart as one text, which tells restarts apart. */
 export function broughtBy(pod: Pod): string {
   return `${ownerOf(pod)} ${pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION]}`;
 }
@@ -57,7 +60,7 @@ function ownerOf({ metadata }: Pod): string | undefined {
   return metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
-/** The time of the last write of its spec. */
+/** Returns the time of the last write of the SidecarSet's spec. */
 function writtenMsOf({ metadata }: SidecarSet): number {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time: string }[] };
   const times = managedFields.map(({ time }) => time);

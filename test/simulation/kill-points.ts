@@ -1,6 +1,6 @@
 /**
- * Every API call of a scenario's passes as a kill point: before the call, and after a write. A pass that dies after a
- * read leaves the same world as before it.
+ * Kills a pass at every API call of a scenario: before the call, and after a write. A pass that dies after a read
+ * leaves the same world as one that dies before it.
  */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import { ordinaryScenarioOf } from "./scenario.ts";
@@ -14,7 +14,7 @@ interface Call {
   readonly call: string;
 }
 
-/** Scenarios `from` … `to` - 1. `runs` counts the worlds in which a pass was killed. */
+/** Runs the scenarios `from` … `to` - 1. `runs` counts the worlds in which a pass was killed. */
 export async function runKillPoints(from: number, to: number): Promise<Campaign> {
   let campaign = emptyCampaign();
   for (let seed = from; seed < to; seed++) {
@@ -34,7 +34,7 @@ export async function runKillPoints(from: number, to: number): Promise<Campaign>
   return campaign;
 }
 
-/** Every call that the passes of the scenario make before trouble ends, when none of them is killed. */
+/** Returns every call of the scenario's passes while faults occur, if no pass is killed. */
 async function callsOf(seed: number): Promise<readonly Call[]> {
   const scenario = ordinaryScenarioOf(seed);
   const names = new Set(scenario.passes.map((_, index) => `pass-${index + 1}`));

@@ -1,4 +1,6 @@
-/** Kinds of special worlds: each has a few of fifty seeds, so that all other worlds stay the same. */
+/**
+ * Kinds of special worlds. Each kind has a few of fifty seeds, so the other worlds stay the same when a kind is added.
+ */
 
 export const WORLD_KINDS = [
   "crowd",
@@ -87,7 +89,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   49: "metrics",
 };
 
-/** undefined: an ordinary one. */
+/** Returns the kind of world; undefined: an ordinary one. */
 export function kindOf(seed: number): WorldKind | undefined {
   return OF_FIFTY[seed % 50];
 }

@@ -1,4 +1,4 @@
-/** The kubelets: they restart containers with a new image, sometimes wrongly, sometimes not at all. */
+/** The kubelets restart containers that have a new image. Sometimes the restart goes wrong, or never happens. */
 import type { ContainerStatus, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
@@ -27,35 +27,35 @@ export interface KubeletOptions {
   readonly server: ApiServer;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** most milliseconds until a change is noticed */
+  /** longest time in milliseconds until a change is noticed */
   readonly noticeMs: number;
-  /** most milliseconds until a restarted container is ready */
+  /** longest time in milliseconds until a restarted container is ready */
   readonly readyMs: number;
-  /** share of images that fail on a pod */
+  /** share of images that fail on a given pod */
   readonly badRate: number;
   readonly behaviours: readonly Behaviour[];
-  /** called a moment before another status of the pod is stored; absent: nothing is */
+  /** called shortly before the pod's next status is stored; absent: no call */
   readonly tell?: ((pod: Pod) => void) | undefined;
-  /** called with the values that a container starts from; absent: nothing is */
+  /** called with the values that a container starts with; absent: no call */
   readonly started?: ((pod: Pod, containerID: string) => void) | undefined;
 }
 
 const WRITER = "kubelet";
 const FIRST_START_MS = 1_000;
-/** Milliseconds between a status' admission and its storage. */
+/** Milliseconds between the admission of a status and its storage. */
 const ADMISSION_MS = 150;
-/** Times have whole seconds: a crash in the second of a write looks like the restart of the write. */
+/** Times are in whole seconds: a crash in the second of a write looks like the restart that the write causes. */
 const SECOND_MS = 1_000;
 
 export class Kubelet {
   readonly #options: KubeletOptions;
-  /** "uid image" → its fate */
+  /** "uid image" → the behaviour of that image on that pod */
   readonly #behaviours = new Map<string, Behaviour>();
-  /** uids of pods that something is going to happen to */
+  /** uids of pods that a planned event will change */
   readonly #busy = new Set<string>();
-  /** uids of pods whose node is lost */
+  /** uids of pods whose node was lost */
   readonly #lost = new Set<string>();
-  /** images that cannot be pulled, after every repair too */
+  /** images that cannot be pulled, even after a repair */
   readonly #unpullable = new Set<string>();
   #isHealed = false;
 
@@ -63,7 +63,7 @@ export class Kubelet {
     this.#options = options;
   }
 
-  /** No node can pull this image. */
+  /** Makes this image impossible to pull on every node. */
   refuseImage(image: string): void {
     this.#unpullable.add(image);
   }
@@ -73,19 +73,19 @@ export class Kubelet {
     this.#plan(object as unknown as Pod);
   }
 
-  /** Stops running the pod; its status stays. */
+  /** Stops running the pod; its status stays unchanged. */
   lose({ metadata }: Pod): void {
     this.#lost.add(metadata?.uid ?? "");
   }
 
-  /** The pod's node is back. */
+  /** Brings the pod's node back. */
   find(pod: Pod): void {
     this.#lost.delete(pod.metadata?.uid ?? "");
     const now = this.#current(pod.metadata);
     if (now) this.#plan(now);
   }
 
-  /** Everything works from now on, and broken containers are repaired. */
+  /** Ends all faults, and repairs broken containers. */
   heal(): void {
     this.#isHealed = true;
     for (const pod of this.#options.server.all<Pod>(PODS)) this.#plan(pod);
@@ -99,7 +99,7 @@ export class Kubelet {
     scheduler.after(chance.between(1, noticeMs), () => this.#notice(pod));
   }
 
-  /** Stops stale containers, and starts the ones that can run a little later. */
+  /** Stops containers with an old image. The ones that can run start a little later. */
   #notice({ metadata }: Pod): void {
     const { scheduler, chance, readyMs, tell } = this.#options;
     const pod = this.#current(metadata);
@@ -130,12 +130,12 @@ export class Kubelet {
       const next = { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true };
       return { ...next, restartCount: restartCount + 1, ...this.#started(pod, name, restartCount + 1) };
     });
-    // The pod may have another image meanwhile, or be repaired.
+    // Meanwhile the pod may have got another image, or a repair.
     const after = this.#current(metadata);
     if (after && !this.#isHopeless(after)) this.#plan(after);
   }
 
-  /** The values that a container reads at its start. */
+  /** Reports the values that a container reads at its start. */
   #started(
     pod: Pod,
     container: string,
@@ -149,8 +149,8 @@ export class Kubelet {
   }
 
   /**
-   * The container ends and starts at once, with the spec that its kubelet knows. The status is stored a little later.
-   * False: nothing runs.
+   * Ends the container and starts it again at once, with the spec that its kubelet knows. The status is stored a little
+   * later. Returns false if nothing runs.
    */
   crash(pod: Pod): boolean {
     const { scheduler, chance } = this.#options;
@@ -223,7 +223,7 @@ export class Kubelet {
     return isRun && !pod?.metadata?.deletionTimestamp ? pod : undefined;
   }
 
-  /** `next` gets containers that are not ready, or do not run their image. */
+  /** `next` gets each container that is not ready, or does not run its image. */
   #write(pod: Pod, next: (status: ContainerStatus, image: string) => ContainerStatus): void {
     const before = pod.status?.containerStatuses ?? [];
     const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
@@ -243,7 +243,7 @@ export class Kubelet {
   }
 }
 
-/** True for a pod that works, has finished, or waits for somebody who opens its gate. */
+/** True for a pod that works, has finished, or waits until somebody opens its gate. */
 function isAtRest(pod: Pod): boolean {
   const isWaiting = pod.spec.schedulingGates !== undefined || (isUnproven(pod) && isRunning(pod));
   return isWaiting || isWorking(pod) || isFinished(pod);

@@ -1,4 +1,4 @@
-/** Matches labels with a selector. The rules are written again here, apart from the core, on purpose. */
+/** Matches labels with a selector. The rules are written here again, independently of the core, on purpose. */
 import type { LabelSelector, LabelSelectorRequirement, Labels } from "../../shared/api/kubernetes.ts";
 
 export function hasLabels(labels: Labels = {}, { matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
@@ -8,7 +8,7 @@ export function hasLabels(labels: Labels = {}, { matchLabels = {}, matchExpressi
   );
 }
 
-/** `value`: undefined without the label. */
+/** `value`: the label's value; undefined: the label is missing. */
 function meets(value: string | undefined, { operator, values = [] }: LabelSelectorRequirement): boolean {
   const isListed = value !== undefined && values.includes(value);
   if (operator === "In") return isListed;

@@ -1,10 +1,12 @@
-/** Judges the Lease: no pass takes it from a pass that renews it, and a pass that works under it renews it. */
+/**
+ * Judges writes to the Lease. A pass may not take it from a pass that renews it. A pass that writes pods must renew it.
+ */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Write } from "./api-server.ts";
 
-/** Milliseconds for which a Lease counts. */
+/** Milliseconds for which a Lease is valid. */
 const HOLDS_MS = 30_000;
-/** A pass that nothing hinders renews it this often. */
+/** A pass without obstacles renews the Lease at least this often, in milliseconds. */
 const RENEWED_MS = 12_000;
 /** A larger error means that the clock was set. */
 const SKEW_MS = 30_000;
@@ -13,9 +15,9 @@ interface Held {
   readonly holder: string;
   readonly writer: string;
   readonly atMs: number;
-  /** the Lease's own time; the write may have taken long */
+  /** the time in the Lease; the write may have arrived later */
   readonly renewedMs: number;
-  /** says whether the writer's clock was right */
+  /** true if the writer's clock was right */
   readonly isTimely: boolean;
 }
 
@@ -27,19 +29,20 @@ export class LeaseWitness {
     this.#nowMs = nowMs;
   }
 
-  /** Judges a write to the Lease; a sentence when it is wrong. */
+  /** Judges a write to the Lease. Returns a sentence if it is wrong. */
   problemOf({ object, userAgent, isRemoved }: Write): string | undefined {
     const last = this.#last;
     const now = isRemoved ? undefined : this.#held(object as unknown as KubernetesObject, userAgent);
     this.#last = now;
     if (!last || !now || last.holder === "" || now.holder === "" || last.holder === now.holder) return undefined;
-    // By the clock of the pass that takes it. The time in the Lease is a little later than the pass' look.
+    // The age on the clock of the pass that takes the Lease. The time in the Lease is a little later than the pass'
+    // read.
     const ageMs = Math.abs(now.renewedMs - last.renewedMs);
     const isKept = last.isTimely && now.isTimely && ageMs < HOLDS_MS - 1_000;
     return isKept ? `takes the Lease that ${last.writer} renewed ${Math.round(ageMs)} ms ago` : undefined;
   }
 
-  /** Judges a write to a pod by a pass that nothing hinders. */
+  /** Judges a write to a pod by a pass without obstacles. */
   neglectOf(writer: string): string | undefined {
     if (this.#last?.writer !== writer) return undefined;
     const ageMs = this.#nowMs() - this.#last.atMs;

@@ -1,9 +1,9 @@
 /**
- * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores; `--seed N` runs one and prints its
- * trace; `--pairs` prints the pairs of features in the worlds of the seeds, without running them; `--within S
- * [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` runs
- * a part without chance. `--json FILE` keeps the figures. Exits 1 when a promise was broken, a kind of fault was rare,
- * or nothing was run.
+ * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores. `--seed N` runs one world and prints
+ * its trace. `--pairs` prints the pairs of features in the worlds of the seeds, and runs no world. `--within S
+ * [--at-least N]` starts no more worlds after S seconds, but runs at least N. `--part kill-points | edits | schedules |
+ * protocol` runs a part that tries every case. `--json FILE` stores the figures. Exits 1 if a promise was broken, a
+ * kind of fault was rare, or nothing was run.
  */
 
 import { availableParallelism } from "node:os";
@@ -41,7 +41,7 @@ async function one(seed: number): Promise<boolean> {
   return result.violations.length === 0;
 }
 
-/** Up to the first seed that breaks a promise. */
+/** Runs seeds until one breaks a promise. */
 async function first(from: number, seeds: number): Promise<boolean> {
   const { findings, runs } = await runSeeds(from, from + seeds, true);
   report("seeds", findings);
@@ -84,7 +84,7 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
 }
 
-/** Counts features that meet in the worlds of these seeds, without running them. */
+/** Counts the pairs of features in the worlds of these seeds, without running the worlds. */
 function pairs(from: number, seeds: number): boolean {
   const met = countPairs(Array.from({ length: seeds }, (_, index) => scenarioOf(from + index)));
   for (const line of pairTable(met)) print(line);

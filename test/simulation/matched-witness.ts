@@ -1,9 +1,9 @@
-/** Remembers how many pods a SidecarSet has selected when. Time is counted in writes. */
+/** Remembers how many pods a SidecarSet selected at each time. The unit of time is one write. */
 import type { Changes } from "./pod-changes.ts";
 
 export class MatchedWitness {
   readonly #now: () => number;
-  /** numbers with the time of their beginning, oldest first */
+  /** the numbers of pods with their start times, oldest first */
   #spells: { readonly at: number; readonly count: number }[] = [];
 
   constructor(now: () => number) {
@@ -15,8 +15,8 @@ export class MatchedWitness {
   }
 
   /**
-   * A sentence when no pass that began then can have counted this number: it may have seen any part of the pods that
-   * came, went or got other labels since.
+   * Returns a sentence if no pass that began at `since` can have counted this number. Such a pass may have seen only
+   * some of the pods that came, went or were relabelled.
    */
   problemOf(told: number, since: number, { came, gone, relabelled }: Changes): string | undefined {
     const counts = this.#spells

@@ -1,4 +1,4 @@
-/** Remembers which labels the namespaces have, and have had. Time is counted in writes. */
+/** Remembers the present and the earlier labels of the namespaces. The unit of time is one write. */
 import type { LabelSelector, Labels, Pod } from "../../shared/api/kubernetes.ts";
 import { hasLabels } from "./label-match.ts";
 
@@ -6,7 +6,7 @@ import { hasLabels } from "./label-match.ts";
 export type IsInNamespace = (pod: Pod, selector: LabelSelector) => boolean;
 
 interface Spell {
-  /** the time since which the namespace is in this state */
+  /** the time at which this state began */
   readonly at: number;
   readonly labels: Labels;
 }
@@ -28,12 +28,12 @@ export class NamespaceWitness {
     return last !== undefined && hasLabels(last.labels, selector);
   };
 
-  /** True for states at any time since then: a pass that looked earlier may use them. */
+  /** True if the selector matched at any time since then: a pass that looked earlier may still use that state. */
   since(time: number): IsInNamespace {
     return (pod, selector) => this.#spellsSince(pod, time).some(({ labels }) => hasLabels(labels, selector));
   }
 
-  /** True for states at all times since then: every pass has to see them. */
+  /** True if the selector matched at all times since then: every pass must see that state. */
   ever(time: number): IsInNamespace {
     return (pod, selector) => this.#spellsSince(pod, time).every(({ labels }) => hasLabels(labels, selector));
   }

@@ -1,4 +1,4 @@
-/** The Cluster port of one process: every call takes time, and may fail on the way there or back. */
+/** The Cluster port of one process. Every call takes time, and may fail on the way to the server or back. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { isLater } from "../../shared/go/resource-version.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
@@ -23,22 +23,22 @@ import type { Timeline } from "./scheduler.ts";
 import { openWatch } from "./watch-stream.ts";
 import { forSidecarSetOfNow } from "./work-of.ts";
 
-/** The network's present faults; the world changes them. */
+/** The network's present faults, which the world changes. */
 export interface Weather {
   /** share of calls that fail, in [0, 1] */
   faultRate: number;
   readonly faults: readonly Exclude<NetworkFault, "403 in one namespace">[];
-  /** share of calls that take seconds, on the way there or back */
+  /** share of calls that take seconds, on the way to the server or back */
   slowRate: number;
-  /** the namespace where every call gets 403 */
+  /** the namespace where every call is answered with 403 */
   forbiddenNamespace: string | undefined;
-  /** share of list pages whose token has expired */
+  /** share of list pages whose token is answered as expired */
   expireRate: number;
-  /** shares of watch events that are sent twice, that are late, and that are the last before a break */
+  /** share of watch events that meet a fault: sent twice, late, or the last before a break */
   eventRate: number;
-  /** share of lists of pods that show an older state; absent: none */
+  /** the replicas that lists of pods may come from; absent: no list is stale */
   lag?: Scenario["lag"] | undefined;
-  /** absent: nothing hinders calls */
+  /** returns the obstacle to a call; absent: there are no obstacles */
   hinder?: Hinder | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Sending {
   readonly call: string;
 }
 
-/** The fate of the process at a call. "late": it dies, and the call still arrives `lateMs` later. */
+/** The fault of the process at a call. "late": the process dies, and the call still arrives `lateMs` later. */
 export type Blow =
   | { readonly kind: "killBefore" | "killAfter" }
   | { readonly kind: "killLate"; readonly lateMs: number }
@@ -68,9 +68,9 @@ export interface NetworkSite {
   readonly trace: (line: string) => void;
   readonly violated: (what: string) => void;
   readonly blowAt: (sending: Sending) => Blow | undefined;
-  /** judges the calls of the process and their answers; absent: nothing does */
+  /** judges the calls of the process and their answers; absent: nobody does */
   readonly judge?: Pick<PassJudge, "sends" | "hears" | "hearsYes">;
-  /** Sends a call when it calls `go`; absent: at once. */
+  /** Delays a call until it calls `go`; absent: the call is sent at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
 }
 
@@ -79,11 +79,11 @@ interface Outgoing {
   readonly call: string;
   readonly target: string;
   readonly namespace: string | undefined;
-  /** runs the call without writing; absent: the call never writes */
+  /** runs the call without storing a change; absent: the call never writes */
   readonly rehearse?: () => Promise<unknown>;
 }
 
-/** The random stream for calls that no other call waits for. */
+/** The random stream for calls whose answers no other call needs. */
 const TELLING_STREAM = 61;
 
 export function connectProcess(site: NetworkSite, process: Process): Cluster {
@@ -147,7 +147,7 @@ function isTelling(object: object): boolean {
 
 const NAMED_BY_UID: ReadonlySet<string> = new Set([PODS.plural, "deployments", "statefulsets", "daemonsets"]);
 
-/** True if the patch tests the uid: otherwise it could reach a new pod of the same name. */
+/** True if the patch tests the uid. A patch without the test could reach a new pod of the same name. */
 function namesUid(patch: Patch): boolean {
   if (patch.type === "json") return patch.operations.some(({ op, path }) => op === "test" && path === "/metadata/uid");
   return Boolean((patch.body as { readonly metadata?: { readonly uid?: string } }).metadata?.uid);
@@ -218,7 +218,7 @@ class Network {
     return list;
   }
 
-  /** The resourceVersion that the asked replica has. */
+  /** Returns the resourceVersion of the replica that answers. */
   #lagging(): Pick<ListOptions, "resourceVersion" | "resourceVersionMatch"> {
     const { server, chance, weather, counts, scheduler } = this.#site;
     if (!weather.lag || !chance.isLucky(weather.lag.rate)) return {};
@@ -227,7 +227,7 @@ class Network {
     return { resourceVersion: server.versionAt(ms), resourceVersionMatch: "Exact" };
   }
 
-  /** Counts items of a list that were true when the server made it, and are outdated when it arrives. */
+  /** Counts the items of a list that have changed between the answer and its arrival. */
   #countStale({ metadata, items }: ObjectList<KubernetesObject>): void {
     const { server, counts } = this.#site;
     const newer = server.all(PODS).filter((pod) => isLater(pod.metadata?.resourceVersion, metadata.resourceVersion));
@@ -262,7 +262,7 @@ class Network {
     countFault(counts, fault);
     trace(`${this.#process.name} ${outgoing.call} ${outgoing.target} ${fault}`);
     if (isApplied === true || (isApplied === "perhaps" && chance.isLucky(0.5))) {
-      // The call may arrive long after the client has given up.
+      // The call may arrive long after the client gave up.
       const lateMs = chance.isLucky(0.2) ? chance.between(1, 90_000) : chance.between(1, Math.max(1, afterMs - 1));
       scheduler.after(lateMs, () => void this.#applied(outgoing, apply));
     }

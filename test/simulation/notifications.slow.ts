@@ -1,4 +1,7 @@
-/** Notifications in a world of trouble: passes overlap, die and freeze, and the receiver is slow or down. None is lost. */
+/**
+ * Tests notifications while passes overlap, die and freeze, and while the receiver is slow or down. No notification may
+ * be lost.
+ */
 import { expect, it } from "vitest";
 import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Notify } from "../../shared/approval/notifier.ts";
@@ -9,21 +12,24 @@ import { scenarioOf } from "./scenario.ts";
 import { World } from "./world.ts";
 
 const SEEDS = 60;
-/** A claim lasts a minute, and nothing is sent in the second half of it. */
+/** A claim is valid for a minute, and nothing is sent in its second half. */
 const LEAST_BETWEEN_MS = 30_000;
 
 const TOLD = "told";
 const allOf = (object: unknown) => (object as SidecarSet | undefined)?.status?.notifications ?? [];
 const waitingOf = (object: unknown) => allOf(object).filter(({ id }) => id !== TOLD);
-/** A receiver was told of the same obstacle before: one that is over when its turn comes is not sent. */
+/**
+ * Earlier the receiver heard about the same obstacle. A notification about an obstacle that has ended before it is sent
+ * is dropped.
+ */
 const wasTold = (object: unknown, { event, cause }: Notification) =>
   allOf(object).some((one) => one.id === TOLD && one.event === event && one.cause === cause);
 
-/** Takes some notifications, and answers late or never. Judges the delivery of written-down notifications. */
+/** Accepts some notifications, and answers late or never. Judges the delivery of the stored notifications. */
 class Receiver {
   readonly violations: string[] = [];
   readonly recorded = new Set<string>();
-  /** id → when it was taken */
+  /** notification's id → the times at which it was accepted */
   readonly taken = new Map<string, number[]>();
   refused = 0;
   readonly #chance: Chance;
@@ -82,7 +88,8 @@ it(`in ${SEEDS} worlds every notification that leaves the status was taken, and 
     total.refused += receiver.refused;
     total.again += [...receiver.taken.values()].reduce((sum, times) => sum + times.length - 1, 0);
   }
-  // Passes died between an answer and its mark, so some came twice; most came once.
+  // A pass may die after the answer and before it marks the notification as sent. Then a notification comes twice; most
+  // come once.
   expect(total.recorded).toBeGreaterThan(SEEDS);
   expect(total.taken).toBeGreaterThan(SEEDS);
   expect(total.refused).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** The SidecarSet and the pods of the world, as webhooks leave them behind. */
+/** The SidecarSet and the pods of the world, as the webhooks store them. */
 import type {
   ContainerStatus,
   LabelSelector,
@@ -38,7 +38,7 @@ import type { WavePlan } from "./wave-witness.ts";
 export const KRUISE_NAMESPACE = "kruise-system";
 export const POD_NAMESPACES = ["bakery", "shop"] as const;
 export const EMPTY_IMAGE = "registry.example/empty:1";
-/** SidecarSets of a world; most have the first alone. */
+/** SidecarSets of a world. Most worlds have only the first. */
 export const SET_NAMES = ["mesh", "agent", "vault"] as const;
 
 /** The part of a SidecarSet that never changes. */
@@ -47,37 +47,37 @@ export interface SetPlan {
   readonly isHot: boolean;
   /** updates follow the ordinals of StatefulSets */
   readonly isOrdinal: boolean;
-  /** budget for each owner; absent: only the SidecarSet's own */
+  /** budget for each owner; absent: only the SidecarSet's own budget applies */
   readonly perOwner?: string;
-  /** pods that were never ready are ignored, and no failing pod is let pass; absent: neither */
+  /** true if never-ready pods are ignored, and the first failing pod stops and undoes the rollout; absent: neither */
   readonly isAmongTenants?: boolean;
 }
 
-/** The image of an app that never works, and its pod's name begins so. */
+/** The image of an app that never works. The names of its pods begin with this word. */
 export const TENANT_IMAGE = "registry.example/tenant:1";
 export const isTenantPod = ({ metadata }: Pod) => metadata?.name?.startsWith("tenant-") === true;
 
 /** The part of a SidecarSet that users write. */
 export interface Release {
   readonly version: number;
-  /** the part beside the image: pods of an older shape cannot be upgraded in place */
+  /** the shape of the pod beside the images: pods of an older shape cannot be upgraded in place */
   readonly shape: number;
   readonly strategy: UpdateStrategy;
-  /** pods of this tier only; absent: all */
+  /** the tier whose pods are selected; absent: all tiers */
   readonly tier?: string | undefined;
-  /** absent: by the label app */
+  /** the selector of pods; absent: the label app */
   readonly selector?: LabelSelector;
-  /** absent: all */
+  /** the selector of namespaces; absent: all namespaces */
   readonly namespaceSelector?: LabelSelector;
-  /** pods that missed their sidecars are evicted; absent: they stay */
+  /** true if pods that missed their sidecars are evicted; absent: they stay */
   readonly isEvicting?: boolean;
-  /** the annotation about replaced pods; absent: none are replaced */
+  /** the annotation that allows pods to be replaced; absent: none are replaced */
   readonly replaced?: string | undefined;
   /** sidecars of new pods: none, or the first version's; absent: the newest */
   readonly injection?: "paused" | "pinned" | undefined;
   /** the approver of each batch; absent: nobody */
   readonly gate?: string;
-  /** absent: the default */
+  /** the number of kept revisions; absent: the default */
   readonly historyLimit?: number;
   /** the order of namespaces; absent: none */
   readonly waves?: readonly WavePlan[];
@@ -87,7 +87,7 @@ export interface Release {
   readonly drain?: string;
   /** number of nodes that pull images at once before updates; absent: no pulls */
   readonly prePull?: number;
-  /** Kubernetes forbids changes of a running pod's image now; absent: never */
+  /** true if Kubernetes forbids changes of a running pod's image; absent: changes are allowed */
   readonly areImagesFixed?: boolean;
 }
 
@@ -101,13 +101,13 @@ export const areImagesFixed = ({ metadata }: SidecarSet) => metadata?.labels?.[F
 type Build = Pick<Release, "version" | "shape">;
 
 export const sidecarOf = (set: string) => `${set}-proxy`;
-/** The SidecarSet whose values change in place. Each of its images has four releases, which differ in values alone. */
+/** The SidecarSet whose values change in place. Each of its images has four releases, which differ only in values. */
 export const VALUES_SET = "values";
 const VARIABLES = ["ONE", "TWO"] as const;
 export const imageOf = (set: string, version: number) =>
   `registry.example/${set}:${set === VALUES_SET ? Math.ceil(version / 4) : version}`;
 
-/** Annotations of a pod that hold the values of a release. Both say its version. */
+/** The pod annotations that hold the values of a release. Both name its version. */
 export function valuesOf(version: number | string): Readonly<Record<string, string>> {
   return Object.fromEntries(VARIABLES.map((name) => [valueKey(name), String(version)]));
 }
@@ -121,7 +121,7 @@ export function valuesIn({ metadata }: Pod): readonly (string | undefined)[] {
 
 export const FORGED = "forged";
 
-/** The image in any spelling: a digest goes before a tag. */
+/** Returns the image with a tag in place of a digest. */
 export function plainImage(image: string): string {
   const [, digest] = /@sha256:0*(\d+)$/.exec(image) ?? [];
   return digest === undefined ? image : `registry.example/${VALUES_SET}:${digest}`;
@@ -130,7 +130,7 @@ export function plainImage(image: string): string {
 const hashOf = ({ version, shape }: Build) => `hash-${version}-${shape}`;
 const shapeHashOf = (shape: number) => `shape-${shape}`;
 
-/** The container of the SidecarSet in a pod, or one of its two. */
+/** True for the SidecarSet's container in a pod, or for either of its two hot upgrade slots. */
 export function isSidecarOf(set: string, { name }: { readonly name: string }): boolean {
   const sidecar = sidecarOf(set);
   return name === sidecar || name === `${sidecar}-1` || name === `${sidecar}-2`;
@@ -138,7 +138,7 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 
 const INJECTIONS = { paused: { paused: true }, pinned: { revision: { customVersion: "v1" } } };
 
-/** The parts of the object that a user writes, or the webhook for the user. */
+/** Returns the parts of the object that a user writes, or that the webhook adds for the user. */
 export function sidecarSetOf(
   { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
   release: Release,
@@ -209,11 +209,11 @@ export type Injection = SetPlan & Build;
 export interface Owned {
   readonly owner: OwnerReference;
   readonly labels: Labels;
-  /** annotations of its template; absent: none */
+  /** annotations of the owner's pod template; absent: none */
   readonly annotations?: Labels | undefined;
 }
 
-/** A pod right after its injection. `own`: absent where its name says whose it is. */
+/** Returns a pod right after its injection. `own`: its owner; absent: the pod's name tells the owner. */
 export function injectedPod(
   place: {
     readonly namespace: string;
@@ -245,14 +245,14 @@ export function injectedPod(
   );
 }
 
-/** Labels by the number of the pod, where pods differ. */
+/** Returns labels that depend on the number of the pod. */
 export function variedLabels(count: number): Labels {
   const tier = ["blue", "green", "red"][count % 3] ?? "";
   return { app: "web", tier, rank: `r-${count % 11}`, ...(count % 4 === 3 ? {} : { zone: "abc".charAt(count % 4) }) };
 }
 
 /**
- * Owners of pods: a StatefulSet, or the kind in the beginning of a pod's name. A `ward` has an owner that is no
+ * Owners of pods: a StatefulSet, or the kind that begins the pod's name. A `ward` has an owner that is not a
  * controller.
  */
 export type Workload = "web" | "cast" | "job" | "ward";
@@ -304,7 +304,7 @@ function recordsOf(injections: readonly Injection[]): Readonly<Record<string, st
   };
 }
 
-/** The SidecarSet has a container in the pod. */
+/** True if the SidecarSet has a container in the pod. */
 export function isInjected({ metadata }: Pod, set: string): boolean {
   const list = metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
   return list !== undefined && (list === set || list.split(",").includes(set));
@@ -312,12 +312,12 @@ export function isInjected({ metadata }: Pod, set: string): boolean {
 
 export function imageIDOf(image: string): string {
   const [, version] = /values:(\d+)$/.exec(plainImage(image)) ?? [];
-  // A digest by which the image can be spelled, too.
+  // The image can also be written with a digest.
   if (version) return `registry.example/${VALUES_SET}@sha256:${version.padStart(64, "0")}`;
   return `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;
 }
 
-/** A status in which everything runs the spec. */
+/** Returns a status in which every container runs the image of the spec. */
 export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"]> {
   const startTime = timeOf(nowMs - 3_600_000);
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
@@ -331,7 +331,7 @@ export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"
 export const containerIdOf = ({ metadata }: Pod, container: string, restarts: number) =>
   `sim://${metadata?.uid}/${container}/${restarts}`;
 
-/** RFC3339, whole seconds, UTC. */
+/** Returns the time as RFC3339 in whole seconds, UTC. */
 export function timeOf(nowMs: number): string {
   return `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
 }
@@ -344,11 +344,11 @@ export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly P
   return [...conditions.filter(({ type }) => type !== "Ready"), { type: "Ready", status, lastTransitionTime }];
 }
 
-/** The hash of the SidecarSet that the pod carries; "" for none. */
+/** Returns the SidecarSet's hash that the pod carries; "" for none. */
 export function hashOfPod(pod: Pod, set: string): string {
   const text = pod.metadata?.annotations?.[HASH_ANNOTATION];
   const hash = text ? (recordsIn(text)[set]?.hash ?? "") : "";
-  // A pod with forged values is at no release.
+  // A pod with forged values has no release.
   return set === VALUES_SET && valuesIn(pod).includes(FORGED) ? `${hash}-${FORGED}` : hash;
 }
 
@@ -357,7 +357,7 @@ export type HashRecords = Readonly<Record<string, { readonly hash?: string }>>;
 const parsed = new Map<string, HashRecords>();
 const MOST_PARSED = 1_000;
 
-/** Parses a hash annotation. The same few texts come again and again, so results are kept. */
+/** Parses a hash annotation. The same few texts occur again and again, so the results are cached. */
 export function recordsIn(text: string): HashRecords {
   const known = parsed.get(text);
   if (known) return known;
@@ -372,17 +372,17 @@ export function isPodReady({ metadata, status }: Pod): boolean {
   return status?.phase === "Running" && ready?.status === "True" && !metadata?.deletionTimestamp;
 }
 
-/** True when the pod ran to its end: no SidecarSet counts it, and nobody updates it. */
+/** True if the pod has finished: no SidecarSet counts it, and no pass updates it. */
 export function isFinished({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
-/** True if every container is ready and runs its image: a user would call it working. */
+/** True if every container is ready and runs its image. */
 export function isWorking(pod: Pod): boolean {
   return isPodReady(pod) && isRunning(pod);
 }
 
-/** True if every container runs its image, whatever the pod waits for. */
+/** True if every container runs its image, ready or not. */
 export function isRunning(pod: Pod): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
   const runs = ({ name, image }: { readonly name: string; readonly image?: string }) =>

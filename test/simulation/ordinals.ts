@@ -1,6 +1,6 @@
 /**
- * Checks the order of StatefulSets in upgrades by ordinals. The rules are written again here, apart from the core, on
- * purpose.
+ * Checks the order of StatefulSets in upgrades by ordinals. The rules are written here again, independently of the
+ * core, on purpose.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
@@ -12,15 +12,15 @@ import { selects, wants } from "./permission.ts";
 export interface OrdinalScene {
   readonly pods: readonly Pod[];
   readonly isIn: IsInNamespace;
-  /** uids of pods that passes took down, and that have not worked since → the hash of that write */
+  /** uids of pods that a pass took down and that have not worked since → the hash that it wrote */
   readonly taken: ReadonlyMap<string, { readonly hash: string }>;
-  /** the newest, if the upgrade was reserved under it; else unknown */
+  /** the newest SidecarSet, if the upgrade was reserved under it; undefined: not known */
   readonly sidecarSet: SidecarSet | undefined;
-  /** uids of pods that were written to since that became the newest: a pass may not have seen them as they are now */
+  /** uids of pods written to since this SidecarSet became the newest; a pass may not have seen these writes */
   readonly touched: ReadonlySet<string>;
 }
 
-/** `pod`: it worked until now. A sentence for a violation. */
+/** Returns a sentence for a violation. `pod`: a pod that worked until now. */
 export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): string | undefined {
   if (!isOfSet(pod)) return undefined;
   const others = scene.pods.filter((other) => isOfSet(other) && other.metadata?.uid !== pod.metadata?.uid);
@@ -46,7 +46,7 @@ function isWaiting(pod: Pod, sidecarSet: SidecarSet, isIn: IsInNamespace): boole
   return isOld && isWorking(pod) && selects(sidecarSet, pod, isIn) && wants(sidecarSet, pod, isIn);
 }
 
-/** True for pods of StatefulSets, which alone have an order. */
+/** True for pods of StatefulSets; only such pods have an order. */
 export function isOfSet({ metadata }: Pod): boolean {
   return metadata?.ownerReferences?.[0]?.kind === "StatefulSet";
 }

@@ -1,11 +1,11 @@
-/** Remembers which ready pods of each owner were taken down, if a SidecarSet limits their number. */
+/** Remembers which ready pods of each owner passes took down, if a SidecarSet limits their number. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 
 export class OwnerWitness {
   readonly #limit: string | undefined;
-  /** uid → a pod that has not worked since it was taken, in its state then and after each change of its labels */
+  /** uid → the pod when it was taken down, and after each change of its labels; the entry ends when the pod works */
   readonly #taken = new Map<string, readonly Pod[]>();
-  /** the greatest number of pods of each owner */
+  /** each owner's greatest number of pods so far */
   readonly #most = new Map<string, number>();
 
   /** `limit`: a number, or a share of the owner's pods; absent: nothing is judged. */
@@ -20,18 +20,21 @@ export class OwnerWitness {
       this.#most.set(owner, Math.max(own.length, this.#most.get(owner) ?? 0));
   }
 
-  /** A ready pod is written to. */
+  /** Records a write to a ready pod. */
   take(pod: Pod): void {
     if (this.#limit !== undefined && ownerOf(pod) !== "") this.#taken.set(pod.metadata?.uid ?? "", [pod]);
   }
 
-  /** Takes in new labels of a pod. */
+  /** Records new labels of a pod. */
   relabel(pod: Pod): void {
     const seen = this.#taken.get(pod.metadata?.uid ?? "");
     if (seen) this.#taken.set(pod.metadata?.uid ?? "", [...seen, pod]);
   }
 
-  /** A sentence when the owner had too many pods down among the ones that the SidecarSet selects, as `selects` says. */
+  /**
+   * Returns a sentence if too many of the owner's selected pods were down. `selects`: true for a pod that the
+   * SidecarSet selects.
+   */
   problemOf(pod: Pod, selects: (pod: Pod) => boolean): string | undefined {
     const owner = ownerOf(pod);
     if (this.#limit === undefined || owner === "") return undefined;
@@ -44,7 +47,7 @@ export class OwnerWitness {
       : undefined;
   }
 
-  /** Forgets a pod that is gone, or works again. */
+  /** Forgets a pod that is deleted, or works again. */
   forget(pod: Pod): void {
     this.#taken.delete(pod.metadata?.uid ?? "");
   }

@@ -1,4 +1,4 @@
-/** Controllers of pods: a pod that a pass evicted, or a node lost, comes back under its name. */
+/** Controllers of pods: they create a pod again after a pass evicted it, or after its node was lost. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
@@ -16,19 +16,19 @@ export interface OwnersOptions {
   readonly users: Users;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** absent: the webhook is away at times */
+  /** true: the webhook always answers; absent: sometimes it does not */
   readonly isWebhookUp?: boolean;
   readonly areSuccessorsLate?: boolean;
 }
 
 const WRITER = "node-controller";
-/** Milliseconds until a node is back, or given up; then its pods are. */
+/** Milliseconds until a lost node is back or given up. Then its pods are too. */
 const LOST_MS = 40_000;
-/** Milliseconds until it is gone, and until it exists again. */
+/** Milliseconds until a deleted pod is gone, and until it exists again. */
 const GONE_MS = [10, 3_000, 30_000] as const;
 const BACK_MS = [1, 2_000] as const;
 const LATE_BACK_MS = [2_000, 60_000, 300_000] as const;
-/** How often the webhook is away when a pod comes back. */
+/** Share of new pods for which the webhook does not answer. */
 const AWAY_RATE = 0.1;
 
 export class Owners {
@@ -42,7 +42,7 @@ export class Owners {
     this.#options = options;
   }
 
-  /** The webhook answers from now on, and nodes are back. */
+  /** Makes the webhook answer always, and brings lost nodes back. */
   calm(): void {
     this.#isCalm = true;
     this.#findAll(this.#lost.splice(0));
@@ -68,7 +68,10 @@ export class Owners {
     });
   }
 
-  /** A node's pods become not ready. The node comes back, or its pods are deleted; false: there are none. */
+  /**
+   * Makes a node's pods not ready. Later the node comes back, or its pods are deleted. Returns false if there are no
+   * pods.
+   */
   loseNode(): boolean {
     const { server, chance, scheduler, kubelet } = this.#options;
     const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
@@ -88,7 +91,7 @@ export class Owners {
     for (const pod of pods) this.#options.kubelet.find(pod);
   }
 
-  /** Deletes pods that nobody reports as ended: they hang until somebody believes it. */
+  /** Deletes pods whose kubelet cannot report their end: they stay until somebody forces the deletion. */
   #deleteAll(pods: readonly Pod[]): void {
     const { users, scheduler, chance, counts } = this.#options;
     countFault(counts, "pods of a lost node recreated");

@@ -1,6 +1,6 @@
 /**
- * Pairs of a rollout's features that meet in a world, and why some never do. `npm run simulate -- --pairs` prints the
- * table.
+ * Lists the pairs of a rollout's features that occur together in a world, and why some never do. `npm run simulate --
+ * --pairs` prints the table.
  */
 import type { Scenario } from "./scenario.ts";
 
@@ -28,7 +28,7 @@ type Feature = keyof typeof FEATURES;
 
 const NAMES = Object.keys(FEATURES) as readonly Feature[];
 
-/** Features that never meet one of the others in a world, with the reason. */
+/** Features that never occur together in one world, with the reason. */
 const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
   ["restarts", ["replacements"], "one annotation asks for either"],
   [
@@ -50,7 +50,7 @@ const APART: readonly (readonly [Feature, readonly Feature[], string])[] = [
   ],
 ];
 
-/** The reason why the two never meet; undefined: they meet. */
+/** Returns why the two features never occur together; undefined: they do. */
 function whyApart(one: Feature, other: Feature): string | undefined {
   const isOf = (list: readonly Feature[], wanted: Feature) => list.includes(wanted);
   return APART.find(([name, list]) => (name === one && isOf(list, other)) || (name === other && isOf(list, one)))?.[2];
@@ -59,15 +59,15 @@ function whyApart(one: Feature, other: Feature): string | undefined {
 const ALL = NAMES.flatMap((one, at) => NAMES.slice(at + 1).map((other) => [one, other] as const));
 const nameOfPair = ([one, other]: readonly [Feature, Feature]) => `features: ${one} + ${other}`;
 
-/** Names of counts of worlds where two features meet, such as "features: waves + metrics". */
+/** Names of the counts of worlds with two features, such as "features: waves + metrics". */
 export const PAIR_NAMES: readonly string[] = ALL.filter((pair) => whyApart(...pair) === undefined).map(nameOfPair);
 
-/** The pairs of features that meet in a world. */
+/** Returns the pairs of features in a world. */
 export function pairsIn(scenario: Scenario): readonly string[] {
   return ALL.filter((pair) => pair.every((feature) => FEATURES[feature](scenario))).map(nameOfPair);
 }
 
-/** The table as lines, from how often each pair has met, and under it why some do not. */
+/** Returns the lines of the table: the number of worlds for each pair, and the reasons for missing pairs. */
 export function pairTable(met: Readonly<Record<string, number>>): readonly string[] {
   const width = 13;
   const cell = (one: Feature, other: Feature) => {
@@ -88,7 +88,7 @@ export function pairTable(met: Readonly<Record<string, number>>): readonly strin
   ];
 }
 
-/** Counts of pairs in the worlds of these seeds, without running them. */
+/** Counts the pairs in the worlds of these seeds, without running the worlds. */
 export function countPairs(scenarios: Iterable<Scenario>): Readonly<Record<string, number>> {
   const met: Record<string, number> = {};
   for (const scenario of scenarios) for (const pair of pairsIn(scenario)) met[pair] = (met[pair] ?? 0) + 1;

@@ -11,7 +11,7 @@ export interface Share {
   readonly to: number;
 }
 
-/** `to` of the schedules is the number of shares; of the others a number of seeds. */
+/** `to` is the number of shares for schedules, and a number of seeds for the others. */
 export const PARTS = {
   seeds: { unit: "seeds", default: 1_000, step: 100 },
   "kill-points": { unit: "scenarios with every call a kill point", default: 200, step: 5 },

@@ -2,35 +2,40 @@
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
-/** The time for which a refused pod is not called again, if the refusal gives no time. */
+/** The time for which a pass does not call a refused pod again, if the refusal names no time. */
 const KEPT_MS = 2_000;
 /** The longest wait that the client accepts from an API server. */
 const MOST_WAIT_MS = 5_000;
 const REFUSAL = /policy \S+ denied the request/;
-/** A policy that answers so often with 422 is no race. */
+/** The weight at which a refusal is certain. A 404, 409, 422 or 500 weighs one. */
 const FOR_SURE = 6;
-/** Calls of a pass that has next to nothing to do … */
+/** The number of calls of a pass with almost no work. */
 const CALLS_OF_ALL = 60;
-/** … for each pod … */
+/** The number of additional calls for each pod. */
 const CALLS_OF_A_POD = 12;
-/** … and in each second of each SidecarSet that is followed: two workloads that are being restarted are read in these, each more costs one more. */
+/**
+ * The number of additional calls in each second for each followed SidecarSet. They include reads of two restarting
+ * workloads; each further workload adds one.
+ */
 const CALLS_A_SECOND = 4;
 const RESTARTS_IN_THESE = 2;
-/** The most calls for one refused pod: it frees its place, and is retried with growing delays. */
+/**
+ * The most calls for one refused pod. A refused pod frees its place in the batch, and is retried with growing delays.
+ */
 const CALLS_OF_A_REFUSAL = 2;
 const REFUSALS_OF_A_POD = 10;
 
 export interface PassFacts {
   readonly name: string;
-  /** SidecarSets of the pass that have existed all the time */
+  /** the SidecarSets of the pass that existed all the time */
   readonly sets: () => readonly string[];
-  /** the present spec and annotations as text, which changes with each of them */
+  /** the present spec and annotations as one text */
   readonly wish: () => string;
-  /** the greatest number of pods */
+  /** the greatest number of pods so far */
   readonly pods: () => number;
-  /** uids of existing pods whose names begin like that, "shop/web-" */
+  /** uids of existing pods whose names begin with this text, such as "shop/web-" */
   readonly podsLike: (start: string) => ReadonlySet<string>;
-  /** the first number of workloads that may be restarted at once */
+  /** the number of workloads that may be restarted at once at the start */
   readonly restartsAtOnce: number;
   readonly pageSize: number;
   readonly nowMs: () => number;
@@ -43,18 +48,18 @@ function weightOf(refused: ReadonlyMap<string, number>): number {
 
 export class PassJudge {
   readonly #facts: PassFacts;
-  /** "PATCH pods shop/web-1" → until when it may not be sent again */
+  /** "PATCH pods shop/web-1" → the time before which it may not be sent again */
   readonly #notBefore = new Map<string, number>();
-  /** a policy's answer → the refused write → its count, by weight */
+  /** a policy's answer → the refused write → its weighted count */
   readonly #refusals = new Map<string, Map<string, number>>();
   /** refused reads → the specs of the SidecarSets when the pass last read them */
   readonly #wishes = new Map<string, string>();
-  /** refused reads → a function that says whether a pod of the read is gone */
+  /** refused reads → a function that returns true if a pod of the read is deleted */
   readonly #goneOf = new Map<string, () => boolean>();
   #read = "";
   /** writes to pods that were answered with 422 */
   #refusedPods = 0;
-  /** true after one call of the pass failed */
+  /** true after any call of the pass failed */
   hasFailed = false;
 
   constructor(facts: PassFacts) {
@@ -67,19 +72,19 @@ export class PassJudge {
     if (leftMs > 0) this.#violated(`sends ${call} ${target} again, ${leftMs} ms before it may`);
   }
 
-  /** The pass learnt that a call failed. */
+  /** Records that the pass got an error for a call. */
   hears(call: string, target: string, error: unknown): void {
     this.hasFailed = true;
     if (!isKubeError(error)) return;
     const { retryAfterSeconds, message } = error;
     if (retryAfterSeconds !== undefined)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
-    // Judged with one SidecarSet only, because passes of other SidecarSets ask for evictions too.
+    // With several SidecarSets this is not judged, because the others' passes request evictions too.
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
     this.#notesTried(call, error.code);
-    // 404, 409 and 422 may also mean that somebody deleted or changed the object. A 500 does not say that the write was not
+    // A 404, 409 or 422 may also mean that somebody deleted or changed the object. After a 500 the write may have been
     // carried out.
     if (refusal && call.startsWith("GET ")) this.#notesUnread(refusal, target);
     if (!refusal) return;
@@ -93,7 +98,9 @@ export class PassJudge {
     if (call === "PATCH pods" && code === 422) this.#refusedPods++;
   }
 
-  /** The pass learnt that a call was carried out: a fence by the status makes up for a refused one by an annotation. */
+  /**
+   * Records that the pass got a success for a call. A fence in the status replaces a refused fence in an annotation.
+   */
   hearsYes(call: string, target: string): void {
     if (call !== "PATCH pods/status") return;
     for (const refused of this.#refusals.values()) refused.delete(`PATCH pods ${target}`);
@@ -108,7 +115,9 @@ export class PassJudge {
     });
   }
 
-  /** True when the refused read is no longer needed: its spec has changed or is reached, or one of its pods is gone. */
+  /**
+   * True if the refused read is no longer needed: its spec has changed or is reached, or one of its pods is deleted.
+   */
   #isOver(refusal: string, { sidecarSets }: PassReport): boolean {
     const wish = this.#wishes.get(refusal);
     const isTrue = sidecarSets.every(({ summary }) => summary?.hold === "finished");
@@ -118,7 +127,7 @@ export class PassJudge {
   ends(report: PassReport): void {
     const { heldBy, failure, sidecarSets, notReached, calls, durationMs } = report;
     const text = JSON.stringify(report);
-    // A SidecarSet that ended for another reason need not name the earlier one.
+    // A SidecarSet that ended for another reason need not name the earlier refusal.
     const isEnded = sidecarSets.some(
       ({ stop, summary }) => stop === "failed" || stop === "gone" || (stop === "deadline" && !summary),
     );
@@ -131,7 +140,7 @@ export class PassJudge {
     const forgotten = this.#facts.sets().filter((name) => !told.has(name));
     if (heldBy === undefined && failure === undefined && forgotten.length > 0)
       this.#violated(`says nothing of ${forgotten}`);
-    // The pages of a list count once.
+    // The pages of a list count as one read.
     const pages = Math.max(1, Math.ceil(this.#facts.pods() / this.#facts.pageSize));
     const counts = Object.entries(calls).map(([call, one]) => (call === "LIST pods" ? one / pages : one));
     const count = counts.reduce((sum, one) => sum + one, 0);

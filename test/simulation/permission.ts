@@ -1,6 +1,6 @@
 /**
- * Judges whether a SidecarSet, in one of its generations, wants a pod upgraded. The rules are written again here, apart
- * from the core, on purpose.
+ * Judges whether a generation of a SidecarSet wants a pod upgraded. The rules are written here again, independently of
+ * the core, on purpose.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
@@ -10,7 +10,7 @@ import type { IsInNamespace } from "./namespace-witness.ts";
 import { isFinished, isInjected } from "./objects.ts";
 import { isReshaped, successionProblem } from "./replacements.ts";
 
-/** A SidecarSet in one of its generations. */
+/** A SidecarSet in one of its generations, with facts about that generation. */
 export interface Spec {
   readonly generation: number;
   readonly sidecarSet: SidecarSet;
@@ -18,10 +18,10 @@ export interface Spec {
   readonly selectsSinceMs: number;
 }
 
-/** A spec under which a write is allowed. */
+/** The specs under which a write is allowed. */
 export type Grant = Pick<Spec, "sidecarSet">;
 
-/** The specs that allow the pod's change to `hash`; a sentence when there is none. */
+/** Returns the specs that allow the pod's change to `hash`; a sentence if none does. */
 export function permissionsOf(
   specs: readonly Spec[],
   { hash, pod, isIn }: { readonly hash: string; readonly pod: Pod; readonly isIn: IsInNamespace },
@@ -33,7 +33,7 @@ export function permissionsOf(
   return grants;
 }
 
-/** True if the pod counts for the SidecarSet. */
+/** True if the SidecarSet counts the pod. */
 export function selects(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   return isMeant(sidecarSet, pod, isIn) && isInjected(pod, sidecarSet.metadata?.name ?? "");
 }
@@ -49,7 +49,7 @@ export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): bo
   return isToFollow(sidecarSet, pod, isIn) && !isReshaped(pod, sidecarSet);
 }
 
-/** True if the rollout updates the pod, in place or by another pod. */
+/** True if the rollout updates the pod, in place or by a replacement. */
 export function reaches(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   const isReplaced = successionProblem(sidecarSet, pod) === undefined;
   return isToFollow(sidecarSet, pod, isIn) && (isReplaced || !isReshaped(pod, sidecarSet));

@@ -1,11 +1,9 @@
-/**
- * Compares every text about a rollout at one moment of a world, and reports contradictions to the book of holds.
- */
+/** Compares every text about a rollout at one moment of a world, and reports contradictions with the book of holds. */
 import { combinationOf, judged, placeProblems } from "../support/hold-places.ts";
 import { type ReaderOptions, readNow } from "./read-now.ts";
 
 interface PlacesJudgeOptions extends ReaderOptions {
-  /** takes the holds that applied together at a comparison */
+  /** gets the names of the holds that applied together */
   readonly compared: (combination: string) => void;
   readonly violated: (what: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Plans of four kinds of trouble: when passes run and by whom, their faults, and users' changes meanwhile. */
+/** Makes plans of several kinds: which passes run when, their faults, and users' changes during them. */
 import type { Chance } from "./chance.ts";
 import { type Fault, POD_FAULTS, USER_FAULTS } from "./faults.ts";
 
@@ -6,22 +6,22 @@ export interface PassPlan {
   readonly startMs: number;
   readonly deadlineMs: number;
   readonly isFollowing: boolean;
-  /** asked for this SidecarSet alone, so the Lease does not matter; absent: all */
+  /** the only SidecarSet that the pass is asked for, without the Lease; absent: all SidecarSets */
   readonly sidecarSet?: string | undefined;
   readonly blow?: {
-    /** index of its call, from 0; with `ofPods` index of its patch, or eviction, of a pod */
+    /** index of the pass' call, from 0; with `ofPods` the index of its patch or eviction of a pod */
     readonly atCall: number;
     readonly ofPods: boolean;
-    /** milliseconds of a call that arrives after its process is gone */
+    /** milliseconds until a call of a dead process arrives */
     readonly lateMs: number;
     readonly frozenMs: number;
     readonly kind: "killBefore" | "killAfter" | "killLate" | "freezeBefore" | "freezeAfter";
   };
-  /** a jump of the process' clock, after that many milliseconds */
+  /** the time and the size of a jump of the process' clock */
   readonly jump?: { readonly afterMs: number; readonly byMs: number };
 }
 
-/** Milliseconds of trouble; then all faults stop. */
+/** Milliseconds in which faults occur. */
 export const TROUBLE_MS = 60_000;
 export const FROZEN_MS = 15 * 60_000;
 const HOUR_MS = 3_600_000;
@@ -55,7 +55,7 @@ export interface Plan {
   readonly strikes: readonly { readonly atMs: number; readonly fault: Fault }[];
 }
 
-/** `sets`: names of the world's SidecarSets. */
+/** `sets`: the names of the world's SidecarSets. */
 export function planOf(chance: Chance, sets: readonly string[]): Plan {
   const kind = chance.pick(["turmoil", "turmoil", "turmoil", "turmoil", "duel", "duel", "stall", "whiplash"] as const);
   return KINDS[kind](chance, sets);
@@ -64,13 +64,15 @@ export function planOf(chance: Chance, sets: readonly string[]): Plan {
 type Kind = "turmoil" | "duel" | "stall" | "whiplash";
 
 const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => Plan>> = {
-  /** Anything, at any time. */
+  /** Plans any faults at any time. */
   turmoil: (chance, sets) => ({
     passes: Array.from({ length: chance.pick([1, 2, 2, 3, 4, 5]) }, (_, index) => passOf(chance, sets, index)),
     strikes: strikesOf(chance, STRUCK, chance.pick([0, 1, 2, 3, 5]), [0, TROUBLE_MS]),
   }),
 
-  /** A pass is cut off, or held up, just where it writes to pods; things change; another pass takes over. */
+  /**
+   * Plans a pass that dies or freezes exactly where it writes to pods. Then things change, and another pass continues.
+   */
   duel: (chance, sets) => {
     const kind = chance.pick(["killLate", "killLate", "freezeBefore", "killBefore"] as const);
     const atCall = chance.pick([0, 0, 1, 2]);
@@ -88,7 +90,7 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
     return { passes: [{ ...begun, startMs: 0, blow }, ...others], strikes };
   },
 
-  /** Passes are delayed between two of their reads, for as long as others need for a batch. */
+  /** Delays passes between two of their reads, for as long as other passes need for a batch. */
   stall: (chance, sets) => {
     const sidecarSet = chance.pick(sets);
     const passes = Array.from({ length: chance.between(2, 4) }, (_, index) => ({
@@ -101,7 +103,7 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
     return { passes, strikes: strikesOf(chance, STALL_STRUCK, chance.between(1, 5), [0, 20_000]) };
   },
 
-  /** Many changes in a row, faster than passes can follow. */
+  /** Plans many changes in a row, faster than passes can follow. */
   whiplash: (chance, sets) => ({
     passes: Array.from({ length: chance.pick([1, 1, 2]) }, (_, index) => ({
       startMs: index * chance.below(3_000),
@@ -117,8 +119,8 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
 };
 
 /**
- * A pass dies that had reserved pods for the next release while others were down for this one. Then that release is
- * rolled back: reserved and down pods together exceed the budget.
+ * Plans a pass that dies after it reserved pods for the next release, while other pods are down for the present one.
+ * Then that release is rolled back. Reserved and down pods together exceed the budget.
  */
 export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
   const [changedMs, backMs] = [chance.between(400, 900), chance.between(1_300, 2_000)];
@@ -142,7 +144,9 @@ export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
   };
 }
 
-/** A pass is held up between its reads; meanwhile the order of pods changes, and another pass begins with a batch. */
+/**
+ * Plans a pass that is delayed between its reads. Meanwhile the order of pods changes, and another pass begins a batch.
+ */
 export function overtakenOf(chance: Chance, sets: readonly string[]): Plan {
   const begun = { deadlineMs: 25_000, sidecarSet: chance.pick(sets), isFollowing: true };
   const blow = { ...stalled(chance), atCall: chance.pick([2, 3, 3, 3]), frozenMs: chance.between(3_000, 8_000) };

@@ -1,4 +1,4 @@
-/** A bug planted on purpose: a patch on a copy of the simulated code, which a simulation has to find. */
+/** A bug planted on purpose: a patch on a copy of the simulated code. A simulation must find it. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
@@ -22,22 +22,22 @@ const COPIED = [
   "functions/check-node.mjs",
   "functions",
 ];
-/** A bug may make a pass run in circles. */
+/** The time limit of a run in milliseconds: a bug may cause an endless loop. */
 const TIMEOUT_MS = 600_000;
 
 export interface PlantedBug {
   readonly folder: string;
-  /** faults of the patch itself: it must compile */
+  /** faults of the patch itself, such as errors of the compiler */
   readonly problems: readonly string[];
   readonly remove: () => Promise<void>;
 }
 
-/** Copies without a planted bug now, by their files. */
+/** Copies of the files that hold no planted bug now, by the list of their files. */
 const idle = new Map<readonly string[], string[]>();
 const scratch = mkdtempSync(join(tmpdir(), "planted-bugs-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 
-/** Into a copy of `copied`, paths in the repository. Throws when the patch does not apply. */
+/** Applies the patch to a copy of `copied`, which are paths in the repository. Throws if the patch does not apply. */
 export async function plantBug(patch: string, copied: readonly string[] = COPIED): Promise<PlantedBug> {
   const copies = idle.get(copied) ?? [];
   idle.set(copied, copies);
@@ -48,7 +48,7 @@ export async function plantBug(patch: string, copied: readonly string[] = COPIED
   const changed = [...text.matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
   const touched = [...text.matchAll(/^(?:--- a|\+\+\+ b)\/(.*)$/gm)].map(([, file = ""]) => file);
   const remove = async () => {
-    // Restored from the clean files: a reversed patch without context may match another place.
+    // The files are copied again: a reversed patch without context may match another place.
     for (const file of touched) await restore(folder, file);
     copies.push(folder);
   };
@@ -67,10 +67,10 @@ async function copy(paths: readonly string[]): Promise<string> {
   return folder;
 }
 
-/** Sources that are the same with every bug, by path: to parse them again for each bug would take most of the time. */
+/** Parsed sources by path; they are the same with every bug. Parsing them for each bug would take most of the time. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** The compiler's errors in these files of the folder, among the repository's other files. */
+/** Returns the compiler's errors in these files of the folder, together with the repository's other files. */
 function compile(folder: string, files: readonly string[]): readonly string[] {
   const planted = new Map(files.map((file) => [join(ROOT, file), join(folder, file)]));
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
@@ -95,8 +95,8 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
 }
 
 /**
- * The first seed from `from` on with which this script of test/simulation finds the bug, and finds nothing without it;
- * undefined: none.
+ * Returns the first seed from `from` on with which this script of test/simulation finds the bug, and finds nothing
+ * without the bug; undefined: there is none.
  */
 export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
   for (let next = from; next < from + seeds; ) {
@@ -107,7 +107,7 @@ export async function findBug(bug: PlantedBug, script: string, from: number, see
   return undefined;
 }
 
-/** Results by script and seed, because the same seed finds many bugs. */
+/** Results without a bug, by script and seed, because the same seed finds many bugs. */
 const clean = new Map<string, Promise<boolean>>();
 
 function isClean(script: string, seed: number): Promise<boolean> {
@@ -120,7 +120,7 @@ function isClean(script: string, seed: number): Promise<boolean> {
 async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
   const file = join(folder, "test/simulation", script);
   const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
-  // Unchanged files are not compiled again by each process.
+  // The cache spares each process from compiling unchanged files again.
   const env = { ...process.env, NODE_COMPILE_CACHE: join(scratch, "compiled") };
   const { stdout, failure } = await run(process.execPath, argv, { env, timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
     ({ stdout }) => ({ stdout, failure: undefined }),
@@ -128,8 +128,8 @@ async function firstFinding(folder: string, script: string, from: number, seeds:
   );
   const seed = /^FAIL .* --seed (\d+)/m.exec(stdout)?.[1];
   if (seed !== undefined) return Number(seed);
-  // A missing sum means that the run failed, for example because it could not be loaded. A failure with a sum means
-  // that too little happened in one world.
+  // Without a summary line the run failed, for example because the code could not be loaded. A failure with a summary
+  // line means that too little happened in one world.
   if (!/^\d+ .*\b0 violated/m.test(stdout) && failure?.killed !== true)
     throw new Error(`${script} --from ${from} ends early: ${failure?.stderr.slice(0, 500)}`);
   return undefined;

@@ -1,4 +1,7 @@
-/** Checks in half a minute that planted bugs still apply and compile, before half an hour of simulating. */
+/**
+ * Checks within half a minute that planted bugs still apply and compile. The simulations that find them take half an
+ * hour.
+ */
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** The change of a pass's write to a pod, and whether the pass may make it. */
+/** Finds what a pass changed in a pod, and whether the pass may change it. */
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import {
   DRAINED,
@@ -42,7 +42,7 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 export type Change =
   /** a change of the containers of one SidecarSet */
   | { readonly kind: "upgrade" | "flip"; readonly set: string }
-  /** the pod is drained for a SidecarSet's release from now on */
+  /** the pod is drained from now on, for a release of the SidecarSet */
   | { readonly kind: "drain"; readonly set: string; readonly release: string }
   | { readonly kind: "putBack" }
   | { readonly kind: "fence" }
@@ -80,7 +80,7 @@ function holdsOf({ metadata }: Pod): Readonly<Record<string, { readonly since: s
   return JSON.parse(metadata?.annotations?.[DRAINED_BY_ANNOTATION] ?? "{}");
 }
 
-/** undefined: the pod is not drained for the SidecarSet. */
+/** Returns the drain for the SidecarSet; undefined: the pod is not drained for it. */
 export function drainOf(pod: Pod, set: string): { readonly release: string } | undefined {
   return trafficOf(pod) === DRAINED ? holdsOf(pod)[set] : undefined;
 }
@@ -95,7 +95,7 @@ function drainChange(previous: Pod, next: Pod): Change | undefined {
   return set === undefined ? { kind: "putBack" } : { kind: "drain", set, release: after[set]?.release ?? "" };
 }
 
-/** The label follows its holders, and nothing else. */
+/** The traffic label must follow the drains that the pod records. */
 function trafficProblem(previous: Pod, next: Pod): boolean {
   const [before, after] = [trafficOf(previous), trafficOf(next)];
   if (before === after) return false;
@@ -105,7 +105,7 @@ function trafficProblem(previous: Pod, next: Pod): boolean {
 
 export const trafficOf = ({ metadata }: Pod) => metadata?.labels?.[TRAFFIC_LABEL];
 
-/** A pod without the fields that an upgrade may change. */
+/** Returns the pod without the fields that an upgrade may change, as text. */
 function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): string {
   const { resourceVersion: _, annotations = {}, labels = {}, ...others } = metadata ?? {};
   const keptLabels = Object.entries(labels).filter(([key]) => key !== TRAFFIC_LABEL);
@@ -122,7 +122,7 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
   return JSON.stringify([rest, kept, keptLabels, others, { ...spec, containers }]);
 }
 
-/** Judges a write to the status: undefined when only our condition differs, in its part about one SidecarSet. */
+/** Judges a write to the status. Returns undefined if only our condition differs, in its part about one SidecarSet. */
 export function conditionChange(previous: Pod, next: Pod): string | undefined {
   if (isFenceOnly(previous, next)) return undefined;
   const rest = ({ metadata, spec, status }: Pod) => {
@@ -142,7 +142,7 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
   return changed.length > 1 ? `changes what ${changed.join(" and ")} say in the condition` : undefined;
 }
 
-/** A fence that the annotations had no room for. */
+/** True for a write of only a fence in the status, which the annotations had no room for. */
 function isFenceOnly(previous: Pod, next: Pod): boolean {
   const rest = ({ metadata, spec, status }: Pod) => {
     const { resourceVersion: _, ...meta } = metadata ?? {};
@@ -157,7 +157,7 @@ function verdictsOf({ status }: Pod): Readonly<Record<string, boolean>> {
   return message ? JSON.parse(message) : {};
 }
 
-/** Hash and images move together. */
+/** A write must change the hash and the images together. */
 export function imageViolation(pod: Pod, hash: string, { name: set, isHot }: SetPlan): string | undefined {
   const image = imageOf(set, Number(versionOf(hash)));
   const sidecar = sidecarOf(set);

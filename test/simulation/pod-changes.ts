@@ -1,12 +1,12 @@
 /**
- * Remembers when pods came, went and got other labels, because a pass may not have seen changes newer than its list.
- * Time is counted in writes.
+ * Remembers when pods came, went and were relabelled. A pass may not have seen changes newer than its list. The unit of
+ * time is one write.
  */
 
 export interface Changes {
   readonly came: number;
   readonly gone: number;
-  /** by their own labels, or by labels of their namespace */
+  /** pods whose own labels, or whose namespace's labels, changed */
   readonly relabelled: number;
 }
 

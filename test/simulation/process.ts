@@ -1,4 +1,4 @@
-/** A process that runs passes: has a clock of its own, and can be killed, or frozen and thawed, between any two awaits. */
+/** A process that runs passes. It has its own clock. It can be killed, or frozen and thawed, between any two awaits. */
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { newPassMemory, type PassMemory } from "../../shared/controller/pass.ts";
 import type { Chance } from "./chance.ts";
@@ -13,7 +13,7 @@ export class Process {
   #frozenUntilMs = 0;
   #skewMs = 0;
 
-  /** `memory`: what earlier passes in the same place remembered. */
+  /** `memory`: the memory that earlier passes in the same place left. */
   constructor(scheduler: Timeline, chance: Chance, name: string, memory: PassMemory = newPassMemory()) {
     this.memory = memory;
     this.#scheduler = scheduler;
@@ -30,7 +30,7 @@ export class Process {
     return this.#isKilled;
   }
 
-  /** Ends the process: awaits for outside events never resolve any more. */
+  /** Ends the process: its awaits of outside events never resolve. */
   kill(): void {
     this.#isKilled = true;
   }
@@ -39,12 +39,12 @@ export class Process {
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#scheduler.nowMs + ms);
   }
 
-  /** The clock is set: forward, or back when negative. */
+  /** Sets the clock forward, or back if `ms` is negative. */
   jump(ms: number): void {
     this.#skewMs += ms;
   }
 
-  /** Runs `receive` within the process: late while it is frozen, never once it is killed. */
+  /** Runs `receive` within the process: later if the process is frozen, never if it was killed. */
   deliver(delayMs: number, receive: () => void): () => void {
     let cancel: () => void;
     const arrive = () => {

@@ -1,4 +1,4 @@
-/** A Prometheus that answers well, badly, not at all, or too late. It judges whether passes act on its answers. */
+/** A Prometheus that gives good, bad, late or no answers. It judges whether passes obey its answers. */
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -14,7 +14,7 @@ import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { WavePlan } from "./wave-witness.ts";
 
-/** A check as users write it. Values are 0 or 9, and every bound lies between. */
+/** A check as users write it. Values are 0 or 9, and every bound is between them. */
 export interface CheckPlan {
   readonly name: string;
   readonly query: string;
@@ -32,7 +32,7 @@ export interface PrometheusPlan {
 }
 
 export interface PrometheusOptions {
-  /** absent: no checks */
+  /** the server's behaviour; absent: no checks */
   readonly plan: PrometheusPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;
@@ -52,7 +52,7 @@ interface Told {
   readonly askedAtMs: number;
 }
 
-/** A record as ledgers keep it. */
+/** A check's record in the ledger. */
 interface CheckRecord {
   readonly name: string;
   readonly about: string;
@@ -66,24 +66,24 @@ interface Wish {
   readonly waves: readonly WavePlan[];
 }
 
-/** The judge's knowledge of one SidecarSet. */
+/** The judge's knowledge about one SidecarSet. */
 interface Known {
-  /** checks as users wrote them, of every spec that passes may obey; the newest last */
+  /** users' checks in every spec that passes may still use; the newest is last */
   wishes: readonly Wish[];
-  /** all records that ledgers have ever had */
+  /** all records that any ledger has had */
   noted: readonly CheckRecord[];
-  /** when batches of this release were reserved */
+  /** times at which batches of this release were reserved */
   batchesAtMs: readonly number[];
-  /** waves that are passed, as the status says of this release */
+  /** waves of this release that the status calls passed */
   passed: ReadonlySet<string>;
   hash: string;
   releasedAtMs: number;
   records: readonly CheckRecord[];
-  /** `about` → failures in a row */
+  /** `about` → number of failures in a row */
   readonly failures: Map<string, number>;
-  /** `about` → when the last batch's answer was asked for */
+  /** `about` → time at which the answer for the last batch was requested */
   readonly usedAt: Map<string, string>;
-  /** each `about` before the newest change of the release or of its checks */
+  /** each `about` from before the newest change of the release or of its checks */
   over: ReadonlySet<string>;
 }
 
@@ -92,19 +92,19 @@ interface Subject {
   readonly known: Known;
 }
 
-/** The longest wait of a process. */
+/** The longest time that a process waits for an answer. */
 const MOST_WAIT_MS = 5_000;
 /** Times are in whole seconds. */
 const ROUNDING_MS = 1_000;
 const VALUES = { pass: "0", fail: "9" } as const;
 
 export class Prometheus {
-  /** waves that were judged when they were passed */
+  /** number of passed waves whose checks were judged */
   passed = 0;
   readonly #options: PrometheusOptions;
   readonly #told: Told[] = [];
   readonly #known: ReadonlyMap<string, Known>;
-  /** when each process began, in ms */
+  /** process → time when it began, in milliseconds */
   readonly #began = new Map<string, number>();
   #isCalm = false;
 
@@ -214,7 +214,7 @@ export class Prometheus {
     known.noted = [...known.noted, ...records.filter((one) => !known.noted.some((other) => isSameRecord(one, other)))];
     known.records = records;
     this.#forgetChecksOfOtherWaves(known);
-    // Records of an ended release or check may be forgotten, for good.
+    // The ledger may forget records of an ended release or check forever.
     for (const about of known.over)
       if (!records.some((one) => one.about === about)) {
         known.failures.delete(about);
@@ -222,12 +222,12 @@ export class Prometheus {
       }
   }
 
-  /** A recorded answer must have been given, and is counted. */
+  /** The recorded answer must be one that the server gave. It is then counted. */
   #note(process: string, { set, known }: Subject, record: CheckRecord): void {
     const { about, at, outcome, name } = record;
     if (known.records.some((one) => one.about === about && one.at === at)) return;
     const heard = this.#told.some((told) => told.process === process && told.outcome === outcome && isAt(told, at));
-    // A late answer counts as none.
+    // A late answer counts as no answer.
     if (!heard && outcome !== "inconclusive")
       this.#report(process, set, `notes a ${outcome} of ${name} that nobody said`);
     const failures = known.failures.get(about) ?? 0;
@@ -266,7 +266,7 @@ export class Prometheus {
     const wasPassed = passedIn(before, waves.revision);
     known.passed = passedIn(next, waves.revision);
     const fresh = waves.list.filter(({ name: wave }) => known.passed.has(wave) && !wasPassed.has(wave));
-    // Passes may still use an older spec than the stored one; then another pass is judged.
+    // Passes may still use a spec older than the stored one. Then another pass is judged.
     if (wish === undefined || known.wishes.length > 1) return;
     if (isFinished(before)) return;
     for (const row of fresh) this.#judgePassed(userAgent, { set: name, known }, wish, row);
@@ -274,7 +274,7 @@ export class Prometheus {
     if (owed !== undefined) this.#report(userAgent, name, `is finished before ${owed} is passed`);
   }
 
-  /** All checks of the wave passed after its soak, and after the last batch that the pass can have seen. */
+  /** All checks of the wave must pass after its soak, and after the last batch that the pass can have seen. */
   #judgePassed(process: string, { set, known }: Subject, wish: Wish, row: WaveRow): void {
     this.passed++;
     const { soakSeconds = 0 } = wish.waves.find(({ name }) => name === row.name) ?? {};
@@ -285,7 +285,7 @@ export class Prometheus {
     if (late) this.#report(process, set, `passes ${row.name}, and ${late.name} has not passed since: ${fromMs}`);
   }
 
-  /** True if every spec that passes may obey says so. */
+  /** True if the check has failed too often under every spec that passes may use. */
   #isBeyond({ wishes, failures, records }: Known, about: string): boolean {
     const name = records.find((one) => one.about === about)?.name;
     const checks = wishes.flatMap((wish) => wish.checks.filter((check) => check.name === name));
@@ -299,7 +299,7 @@ export class Prometheus {
 
 type BatchFacts = Pick<Known, "releasedAtMs" | "usedAt" | "records"> & { readonly halted: ReadonlySet<string> };
 
-/** A sentence when no batch may begin. */
+/** Returns a sentence if no batch may begin. */
 function batchProblem({ name, intervalSeconds }: CheckPlan, facts: BatchFacts): string | undefined {
   const { releasedAtMs, usedAt, records, halted } = facts;
   const record = records.find((one) => one.name === name);
@@ -319,13 +319,16 @@ function wishIn(annotations: Readonly<Record<string, string>>): Wish {
   return { text: JSON.stringify([checks, waves]), checks: JSON.parse(checks), waves: JSON.parse(waves ?? "[]") };
 }
 
-/** Checks of a wave, or of namespaces outside of all waves. */
+/** Returns the checks of a wave, or of the namespaces outside all waves. */
 function namedBy({ checks, waves }: Wish, wave: string | undefined): readonly CheckPlan[] {
   const named = waves.find(({ name }) => name === wave)?.checks;
   return checks.filter(({ name }) => named === undefined || named.includes(name));
 }
 
-/** Checks of the present wave, by what is passed; a pass may have looked before the last one was. */
+/**
+ * Returns the checks of the present wave, found from the passed waves. A pass may have looked before the last wave
+ * passed.
+ */
 function checkedBy(wish: Wish, passed: ReadonlySet<string>): readonly (readonly CheckPlan[])[] {
   const { waves } = wish;
   const at = waves.findIndex(({ name, paused }) => paused || !passed.has(name));
@@ -342,7 +345,7 @@ function passedIn(status: SidecarSet["status"], revision: string): ReadonlySet<s
   return new Set(rows.flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name])));
 }
 
-/** The name of a wave whose checks are due; a paused wave, and the waves after it, are not waited for. */
+/** Returns the wave whose checks must pass next. Nobody waits for a paused wave or the waves after it. */
 function owedWave(wish: Wish, rows: readonly WaveRow[]): string | undefined {
   const paused = wish.waves.findIndex((one) => one.paused);
   const reached = paused < 0 ? rows : rows.slice(0, paused);
@@ -352,12 +355,12 @@ function owedWave(wish: Wish, rows: readonly WaveRow[]): string | undefined {
 }
 
 interface Since {
-  /** the end of the wave's soak */
+  /** the end of the wave's soak, in milliseconds */
   readonly fromMs: number;
   readonly batchAtMs: number;
 }
 
-/** Without pods it is enough that no failed check was seen. */
+/** In a wave without pods it is enough that no check failed. */
 function hasPassed(check: string, { noted, records }: Known, { pods }: WaveRow, { fromMs, batchAtMs }: Since): boolean {
   const last = records.find(({ name }) => name === check);
   if (pods === 0) return last === undefined || last.outcome === "pass";

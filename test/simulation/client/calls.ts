@@ -1,6 +1,6 @@
 /**
- * Calls of the Cluster port, each beside the API's own form. The forms are written again here, apart from the client,
- * on purpose.
+ * Calls of the Cluster port, each with the request that the API defines. The requests are written here again,
+ * independently of the client, on purpose.
  */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { type Cluster, type ObjectKey, PODS, SIDECARSETS } from "../../../shared/kube/port.ts";
@@ -11,7 +11,7 @@ interface Wanted {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** type of the body; "" for none */
+  /** the content type of the body; "" for no body */
   readonly contentType: string;
   readonly isMetadataOnly: boolean;
 }
@@ -21,7 +21,7 @@ export interface Call {
   readonly isWrite: boolean;
   readonly wanted: Wanted;
   readonly run: (cluster: Cluster) => Promise<unknown>;
-  /** the call's result from the API server's answer */
+  /** returns the call's result from the API server's answer */
   readonly said: (body: unknown) => unknown;
 }
 
@@ -30,7 +30,7 @@ type Key = Required<ObjectKey> & { readonly uid: string; readonly resourceVersio
 const JSON_TYPE = "application/json";
 const asIs = (body: unknown) => body;
 
-/** Calls about this pod, which may not exist, or be another by now. */
+/** Returns calls about this pod. It may be missing, or be another pod by now. */
 export function callsOf({ namespace, name, uid, resourceVersion }: Key, chance: Chance): readonly Call[] {
   const key = { namespace, name };
   const all = `/api/v1/namespaces/${namespace}/pods`;

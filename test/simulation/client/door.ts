@@ -24,7 +24,7 @@ export const FATES = [
 ] as const;
 export type Fate = (typeof FATES)[number];
 
-/** A request as it arrived, and its fate. */
+/** A request that arrived, and the fault it met. */
 export interface Arrival {
   readonly method: string;
   readonly path: string;
@@ -34,9 +34,9 @@ export interface Arrival {
   readonly body: unknown;
   readonly atMs: number;
   fate?: Fate;
-  /** the API server's answer; absent: it was not asked */
+  /** the API server's answer; absent: the API server did not get the request */
   answer?: Answer;
-  /** seconds that the answer asked to wait */
+  /** the seconds that the answer's Retry-After names */
   retryAfter?: number;
   watch?: WatchFate;
 }
@@ -49,7 +49,7 @@ export interface Answer {
 interface DoorOptions {
   readonly server: ApiServer;
   readonly chance: Chance;
-  /** share of requests that meet a fate */
+  /** share of requests that meet a fault */
   readonly rate: number;
 }
 
@@ -72,7 +72,7 @@ export class Door {
     this.#http = http.createServer((request, response) => void this.#receive(request, response));
   }
 
-  /** Resolves with the address. */
+  /** Resolves with the server's address. */
   open(): Promise<string> {
     return new Promise((resolve) =>
       this.#http.listen(0, "127.0.0.1", () =>
@@ -116,7 +116,7 @@ export class Door {
     else refuse(response, STATUSES[fate], wait);
   }
 
-  /** Sends parts that end anywhere, at times compressed. */
+  /** Sends the answer in parts, which may end inside a character. Some answers are compressed. */
   async #send({ code, body }: Answer, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { chance } = this.#options;
     const isZipped = /gzip/.test(String(request.headers["accept-encoding"])) && chance.isLucky(0.3);
@@ -184,7 +184,7 @@ interface DeletionBody {
   readonly dryRun?: readonly string[];
 }
 
-/** Fates after which the API server has got the call. */
+/** Faults after which the API server has received the call. */
 const ASKED: ReadonlySet<Fate> = new Set(["answer lost", "answer cut", "503, carried out"]);
 
 const STATUSES = {

@@ -7,13 +7,13 @@ import type { WatchFate } from "./watch-door.ts";
 
 export interface Outcome {
   readonly value?: unknown;
-  /** absent: it went well */
+  /** the call's error; absent: the call succeeded */
   readonly error?: unknown;
 }
 
 const MOST_READS = 4;
 const REFUSED: ReadonlySet<Fate> = new Set<Fate>(["throttled", "500", "503, carried out", "page of a proxy"]);
-/** An API server says 404 in a Status. */
+/** The code in the API server's Status for each fault. */
 const CODES: Readonly<Partial<Record<Fate, number>>> = {
   throttled: 429,
   "500": 500,
@@ -21,7 +21,7 @@ const CODES: Readonly<Partial<Record<Fate, number>>> = {
   "page of a proxy": 502,
   "404 of a proxy": 502,
 };
-/** Timers of a busy machine are late, and never this early. */
+/** A timer may be late on a busy machine. It is early by less than this. */
 const EARLY_MS = 20;
 
 export function callProblems(call: Call, arrivals: readonly Arrival[], outcome: Outcome): readonly string[] {
@@ -46,7 +46,7 @@ function onceProblem({ length }: readonly Arrival[]): string | undefined {
   return length > 1 ? `is a write, and arrives ${length} times` : undefined;
 }
 
-/** Reads are repeated after every fault on the way, and after no answer of an API server. */
+/** The client repeats a read after every fault on the way, but not after an answer of the API server. */
 function repeatProblems(arrivals: readonly Arrival[]): readonly (string | undefined)[] {
   const again = arrivals.slice(0, -1).filter(({ fate }) => fate === undefined);
   const isGivenUp = arrivals.at(-1)?.fate !== undefined && arrivals.length < MOST_READS;
@@ -65,7 +65,7 @@ function waitProblems(arrivals: readonly Arrival[]): readonly (string | undefine
   });
 }
 
-/** A caller cannot know whether a call was carried out that never arrived, or whose answer was lost. */
+/** A caller cannot know whether the server carried out a call when its answer was lost. */
 function fateProblems(fate: Fate, { error }: Outcome): readonly (string | undefined)[] {
   if (!(error instanceof KubeError)) return [`comes to ${error ?? "a good end"}, and met: ${fate}`];
   const isKnown = fate === "throttled";
@@ -94,11 +94,11 @@ function refusalProblem(code: number, body: unknown, error: unknown): string | u
 interface WatchSeen {
   readonly from: string;
   readonly events: readonly unknown[];
-  /** objects that have changed since, and still exist */
+  /** number of later changes of objects that still exist */
   readonly changes: number;
 }
 
-/** The code of its error; undefined: it ends quietly. */
+/** The code of the error that ends a watch; undefined: it ends without an error. */
 const WATCH_CODES: Readonly<Record<WatchFate["end"], number | undefined>> = {
   ends: undefined,
   "breaks in an event": undefined,

@@ -1,4 +1,4 @@
-/** Streams of watch events as API servers send them, and all the ways in which they end. */
+/** Watch streams as API servers send them, with all the ways in which they end. */
 import type http from "node:http";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { ApiServer } from "../api-server.ts";
@@ -11,7 +11,7 @@ type WatchEnd = (typeof WATCH_ENDS)[number];
 
 export interface WatchFate {
   readonly end: WatchEnd;
-  /** the events that were sent whole */
+  /** the events that were sent completely */
   readonly sent: KubernetesObject[];
 }
 
@@ -36,7 +36,7 @@ export class WatchDoor {
     this.#options = options;
   }
 
-  /** Sends all events since the version of the request, and then the end. */
+  /** Sends all events since the request's version, and then ends the stream. */
   async serve(arrival: Arrival, response: http.ServerResponse): Promise<void> {
     const { chance, server } = this.#options;
     const end = chance.pick(WATCH_ENDS);
@@ -64,12 +64,12 @@ export class WatchDoor {
       },
       end: () => undefined,
     });
-    // Events of the past come one by one, each after the one before.
+    // Past events are sent one by one.
     await new Promise((resolve) => setImmediate(resolve));
     session.close();
     await sendParts(response, Buffer.from(lines.join("") + tailOf(end)), chance);
     if (end !== "breaks in an event") response.end();
-    // Written bytes are sent before the connection breaks.
+    // The delay lets written bytes leave before the connection breaks.
     else setTimeout(() => response.socket?.destroy(), BREAKS_AFTER_MS);
   }
 }

@@ -1,8 +1,8 @@
 /**
- * A world of one client of an API server: random calls over real connections, which are reset, cut, throttled and
- * answered by proxies. The judge knows what arrived. A call is spelled as the API reads it. A write arrives once; a
- * read comes again only where that may help. The result of a call is the API server's answer. No error denies a write
- * that may have been carried out.
+ * A world of one client of an API server. The client makes random calls over real connections. Proxies reset, cut,
+ * throttle and answer them. The judge knows which requests arrived. It checks that the client writes requests as the
+ * API reads them, and sends each write once. The client repeats a read only where that can help. The result of a call
+ * must be the API server's answer. No error may deny a write that may have been carried out.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -64,7 +64,7 @@ export class ClientWorld {
     return { seed, violations, happened, counts: this.#counts, trace };
   }
 
-  /** Creates, changes or deletes a pod, as another client. */
+  /** Creates, changes or deletes a pod in the name of another client. */
   #write(): void {
     const pods = this.#server.all<KubernetesObject>(PODS);
     const kind = this.#chance.pick(["create", "change", "delete"]);
@@ -107,7 +107,7 @@ export class ClientWorld {
     this.#write();
     const pods = this.#server.all<KubernetesObject>(PODS);
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = this.#chance.pick(pods).metadata ?? {};
-    // At times the pod does not exist, or was another one.
+    // Sometimes the pod does not exist, or has another uid.
     const key = {
       namespace,
       name: this.#chance.isLucky(0.1) ? "a b?ä" : name,
@@ -145,7 +145,7 @@ export class ClientWorld {
       .filter(({ metadata }) => Number(metadata?.resourceVersion) > version).length;
   }
 
-  /** A whole list, page by page, during writes and expired tokens: it must show the objects at its version. */
+  /** Lists all pages while other clients write and tokens expire. The list must show the objects at its version. */
   #pages = async (cluster: Cluster): Promise<void> => {
     const namespace = this.#chance.isLucky(0.5) ? undefined : "shop";
     const options = namespace === undefined ? {} : { namespace };

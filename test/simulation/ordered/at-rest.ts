@@ -1,6 +1,5 @@
 /**
- * The promises of a set at rest, beside its pods: a status that equals a recount, its history, the owners of its
- * claims.
+ * Judges an ordered set that is at rest: its status equals a recount, and its history and its claims' owners are right.
  */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
@@ -90,7 +89,7 @@ function podProblems(set: StatefulSet, pod: Pod, history: readonly ControllerRev
   ].map((why) => `pod ${name} ${why}`);
 }
 
-/** Claims of existing pods are deleted with the set, or stay. */
+/** Claims of existing pods are deleted with the set or stay, as the set says. */
 function ownedProblems(set: StatefulSet, claims: readonly PersistentVolumeClaim[]): readonly string[] {
   const isSetOwner = set.spec.persistentVolumeClaimRetentionPolicy?.whenDeleted === "Delete";
   const desired = desiredOrdinals(set.spec);

@@ -3,15 +3,15 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { conditionIn, desiredOrdinals, isOrdered, ordinalOf, scaleBudgetOf } from "./objects.ts";
 
-/** The objects that a pass got when it last looked. */
+/** The objects in a pass' last answers. */
 export interface Sight {
   set?: StatefulSet;
-  /** time when the pass got it */
+  /** the time when the pass read the set */
   setAtMs?: number;
   pods: readonly Pod[];
 }
 
-/** Milliseconds: the greatest age of the read set when its pod is created. */
+/** The greatest age of the read set when its pod is created, in milliseconds. */
 const MOST_MS = 1_000;
 
 /** Judges the age of the read set when the create is sent. */
@@ -20,8 +20,8 @@ export function staleness({ setAtMs = Number.NEGATIVE_INFINITY }: Sight, nowMs: 
 }
 
 /**
- * One sentence for each fault. An ordered set creates a pod only after all below are ready, and another within the
- * scale budget.
+ * Returns one sentence for each fault. An ordered set creates a pod only after all lower pods are ready. Other sets
+ * create pods within the scale budget.
  */
 export function creationProblems(ordinal: number, { set, pods }: Sight, nowMs: number): readonly string[] {
   if (!set) return ["is made by a pass that read no set"];

@@ -1,4 +1,4 @@
-/** The parts of the set's wanted state that are still missing once all faults are over. */
+/** Finds the parts of the set's wanted state that are missing after all faults have ended. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
@@ -41,7 +41,7 @@ export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: bool
 }
 
 /**
- * An ordered set removes only the lowest of several pods beyond the range that will never be ready:
+ * An ordered set with several pods beyond the range that never become ready removes only the lowest:
  * docs/compatibility.md. Such pods failed, or wait behind a gate that only a pass opens.
  */
 function isStuck({ spec }: StatefulSet, pods: readonly Pod[]): boolean {
@@ -62,7 +62,7 @@ function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly s
   const old = pods.filter(
     (pod) => imageIn(pod) !== image && ordinalOf(pod) - startOf(spec) >= (rolling?.partition ?? 0),
   );
-  // The partition counts reserved ordinals too, but the number of pods to update does not.
+  // The partition also counts reserved ordinals. The number of pods to update does not.
   const mayStay = reservedOrdinals(spec).length;
   return old.length > mayStay ? [`at an old template: ${old.map(({ metadata }) => metadata?.name)}`] : [];
 }

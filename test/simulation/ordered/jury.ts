@@ -1,4 +1,4 @@
-/** All judges of a world: they see passes' reads, calls and writes. */
+/** All judges of a world, which see the reads, calls and writes of passes. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import {
@@ -46,7 +46,7 @@ export class Jury {
     for (const why of this.#landed.see(write)) this.#report(`${what} ${why}`);
   }
 
-  /** Returns the cluster with a judge of every call. */
+  /** Returns the cluster with a judge that sees every call. */
   watched(pass: string, cluster: Cluster): Cluster {
     return {
       ...cluster,

@@ -1,4 +1,7 @@
-/** Judges writes of passes when they land: only the set's objects, and an update in place step by step. */
+/**
+ * Judges the writes of passes when they arrive: a pass writes only the set's objects, and updates in place step by
+ * step.
+ */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Write } from "../api-server.ts";
@@ -14,9 +17,9 @@ export class LandedJudge {
   readonly #facts: Facts;
   readonly #policies = new Set<string>();
   readonly #uids = new Set<string>();
-  /** the shortest grace that any set asked for */
+  /** the shortest grace period that any set had */
   #graceSeconds = Number.POSITIVE_INFINITY;
-  /** uid of a pod → when its update in place began */
+  /** pod's uid → time when its update in place began */
   readonly #begun = new Map<string, number>();
 
   constructor(facts: Facts) {
@@ -41,7 +44,7 @@ export class LandedJudge {
     this.#graceSeconds = Math.min(this.#graceSeconds, inPlaceUpdateStrategy?.gracePeriodSeconds ?? 0);
   }
 
-  /** The owner must be a set that existed. An orphan is adopted by the set, or left alone. */
+  /** The owner must be a set that existed. The set may adopt an orphan, or ignore it. */
   #ownerProblems({ object, previous }: Write): readonly string[] {
     const [before, after] = [previous && controllerOf(previous), controllerOf(object)];
     const isForeign = (uid: string | undefined) => uid !== undefined && !this.#uids.has(uid);
@@ -99,7 +102,7 @@ function isSelected({ metadata }: KubernetesObject): boolean {
   return metadata?.labels?.["app"] === SET;
 }
 
-/** The name of a revision proves nothing. */
+/** The name of a revision does not prove its owner. */
 function isNamed({ metadata, kind }: KubernetesObject): boolean {
   return kind !== "Pod" || new RegExp(`^${SET}-\\d+$`).test(metadata?.name ?? "");
 }

@@ -1,19 +1,19 @@
-/** The objects that a pass got when it last looked, and its calls since then: the base of its next write. */
+/** Remembers the objects that each pass read last, and its calls since then. The next write must follow from these. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
 import { CONTROLLER_REVISIONS, type ObjectList, PODS, type Resource } from "../../../shared/kube/port.ts";
 
 export interface Snapshot {
-  /** the set before the lists were read */
+  /** the set as it was read before the lists */
   readonly set: StatefulSet;
   pods: readonly Pod[];
   revisions: readonly ControllerRevision[];
-  /** names of pods that were written to, or deleted, since */
+  /** names of pods that the pass has since written to or deleted */
   readonly touched: Set<string>;
 }
 
-/** A write at the moment at which it is sent. */
+/** A write that a pass is about to send. */
 export interface Sent {
   readonly pass: string;
   readonly verb: "CREATE" | "PATCH" | "DELETE";
@@ -25,7 +25,7 @@ export interface Sent {
   readonly look: Snapshot;
 }
 
-/** The present world. */
+/** The present state of the world. */
 export interface Facts {
   readonly pods: () => readonly Pod[];
   readonly claims: () => readonly PersistentVolumeClaim[];
@@ -34,11 +34,11 @@ export interface Facts {
   readonly nowMs: () => number;
 }
 
-/** One sentence for each fault of a call. */
+/** Returns one sentence for each fault of a call. */
 export type SendingRule = (sent: Sent, facts: Facts) => readonly string[];
 
 export class Looks {
-  /** sets that no list has followed yet */
+  /** sets that were read, and whose pods have not been listed yet */
   readonly #read = new Map<string, StatefulSet>();
   readonly #looks = new Map<string, Snapshot>();
 
@@ -50,7 +50,7 @@ export class Looks {
     this.#read.set(pass, set);
   }
 
-  /** The first list after the set was read begins a new look; a first page begins its list again. */
+  /** The first list after a read of the set begins a new look. A first page begins its list again. */
   listed(pass: string, resource: Resource, { items }: ObjectList<KubernetesObject>, isFirst: boolean): void {
     const set = this.#read.get(pass);
     if (set) this.#looks.set(pass, { set, pods: [], revisions: [], touched: new Set() });

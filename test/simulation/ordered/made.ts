@@ -1,4 +1,4 @@
-/** Judges new pods, claims and revisions of a pass when it sends them, by what the pass had read. */
+/** Judges the pods, claims and revisions that a pass creates, from the objects that the pass had read. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Facts, SendingRule, Sent } from "./looks.ts";
@@ -76,7 +76,7 @@ export const madeClaim: SendingRule = ({ body, look: { set } }) => {
   ]);
 };
 
-/** A revision for each template that existed, with the next number. */
+/** A pass creates one revision for each template that existed, with the next number. */
 export const madeRevision: SendingRule = ({ body, look: { set, revisions }, name }) => {
   const made = body as ControllerRevision;
   const own = revisionsOf(set, revisions);
@@ -98,7 +98,7 @@ function highest(revisions: readonly ControllerRevision[]): number {
   return Math.max(0, ...revisions.map(({ revision }) => revision));
 }
 
-/** A revision changes only its number, when it becomes the newest again. */
+/** A pass changes only a revision's number, when that revision becomes the newest again. */
 export const changedRevision: SendingRule = ({ body, name, look: { set, revisions } }) => {
   const { revision } = body as Partial<ControllerRevision>;
   const own = revisionsOf(set, revisions);
@@ -114,7 +114,7 @@ export const changedRevision: SendingRule = ({ body, name, look: { set, revision
   ]);
 };
 
-/** Unused revisions only; the oldest first; no more than the limit wants. */
+/** A pass deletes only unused revisions, the oldest first, and no more than the limit demands. */
 export const deletedRevision: SendingRule = ({ name, look: { set, pods, revisions, touched } }, facts) => {
   const own = revisionsOf(set, revisions);
   const there = facts.revisions().filter(({ metadata }) => own.some((one) => one.metadata?.name === metadata?.name));

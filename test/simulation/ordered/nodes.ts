@@ -38,7 +38,7 @@ export class Nodes {
     scheduler.after(chance.between(1, Math.max(1, mostMs)), run);
   }
 
-  /** The present pod, if it is still that one. */
+  /** Returns the pod if it still has this uid. */
   #pod(name: string, uid: string): Pod | undefined {
     const pod = this.#options.server.peek<Pod>(PODS, { namespace: NAMESPACE, name });
     return pod?.metadata?.uid === uid ? pod : undefined;
@@ -93,7 +93,7 @@ export class Nodes {
     if (pod) this.#options.server.remove("kubelet", PODS, pod);
   }
 
-  /** Removes claims whose owners are all gone. */
+  /** Removes claims after all their owners are deleted. */
   #collect(): void {
     const { server } = this.#options;
     const alive = new Set([

@@ -1,4 +1,4 @@
-/** The ordered set of the world and its pods: users' parts, and facts about them. */
+/** The ordered set of the world and its pods: the parts that users write, and facts about them. */
 import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import type { SetScenario } from "./scenario.ts";
@@ -56,7 +56,7 @@ export function ordinalOf({ metadata }: { readonly metadata?: { readonly name?: 
   return Number(/-(\d+)$/.exec(metadata?.name ?? "")?.[1] ?? -1);
 }
 
-/** Ordinals that are to have a pod, in order. */
+/** Returns the ordinals that must have a pod, in ascending order. */
 export function desiredOrdinals(spec: StatefulSetSpec): readonly number[] {
   const reserved = reservedOrdinals(spec);
   const ordinals: number[] = [];
@@ -65,12 +65,12 @@ export function desiredOrdinals(spec: StatefulSetSpec): readonly number[] {
   return ordinals;
 }
 
-/** Only sets of worlds with the gate for it have a start. */
+/** A set has a start only in worlds with the feature gate for it. */
 export function startOf({ ordinals }: StatefulSetSpec): number {
   return ordinals?.start ?? 0;
 }
 
-/** "2-4" is 2, 3 and 4. */
+/** Returns reserved ordinals: "2-4" stands for 2, 3 and 4. */
 export function reservedOrdinals({ reserveOrdinals = [] }: StatefulSetSpec): readonly number[] {
   return reserveOrdinals.flatMap((entry) => {
     if (typeof entry === "number") return [entry];
@@ -85,7 +85,7 @@ export function budgetOf({ updateStrategy, replicas = 1 }: StatefulSetSpec): num
   return Math.max(1, count);
 }
 
-/** The most pods in range that may be down while others are made; any number if the set has no such field. */
+/** Returns how many pods in range may be down while others are created; infinite if the set has no such field. */
 export function scaleBudgetOf({ scaleStrategy, replicas = 1 }: StatefulSetSpec): number {
   const most = scaleStrategy?.maxUnavailable;
   if (most === undefined) return Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** The objects of the world's set, and the parts of its pods and revisions, as a judge reads them. */
+/** Finds the objects of the world's set, and the parts of its pods and revisions that a judge reads. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PodTemplateSpec, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { SET } from "./objects.ts";
@@ -9,7 +9,7 @@ export function controllerOf({ metadata }: KubernetesObject): OwnerReference | u
   return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** Pods of the set, or ones that the next look adopts: with its name and label, and no other owner. */
+/** Returns the set's pods, and the pods that it will adopt: its name and label, and no other owner. */
 export function podsOf({ metadata }: StatefulSet, pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => {
     if (!NAME.test(pod.metadata?.name ?? "") || pod.metadata?.labels?.["app"] !== SET) return false;
@@ -30,13 +30,13 @@ export function revisionsOf(
   });
 }
 
-/** All parts in which templates of the world differ. */
+/** Returns as text all parts in which the world's templates differ. */
 export function printOf({ metadata, spec }: PodTemplateSpec | Pod): string {
   const [container] = spec?.containers ?? [];
   return JSON.stringify([container?.image, envOf(container), metadata?.annotations?.["release"]]);
 }
 
-/** The fields that no update in place changes. */
+/** Returns as text the fields that no update in place changes. */
 export function fixedPrintOf({ spec }: PodTemplateSpec | Pod): string {
   return JSON.stringify([envOf(spec?.containers?.[0])]);
 }
@@ -53,7 +53,7 @@ export function revisionIn({ metadata }: Pod): string {
   return metadata?.labels?.["controller-revision-hash"] ?? "";
 }
 
-/** The newest of the revisions that record the template of the set. */
+/** Returns the newest revision that records the template of the set. */
 export function updateRevisionOf(
   set: StatefulSet,
   revisions: readonly ControllerRevision[],

@@ -1,4 +1,4 @@
-/** Judges the removal of a pod when a pass sends it, by what the pass had read of pods below, above and beyond. */
+/** Judges the removal of a pod when a pass sends it. The judge uses only the pods that the pass had read. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Facts, SendingRule, Snapshot } from "./looks.ts";
@@ -18,7 +18,7 @@ export const deletedPod: SendingRule = (sent, facts) => {
   return [...updateProblems(look, pod, facts), ...policyProblems(set, pod, facts)];
 };
 
-/** A first write to a pod that is updated in place. */
+/** Judges the first write to a pod that is updated in place. */
 export const changedPod: SendingRule = ({ look, name, body }, facts) => {
   const pod = podsOf(look.set, look.pods).find(({ metadata }) => metadata?.name === name);
   const revision = (body as Partial<Pod>).metadata?.labels?.["controller-revision-hash"];
@@ -54,8 +54,8 @@ function updateProblems(look: Snapshot, pod: Pod, facts: Facts): readonly string
 }
 
 /**
- * An ordered set removes no serving pod while another one is not available, and updates none before all pods beyond the
- * range are gone.
+ * An ordered set removes no serving pod while another pod is unavailable. It updates no pod before all pods beyond the
+ * range are deleted.
  */
 function waitProblems({ set, pods }: Snapshot, pod: Pod): readonly string[] {
   if (!isOrdered(set) || !isHealthy(pod)) return [];

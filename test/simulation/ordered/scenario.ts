@@ -1,11 +1,11 @@
-/** Makes of a seed the fate of an ordered set: its spec, the passes, and the faults. */
+/** Makes the scenario of an ordered set from a seed: its spec, the passes, and the faults. */
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "../faults.ts";
 import type { HindrancePlan } from "../hindrances.ts";
 import { widenedSet } from "./wide.ts";
 
-/** Changes by users, and events of pods. */
+/** Changes by users, and events that happen to pods. */
 export const STRIKES = [
   "new template",
   "template rolled back",
@@ -26,7 +26,7 @@ export const STRIKES = [
   "set relabelled",
 ] as const;
 
-/** Events that also happen in narrow worlds. */
+/** Strikes that also occur in narrow worlds. */
 const EVERYWHERE = STRIKES.slice(0, 14);
 
 export type Strike = (typeof STRIKES)[number];
@@ -35,10 +35,10 @@ export interface SetPlan {
   readonly startMs: number;
   readonly deadlineMs: number;
   readonly isFollowing: boolean;
-  /** asked for the set by name, so the Lease does not matter */
+  /** true if the pass is asked for the set by name and needs no Lease */
   readonly isByName: boolean;
   readonly blow?: {
-    /** index of its call, from 0; with `ofDeletions` index of its deletion */
+    /** index of the pass' call, from 0; with `ofDeletions` the index of its deletion */
     readonly atCall: number;
     readonly ofDeletions: boolean;
     readonly lateMs: number;
@@ -56,7 +56,7 @@ export interface SetScenario {
   readonly hasClaims: boolean;
   readonly whenScaled: "Retain" | "Delete";
   readonly minReadySeconds: number;
-  /** gate StatefulSetUnblocked */
+  /** value of the feature gate StatefulSetUnblocked */
   readonly isUnblocked: boolean;
   readonly pageSize: number;
   readonly passes: readonly SetPlan[];
@@ -68,9 +68,9 @@ export interface SetScenario {
   readonly expireRate: number;
   readonly readyMs: number;
   readonly goneMs: number;
-  /** ordinals that are reserved from the beginning */
+  /** ordinals that are reserved from the start */
   readonly reserved: readonly number[];
-  /** obstacles while there is trouble */
+  /** obstacles while faults occur */
   readonly hindrances: readonly HindrancePlan[];
 }
 
@@ -125,7 +125,7 @@ function weatherOf(chance: Chance) {
 
 type Plan = Pick<SetScenario, "passes" | "strikes">;
 
-/** Anything, at any time. */
+/** Plans any faults at any time. */
 function turmoilOf(chance: Chance): Plan {
   return {
     passes: Array.from({ length: chance.pick([1, 2, 2, 3, 4]) }, (_, index) => ({
@@ -139,7 +139,7 @@ function turmoilOf(chance: Chance): Plan {
   };
 }
 
-/** A pass is cut off, or held up, where it takes a pod away; things change; others take over. */
+/** Plans a pass that dies or freezes where it removes a pod. Then things change, and other passes continue. */
 function duelOf(chance: Chance): Plan {
   const begun = { deadlineMs: 25_000, isFollowing: true, isByName: true };
   const others = Array.from({ length: chance.pick([1, 1, 2]) }, () => ({
@@ -167,7 +167,7 @@ function strikesOf(chance: Chance, count: number, withinMs: number): SetScenario
   return Array.from({ length: count }, () => ({ atMs: chance.below(withinMs), strike: chance.pick(EVERYWHERE) }));
 }
 
-/** At least one of the items. */
+/** Returns at least one of the items. */
 function some<T>(chance: Chance, items: readonly T[]): readonly T[] {
   const chosen = items.filter(() => chance.isLucky(0.4));
   return chosen.length > 0 ? chosen : [chance.pick(items)];

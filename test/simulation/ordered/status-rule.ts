@@ -1,4 +1,7 @@
-/** Judges a status that a pass writes: a recount of what the pass had read, and the revisions that may be current. */
+/**
+ * Judges a status that a pass writes. It must equal a recount of the objects that the pass had read, and name an
+ * allowed current revision.
+ */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../../shared/api/stateful-set.ts";
 import type { SendingRule } from "./looks.ts";
@@ -72,7 +75,7 @@ export const writtenStatus: SendingRule = ({ body, look: { set, pods } }, facts)
   ];
 };
 
-/** Complete means that every pod is updated and ready. Until then the current revision stays. */
+/** The current revision stays until every pod is updated and ready. */
 function currentProblems(
   set: StatefulSet,
   status: StatefulSetStatus,

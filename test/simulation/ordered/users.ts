@@ -1,4 +1,4 @@
-/** The users of the set, and events of its pods that nobody wanted, at the worst of times. */
+/** The users of the set, and unwanted events of its pods at the worst moments. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
@@ -48,7 +48,7 @@ export class SetUsers {
     server.put(WRITER, STATEFUL_SETS, set);
   }
 
-  /** False when the strike has no target. */
+  /** Returns false if the strike has no target. */
   strike(strike: Strike): boolean {
     return this.#acts[strike]() !== false;
   }
@@ -62,13 +62,13 @@ export class SetUsers {
     "paused or resumed": () => this.apply({ isPaused: !this.wish.isPaused }),
     "partition changed": () =>
       this.apply({ partition: this.wish.partition > 0 ? 0 : this.#options.chance.between(1, 3) }),
-    // Validation keeps it at 1 where an order is kept.
+    // Validation allows only 1 for an ordered set.
     "budget changed": () =>
       !this.#options.scenario.isMonotonic && this.apply({ maxUnavailable: this.#options.chance.between(1, 3) }),
     "ordinal reserved": () =>
       this.apply({ reserved: this.wish.reserved.length > 0 ? [] : [this.#options.chance.below(3)] }),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod)),
-    // With a scale budget a failed pod may wait for ever: docs/compatibility.md.
+    // With a scale budget a failed pod may wait forever: docs/compatibility.md.
     "pod failed": () =>
       this.#options.scenario.scaleMaxUnavailable === undefined &&
       this.#withPod((pod) => this.#put({ ...pod, status: { ...pod.status, phase: "Failed" } })),
@@ -94,7 +94,7 @@ export class SetUsers {
     return Math.max(5, this.#options.scenario.replicas + 2);
   }
 
-  /** Changes that concern nobody, again and again. */
+  /** Changes labels that no set selects, again and again. */
   #relabel(): void {
     const { server, scheduler, chance } = this.#options;
     const everyMs = chance.pick([20, 200, 2_000]);

@@ -24,7 +24,7 @@ export function widenedSet(base: SetScenario): SetScenario {
     scaleMaxUnavailable: scale,
     strikes: [...base.strikes, ...more],
     hindrances,
-    // Many pods have to be done, one after the other, before the world ends.
+    // Many pods must become ready, one after the other, before the world ends.
     readyMs: Math.min(base.readyMs, 1_000),
     goneMs: Math.min(base.goneMs, 1_000),
   };

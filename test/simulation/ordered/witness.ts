@@ -1,4 +1,4 @@
-/** Judges every write of a pass when it lands: order, budget, reservations, claims, and the observed generation. */
+/** Judges every write of a pass when it arrives: order, budget, reservations, claims, and the observed generation. */
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import {
@@ -28,7 +28,7 @@ export interface WitnessOptions {
   readonly report: (what: string) => void;
 }
 
-/** A serving pod that a pass took away, until its ordinal serves again. */
+/** A serving pod that a pass removed, until its ordinal serves again. */
 interface Taken {
   readonly generation: number;
   readonly limit: number;
@@ -51,12 +51,12 @@ export class SetWitness {
     this.#options = options;
   }
 
-  /** A pass was answered. */
+  /** Records objects that a pass has read. */
   given(pass: string, sight: Partial<Sight>): void {
     this.#sights.set(pass, { pods: [], ...this.#sights.get(pass), ...sight });
   }
 
-  /** A pass is about to send this. */
+  /** Records a call that a pass is about to send. */
   sending(pass: string, call: string, name: string): void {
     const sight = this.#sights.get(pass) ?? { pods: [] };
     const old = call === "CREATE pods" ? staleness(sight, this.#options.nowMs()) : undefined;
@@ -113,7 +113,7 @@ export class SetWitness {
       this.#report(write, "gives the claim of a pod that stays to the pod");
   }
 
-  /** True when a spec asked for fewer pods, and for claims to go with removed pods. */
+  /** True if a spec demanded fewer pods, and the deletion of claims with removed pods. */
   #mayGo({ object }: Write): boolean {
     return this.#specsFrom(0).some(
       (spec) =>
@@ -143,13 +143,13 @@ export class SetWitness {
     else if (write.object.metadata.annotations?.["sidecarset.kruise.io/fence"]) this.fences++;
   }
 
-  /** True under every spec that the write may have been decided by. */
+  /** True if the pod is newest under every spec that the pass may have used. */
   #isNewest(pod: Pod): boolean {
     const specs = this.#specsFrom(this.#observed);
     return specs.every(({ template }) => template?.spec?.containers[0]?.image === imageIn(pod));
   }
 
-  /** One ordinal never has two pods. An ordered set creates a pod only if the pass saw all below serve. */
+  /** One ordinal never has two pods. An ordered set creates a pod only if the pass saw all lower pods serve. */
   #judgeCreate(write: Write, next: Pod): void {
     this.created++;
     const ordinal = ordinalOf(next);
@@ -180,17 +180,17 @@ export class SetWitness {
     const specs = this.#specsFrom(reservation.generation);
     const leaving = specs.filter((spec) => !desiredOrdinals(spec).includes(ordinal));
     if (leaving.length > 0) {
-      // If some specs still want the pod, the write may be the reserved update.
+      // If some specs still want the pod, the write may be a reserved update.
       if (leaving.length === specs.length) this.#judgeScaleDown(write, leaving, ordinal);
       return;
     }
     if (isDeleted) this.#judgeClaims(write, previous);
-    // A pod that was not ready for long enough counts as down already.
+    // A pod counts as down until it has been ready for long enough.
     if (isServing(previous) && specs.every((spec) => this.#isAvailable(spec, previous)))
       this.#judgeUpdate(write, specs, previous);
   }
 
-  /** Specs from that generation on. A pass may write to a kept claim under any newer one. */
+  /** Returns the specs from that generation on. A pass may write to a kept claim under any newer spec. */
   #specsFrom(generation: number): readonly StatefulSetSpec[] {
     return [...this.#specs].filter(([one]) => one >= generation).map(([, spec]) => spec);
   }
@@ -215,7 +215,7 @@ export class SetWitness {
       this.#report(write, `is one of ${this.#taken.size} pods taken away at once, ${limit} allowed`);
   }
 
-  /** Removal goes from the top, one after the other, if the set keeps an order. */
+  /** An ordered set removes pods from the highest ordinal down, one after the other. */
   #judgeScaleDown(write: Write, specs: readonly StatefulSetSpec[], ordinal: number): void {
     const isKept = (spec: StatefulSetSpec) => {
       const range = desiredOrdinals(spec);
@@ -225,7 +225,7 @@ export class SetWitness {
     if (!specs.some(isKept)) this.#report(write, "goes before one of a higher ordinal");
   }
 
-  /** A claim that goes with its pod would be lost. */
+  /** Judges the removal of a pod whose claim would be lost with it. */
   #judgeClaims(write: Write, { metadata }: Pod): void {
     const lost = this.#options
       .claims()
@@ -233,7 +233,10 @@ export class SetWitness {
     if (lost.length > 0) this.#report(write, `loses the claim ${lost[0]?.metadata?.name}`);
   }
 
-  /** The reservation for exactly the written state, and for no generation that the status has called finished. */
+  /**
+   * Returns the reservation for exactly the written state, unless the status has already called its generation
+   * finished.
+   */
   #reservationOf(uid: string, write: Write): Reservation | undefined {
     const version = write.previous?.metadata.resourceVersion;
     const reservation = this.ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === version);

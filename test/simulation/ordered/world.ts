@@ -89,7 +89,7 @@ export class SetWorld {
     this.#users.apply({});
   }
 
-  /** Runs all events of the scenario, on a set that is at rest first. */
+  /** Runs all events of the scenario, on a set that has come to rest first. */
   async run(): Promise<SetWorldResult> {
     const { passes, strikes } = this.#scenario;
     const scheduler = this.#scheduler;
@@ -102,7 +102,7 @@ export class SetWorld {
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.#startPass(plan));
     await scheduler.runFor(TROUBLE_MS + 60_000);
     this.#calm();
-    // Frozen processes come back now.
+    // The wait lets frozen processes continue.
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await scheduler.runFor(FROZEN_MS + 60_000);
     await this.#settle();
     const { writes, created, taken, fences } = this.#witness;
@@ -121,7 +121,7 @@ export class SetWorld {
     Object.assign(this.#weather, { faultRate: 0, slowRate: 0, expireRate: 0, eventRate: 0, hinder: undefined });
   }
 
-  /** Passes one a minute until the wanted state is reached; then one with nothing to do. */
+  /** Runs one pass a minute until the wanted state is reached, and then a pass without work. */
   async #settle(): Promise<void> {
     let left: readonly string[] = ["not begun"];
     for (let pass = 0; pass < MOST_PASSES && left.length > 0; pass++) {
@@ -182,7 +182,7 @@ export class SetWorld {
     return report;
   }
 
-  /** Lets the witness hear every answer that a pass gets. */
+  /** Shows the witness every answer that a pass gets. */
   #watched(pass: string, cluster: Cluster): Cluster {
     let pages: KubernetesObject[] = [];
     return {

@@ -1,4 +1,4 @@
-/** Every state that can be reached, and the first that breaks a promise. */
+/** Explores every state that can be reached, and finds the first one that breaks a promise. */
 import { keyOf, type Pod, type Setting, type State, start } from "./state.ts";
 import { type Step, steps } from "./steps.ts";
 
@@ -6,7 +6,7 @@ export interface Explored {
   readonly states: number;
   readonly transitions: number;
   readonly updates: number;
-  /** every pod is as the last spec wants it, nothing is reserved, and the status shows that spec */
+  /** true if every pod is as the last spec wants it, nothing is reserved, and the status shows that spec */
   readonly isEndReached: boolean;
   readonly broken: string | undefined;
 }
@@ -41,7 +41,7 @@ function brokenBy(before: State, step: Step, setting: Setting): string | undefin
 }
 
 /**
- * A tick's reservation for the newest spec leaves old pods enough for the partition, even if every reserved pod is
+ * A tick's reservation for the newest spec must leave enough old pods for the partition, even if every reserved pod is
  * updated.
  */
 function brokenByReservation(before: State, { state }: Step, { specs }: Setting): string | undefined {

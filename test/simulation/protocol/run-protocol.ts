@@ -1,11 +1,11 @@
-/** The protocol's small worlds as a part of the simulation. */
+/** Runs the small worlds of the protocol as a part of the simulation. */
 import { type Campaign, emptyCampaign, merged } from "../campaign.ts";
 import { explore } from "./explore.ts";
 import { SETTINGS } from "./settings.ts";
 
 export const PROTOCOLS = SETTINGS.length;
 
-/** Worlds `from` … `to` - 1. `runs` counts states, and `calls` transitions. */
+/** Runs the worlds `from` … `to` - 1. `runs` counts states, and `calls` counts transitions. */
 export function runProtocols(from: number, to: number): Campaign {
   let campaign = emptyCampaign();
   for (const [index, setting] of SETTINGS.slice(from, to).entries()) {

@@ -1,6 +1,6 @@
 /**
- * The small worlds in which every interleaving is tried: each has one change of the SidecarSet and at least one kind of
- * fault.
+ * The small worlds in which every order of steps is tried. Each has one change of the SidecarSet and at least one kind
+ * of fault.
  */
 import type { Setting, Spec } from "./state.ts";
 
@@ -21,7 +21,7 @@ const rollback = [
   spec(3, { maxUnavailable: 2 }),
 ];
 
-/** In all of them ticks may stop anywhere, and writes may come late. */
+/** In each of these worlds ticks may stop anywhere, and writes may arrive late. */
 export const SETTINGS: readonly Setting[] = [
   { ...small, name: "a pause, a status that is touched", specs: [first, spec(2, { isPaused: true })], touches: 1 },
   { ...wide, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },

@@ -1,9 +1,12 @@
-/** The protocol in the small: pods, one ledger, ticks that may stop anywhere, and writes that arrive whenever they like. */
+/**
+ * A small model of the protocol: pods, one ledger, ticks that may stop anywhere, and writes that may arrive at any
+ * time.
+ */
 import { EMPTY_LEDGER, type Ledger } from "../../../shared/core/ledger.ts";
 
 /** A generation of the SidecarSet. */
 export interface Spec {
-  /** uid of the SidecarSet; another uid is another object of the same name */
+  /** uid of the SidecarSet; a new uid is another object of the same name */
   readonly uid: string;
   readonly generation: number;
   readonly hash: string;
@@ -16,42 +19,42 @@ export interface Setting {
   readonly name: string;
   readonly pods: number;
   readonly ticks: number;
-  /** rounds that each tick may begin */
+  /** number of rounds that each tick may begin */
   readonly rounds: number;
-  /** the first spec, and the user's changes, at any moment */
+  /** the first spec, and then the user's changes, which may come at any moment */
   readonly specs: readonly Spec[];
   /** true if a run has too few rounds to reach its end */
   readonly isCutShort?: boolean;
-  /** gate StrictMaxUnavailable */
+  /** value of the feature gate StrictMaxUnavailable */
   readonly isStrict?: boolean;
-  /** a tick may also leave reserved pods unfenced that it wants no more, and count them as updated */
+  /** true if a tick may leave unwanted reserved pods without a fence, and count them as updated */
   readonly hasUnfenced?: boolean;
-  /** a rule is left out: such a pod keeps its place in the partition */
+  /** true if one rule is left out: the pods of `hasUnfenced` keep their place in the partition */
   readonly isPlaceOmitted?: boolean;
-  /** number of such events, to any pod at any moment */
+  /** number of touches, which may hit any pod at any moment */
   readonly touches?: number;
   readonly flaps?: number;
   readonly replacements?: number;
-  /** swaps that are carried out, and whose answer is lost */
+  /** number of swaps that are carried out although their answer is lost */
   readonly lostAnswers?: number;
 }
 
 export interface Pod {
-  /** a new uid is another pod */
+  /** uid of the pod; a new uid is another pod */
   readonly uid: string;
   readonly version: number;
   readonly hash: string;
   readonly isReady: boolean;
-  /** most pods that might be down when a tick took this one down, which has not been ready since; 0: no tick did */
+  /** the most pods that could be down when a tick took this pod down, until it is ready again; 0: no tick did */
   readonly limit: number;
 }
 
-/** A patch on its way to a pod. */
+/** A patch that has not yet arrived at its pod. */
 export interface Flying {
   readonly pod: number;
   readonly uid: string;
   readonly version: number;
-  /** "" fences */
+  /** the hash that the patch writes; "" for a fence */
   readonly hash: string;
 }
 
@@ -64,7 +67,7 @@ export interface Tick {
   readonly step: "idle" | "ledger" | "spec" | "pods" | "swap" | "status";
   readonly left: number;
   readonly read?: Stored | undefined;
-  /** index in `specs` */
+  /** index of the spec in `specs` */
   readonly spec?: number | undefined;
   readonly pods?: readonly Pod[] | undefined;
   readonly flying: readonly Flying[];
@@ -74,7 +77,7 @@ export interface State {
   readonly pods: readonly Pod[];
   readonly stored: Stored;
   readonly ticks: readonly Tick[];
-  /** index in `specs` of the present spec, and of the one that observedGeneration shows; -1: nothing yet */
+  /** index in `specs` of the present spec, and of the spec that observedGeneration shows; -1: none yet */
   readonly spec: number;
   readonly observed: number;
   readonly touches: number;
@@ -106,7 +109,7 @@ export function start(setting: Setting): State {
   };
 }
 
-/** Equal keys mean that the same steps can follow. Ticks are alike, so their order does not matter. */
+/** Equal keys mean that the same steps can follow. Ticks are alike, so the key ignores their order. */
 export function keyOf({ pods, stored, ticks, ...rest }: State): string {
   const ledger = `${stored.version};${textOf(stored.ledger)}`;
   const all = ticks.map((tick) => tickText(tick, stored)).sort();
@@ -122,7 +125,7 @@ function flyingText(flying: readonly Flying[]): string {
 }
 
 function tickText({ step, left, read, spec, pods, flying }: Tick, stored: Stored): string {
-  // A ledger that was read and is gone can no longer be swapped: its contents only decide what is tried.
+  // A ledger that was read and then replaced can no longer be swapped. Its contents only affect what the tick tries.
   const seen = read ? (read.version === stored.version ? "=" : `${read.version};${textOf(read.ledger)}`) : "";
   return `${step}${left}!${seen}!${spec ?? ""}!${pods?.map(podText).join() ?? ""}!${flyingText(flying)}`;
 }

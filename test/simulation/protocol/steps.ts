@@ -1,4 +1,7 @@
-/** The possible next steps: of pods, users and ticks. The rules of the ledger and of the budget are the real ones. */
+/**
+ * Lists the possible next steps of pods, users and ticks. The rules of the ledger and of the budget are the product's
+ * own.
+ */
 
 import {
   areReservedFor,
@@ -56,7 +59,7 @@ function* podSteps(state: State, pod: Pod): Generator<readonly [Pod, Partial<Sta
   if (replacements > 0) yield [another, { replacements: replacements - 1 }];
 }
 
-/** A write arrives whenever it likes, also long after its tick moved on, or stopped for good. */
+/** A write may arrive at any time, also long after its tick moved on or stopped. */
 function* arrivals(state: State, index: number, tick: Tick, setting: Setting): Generator<Step> {
   for (const write of tick.flying) {
     const ticks = withItem(state.ticks, index, { ...tick, flying: tick.flying.filter((other) => other !== write) });
@@ -127,7 +130,7 @@ function swapped(read: Stored, { ledger }: LedgerPlan, stored: Stored): Stored {
   return isSameLedger(read.ledger, ledger) ? stored : { version: read.version + 1, ledger };
 }
 
-/** undefined: the pass knows a newer generation. */
+/** Returns the plans; undefined: the pass knows a newer generation. */
 function plansOf(
   { ledger }: Stored,
   spec: Spec,
@@ -136,7 +139,7 @@ function plansOf(
 ): readonly LedgerPlan[] | undefined {
   const subject: Subject = { uid: spec.uid, generation: spec.generation, revision: spec.hash };
   const seen = new Map<string, string | null>(pods.map(({ uid, version }) => [uid, String(version)]));
-  // Reserved pods that the list does not show are gone here.
+  // Reserved pods that the list does not show are deleted here.
   for (const { uid } of ledger.reservations) if (!seen.has(uid)) seen.set(uid, null);
   const kept = reconcileLedger(ledger, seen, subject)?.kept;
   if (!kept) return undefined;
@@ -155,7 +158,7 @@ function plansOf(
   return distinct([...plans, ...beside.map((wanted) => withReservations(kept, wanted, subject, { counted }))]);
 }
 
-/** The status is written on condition that the SidecarSet is still the one that was read, or left for later. */
+/** The status is written only if the SidecarSet is the one that was read. Otherwise it is left for later. */
 function* writeStatus(state: State, { left, flying, spec }: Tick, become: Become): Generator<Step> {
   const idle: Tick = { step: "idle", left, flying };
   yield become(idle);
