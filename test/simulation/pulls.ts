@@ -1,6 +1,6 @@
 /**
- * Nodes that pull images, in worlds where SidecarSets want pulls before updates: the fate of the pods that pull, and a
- * judge of passes' work with them. It knows the images that each node has had.
+ * Nodes that pull images in worlds where SidecarSets demand pulls before updates. Sets the results of the pulls, and
+ * judges how passes use them. Remembers which images each node has had.
  */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
@@ -16,34 +16,34 @@ import type { Scheduler } from "./scheduler.ts";
 import { mostPasses, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** The nodes' pulls, while there is trouble and until others were judged. */
+/** The nodes' pulls while faults occur, and until the other judges have finished. */
 export interface PullPlan {
   readonly nodes: number;
-  /** the annotation of SidecarSets */
+  /** the SidecarSets' annotation: the number of nodes that pull at once */
   readonly atOnce: number;
-  /** most milliseconds of a pull */
+  /** longest time of a pull in milliseconds */
   readonly slowMs: number;
   /** behaviour of the first node */
   readonly first: "pulls" | "cannot pull" | "says nothing" | "has no room";
 }
 
-/** The kruise namespace has no other pods. */
+/** True for a pod that pulls images: the kruise namespace has no other pods. */
 export const isPull = ({ metadata }: Pod) => metadata?.namespace === KRUISE_NAMESPACE;
 
 const FIRST_NODE = "node-1";
 const WRITER = "kubelet";
-/** Milliseconds after which passes give up a silent pod. */
+/** Milliseconds after which passes give up a pulling pod without a result. */
 const SILENT_MS = 600_000;
-/** Passes of a minute or two until they give up a silent node. */
+/** Number of passes, one or two minutes apart, until they give up such a pod. */
 const SILENT_PASSES = 14;
 
-/** The pod with a number has the node with the same number. */
+/** Returns the pod on the node with the pod's number, modulo the number of nodes. */
 export function onNode(pod: Pod, nodes: number, count: number): Pod {
   return { ...pod, spec: { ...pod.spec, nodeName: `node-${1 + (count % nodes)}` } };
 }
 
 interface PullsOptions {
-  /** absent: no pulls */
+  /** the nodes' behaviour; absent: no pulls */
   readonly plan: PullPlan | undefined;
   readonly sets: readonly SetPlan[];
   readonly server: ApiServer;
@@ -55,7 +55,7 @@ interface PullsOptions {
 
 export class Pulls {
   readonly #options: PullsOptions;
-  /** "node image" */
+  /** "node image" of images that the node has, or has had */
   readonly #there = new Set<string>();
   /** "node image" of pulls with an unknown result */
   readonly #unclear = new Set<string>();
@@ -65,7 +65,7 @@ export class Pulls {
     this.#options = options;
   }
 
-  /** True for a write that concerns no other judge. */
+  /** True for a write that only this judge must see. */
   see(write: Write): boolean {
     if (write.resource !== "pods" || this.#options.plan === undefined) return false;
     const pod = write.object as unknown as Pod;
@@ -85,7 +85,7 @@ export class Pulls {
     for (const pod of this.#pods()) this.#begin(pod);
   }
 
-  /** Problems once nothing is left to do. */
+  /** Returns the problems after all work has ended. */
   problems(): readonly string[] {
     return this.#pods().map(({ metadata, spec }) => `${metadata?.name} still pulls on ${spec.nodeName}`);
   }
@@ -100,7 +100,7 @@ export class Pulls {
     return this.#options.server.every<Pod>(PODS).filter(isPull);
   }
 
-  /** Images of running containers have been pulled. */
+  /** Records that the node has the images of running containers. */
   #know({ spec, status }: Pod): void {
     for (const { image, imageID } of status?.containerStatuses ?? [])
       if (imageID) this.#there.add(`${spec.nodeName} ${image}`);
@@ -143,7 +143,7 @@ export class Pulls {
     server.put(WRITER, PODS, { ...pod, status } as Pod);
   }
 
-  /** Judges passes' writes to pods that pull. */
+  /** Judges passes' writes to the pods that pull. */
   #judge({ userAgent, verb, isRemoved, previous }: Write, pod: Pod): void {
     const { plan, violated } = this.#options;
     const { name, labels = {}, ownerReferences = [] } = pod.metadata ?? {};
@@ -156,7 +156,7 @@ export class Pulls {
     if (own.length > (plan?.atOnce ?? 0)) report(`is one of ${own.length}, and ${plan?.atOnce} are asked for`);
   }
 
-  /** A working pod gets an image that its node has, or may have. */
+  /** A working pod may get only an image that its node has, or may have. */
   #judgeUpdate({ userAgent, isRemoved }: Write, before: Pod | undefined, after: Pod): void {
     if (!(userAgent.startsWith("pass") && before) || isRemoved || !isPodReady(before)) return;
     const { sets, violated } = this.#options;
@@ -174,8 +174,9 @@ export class Pulls {
 }
 
 /**
- * While one node keeps its behaviour and nothing else blocks, every pod of other nodes is updated, within a rollout's
- * passes and a few more. Pods of a node that cannot pull keep their version, and the status names the node.
+ * Runs a rollout while one node keeps its behaviour and nothing else blocks. Every pod of other nodes must be updated
+ * within a rollout's passes and a few more. Pods of a node that cannot pull keep their version, and the status names
+ * the node.
  */
 export async function judgePulls(world: World, { first }: PullPlan): Promise<void> {
   const { scenario, server } = world;
@@ -215,7 +216,10 @@ function latePods({ server, witness }: World, set: SidecarSet): readonly Pod[] {
   return server.all<Pod>(PODS).filter(isLate);
 }
 
-/** True unless both are of one StatefulSet and `pod` has the higher ordinal: only then it never waits for `other`. */
+/**
+ * False only if both pods belong to one StatefulSet and `pod` has the higher ordinal: then `pod` never waits for
+ * `other`.
+ */
 function isBehind(pod: Pod, other: Pod): boolean {
   return isOfSet(pod) && isOfSet(other) && !(ownerOf(pod) === ownerOf(other) && ordinalOf(pod) > ordinalOf(other));
 }

@@ -1,4 +1,4 @@
-/** A read of one SidecarSet, as a command of the command line makes it at this moment; it must write nothing. */
+/** Reads one SidecarSet as a command of the command line does at this moment. The read must write nothing. */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type ReadObservation, readObservation } from "../../shared/controller/rollout/read-observation.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
@@ -16,7 +16,10 @@ export interface ReadNow extends ReadObservation {
   readonly sidecarSets: readonly SidecarSet[];
 }
 
-/** undefined: no such SidecarSet. Nothing is written between its reads, because the world's time does not move. */
+/**
+ * Returns undefined if there is no such SidecarSet. The world's time stands still, so nothing is written between the
+ * reads.
+ */
 export async function readNow({ server, settings, nowMs }: ReaderOptions, name: string): Promise<ReadNow | undefined> {
   const now = { now: nowMs, epochMs: nowMs, sleep: () => Promise.reject(new Error("a reader waits")), random: () => 0 };
   const context = { cluster: readerOf(server), clock: now, kruiseNamespace: KRUISE_NAMESPACE, settings };
@@ -24,7 +27,7 @@ export async function readNow({ server, settings, nowMs }: ReaderOptions, name: 
   return read && { ...read, sidecarSets: server.all<SidecarSet>(SIDECARSETS) };
 }
 
-/** Reads the store, and writes nothing. */
+/** Returns a cluster that reads the store and refuses writes. */
 export function readerOf(server: ApiServer): Cluster {
   const writesNothing = () => Promise.reject(new Error("a reader writes"));
   return {

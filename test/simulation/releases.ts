@@ -1,6 +1,6 @@
 /**
- * The users of SidecarSets: new images, rollbacks, pauses; they also delete a SidecarSet and recreate it under its
- * name.
+ * The users of SidecarSets: they release images, roll back, and pause. They also delete a SidecarSet and create another
+ * under its name.
  */
 import { applyMergePatch } from "../../infra/local/patch/patch.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -16,7 +16,7 @@ export interface ReleasesOptions {
   readonly first: Release;
   readonly reshapeRate: number;
   readonly nowMs: () => number;
-  /** the admission of a write, which stores it later; absent: it is stored at once */
+  /** admits a write, and stores it later; absent: the write is stored at once */
   readonly admit?: ((next: SidecarSet, before: SidecarSet | undefined, store: () => void) => void) | undefined;
 }
 
@@ -27,7 +27,7 @@ const WRITER = "user";
 export class Releases {
   readonly #options: ReleasesOptions;
   readonly #current: Map<string, Release>;
-  /** SidecarSet → shapes by version, from 1 */
+  /** SidecarSet → shape of each version, from version 1 on */
   readonly #shapes: Map<string, number[]>;
   #made = 0;
 
@@ -38,7 +38,7 @@ export class Releases {
     this.#shapes = new Map(sets.map(({ name }) => [name, [first.shape]]));
   }
 
-  /** The release at the beginning. */
+  /** Returns the release at the start. */
   get first(): Release {
     return this.#options.first;
   }
@@ -57,7 +57,7 @@ export class Releases {
     return this.#options.server.peek<SidecarSet>(SIDECARSETS, { name: set });
   }
 
-  /** The sidecars that the webhook injects now. */
+  /** Returns the sidecars that the webhook injects now. */
   get injections(): readonly Injection[] {
     const given = this.sets.filter(({ name }) => this.stored(name) && this.of(name).injection !== "paused");
     return given.map((set) => ({ ...set, ...buildOf(this.of(set.name)) }));
@@ -67,7 +67,7 @@ export class Releases {
     for (const set of this.sets) if (!this.stored(set.name)) this.#write(set);
   }
 
-  /** Changes users' fields of the SidecarSet; a deleted one comes back with them later. */
+  /** Changes the fields that users write. A deleted SidecarSet is later created again with them. */
   apply(set: string, edit: Edit): void {
     const before = this.of(set);
     this.#current.set(set, { ...before, ...edit, strategy: { ...before.strategy, ...edit.strategy } });
@@ -75,7 +75,7 @@ export class Releases {
     if (plan && this.stored(set)) this.#write(plan);
   }
 
-  /** Releases a new image. `isAlike`: nothing else is new. */
+  /** Releases a new image. `isAlike`: only the image is new. */
   releaseNext(set: string, isAlike = false): void {
     const shapes = this.#shapes.get(set) ?? [];
     const isReshaped = !isAlike && this.#options.chance.isLucky(this.#options.reshapeRate);
@@ -84,14 +84,14 @@ export class Releases {
     this.apply(set, { version: shapes.length, shape });
   }
 
-  /** A new image for pods that are created from now on: more than the image differs. */
+  /** Releases an image that only new pods can have, because more than the image differs. */
   releaseReshaped(set: string): void {
     const shapes = this.#shapes.get(set) ?? [];
     shapes.push(shapes.length);
     this.apply(set, { version: shapes.length, shape: shapes.length - 1 });
   }
 
-  /** The image that the next release has. */
+  /** Returns the image of the next release. */
   nextImage(set: string): string {
     return imageOf(set, (this.#shapes.get(set)?.length ?? 0) + 1);
   }
@@ -111,7 +111,7 @@ export class Releases {
     this.#options.server.put(WRITER, SIDECARSETS, this.#versionOf({ ...stored, ...next } as SidecarSet, stored));
   }
 
-  /** Rolls back to the release before; false: there is none. */
+  /** Rolls back to the previous release; returns false if there is none. */
   rollBack(set: string): boolean {
     const version = this.of(set).version - 1;
     if (version < 1) return false;
@@ -119,13 +119,13 @@ export class Releases {
     return true;
   }
 
-  /** Rolls forward to the newest release that ever existed. */
+  /** Rolls forward to the newest release that was ever made. */
   rollForth(set: string): void {
     const shapes = this.#shapes.get(set) ?? [];
     this.apply(set, { version: shapes.length, shape: shapes.at(-1) ?? 0 });
   }
 
-  /** Ends pauses between waves, and stops by checks. */
+  /** Ends pauses between waves, stops by checks, and restrictions of injection and replacement. */
   goOn(set: string): void {
     const { waves, checks, injection, replaced } = this.of(set);
     const { first } = this.#options;
@@ -150,7 +150,7 @@ export class Releases {
     else store();
   }
 
-  /** Counts generations as API servers do. */
+  /** Counts the generation as an API server does. */
   #versionOf(next: SidecarSet, stored: SidecarSet | undefined): SidecarSet {
     const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(next.metadata?.name ?? "");
     const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
@@ -160,7 +160,9 @@ export class Releases {
     return { ...next, metadata, ...status } as SidecarSet;
   }
 
-  /** Field managers with the time of the last write of the spec, which replacements read. */
+  /**
+   * Returns field managers with the time of the last write of the spec. Decisions about replacements read this time.
+   */
   #managedFields() {
     const { nowMs, first } = this.#options;
     if (first.replaced === undefined) return {};

@@ -1,6 +1,6 @@
 /**
- * The pods that a SidecarSet, in one of its generations, may replace, and the replaced pods that are still missing. The
- * rules are written again here, apart from the core.
+ * Finds the pods that a generation of a SidecarSet may replace, and the replaced pods that are still missing. The rules
+ * are written here again, independently of the core.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -13,7 +13,7 @@ type Word = "NotUpgradable" | "Missed" | "Jobs";
 
 const RESTART = /^Restart(?:=(\d+))?$/;
 
-/** True if the annotation has this word. An annotation with an unknown word asks for nothing. */
+/** True if the annotation has this word. An annotation with an unknown word has no effect. */
 export function isAskedFor(sidecarSet: SidecarSet, word: Word): boolean {
   const words = wordsOf(sidecarSet);
   return words.includes(word) && words.every((one) => RESTART.test(one) || /^(NotUpgradable|Missed|Jobs)$/.test(one));
@@ -23,7 +23,7 @@ function wordsOf({ metadata }: SidecarSet): readonly string[] {
   return metadata?.annotations?.[REPLACE_ANNOTATION]?.split(/ *, */) ?? [];
 }
 
-/** The number of workloads to restart at once, without evictions; 0: none. */
+/** Returns how many workloads the annotation restarts at once, instead of evicting pods; 0: none. */
 export function restartsAskedFor(sidecarSet: SidecarSet): number {
   const [, count = "1"] = wordsOf(sidecarSet).flatMap((word) => RESTART.exec(word)?.slice(0, 2) ?? []);
   return wordsOf(sidecarSet).some((word) => RESTART.test(word)) ? Number(count) : 0;
@@ -39,7 +39,9 @@ export function isRestartingMissed(sidecarSet: SidecarSet): boolean {
   return restartsAskedFor(sidecarSet) > 0 && isAskedFor(sidecarSet, "Missed");
 }
 
-/** True if another pod replaces it; for a Job only where the annotation allows its work to begin again. */
+/**
+ * True if another pod will replace this one. A Job's pod counts only if the annotation allows its work to start again.
+ */
 export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
   if (restartsAskedFor(sidecarSet) > 0)
@@ -47,7 +49,7 @@ export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   return controller !== undefined && (controller.kind !== "Job" || isAskedFor(sidecarSet, "Jobs"));
 }
 
-/** Judges by the pod's own labels and owner. */
+/** Judges only by the pod's own labels and owner. */
 function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["metadata"]> = {}): boolean {
   const hash = labels["pod-template-hash"];
   return (
@@ -55,24 +57,24 @@ function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["
   );
 }
 
-/** True if more than its images differs. */
+/** True if the pod differs from the SidecarSet in more than images. */
 export function isReshaped(pod: Pod, { metadata }: SidecarSet): boolean {
   const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
   return records[metadata?.name ?? ""]?.hash !== metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
 }
 
-/** True if only another pod will do: more than its images differs, or even these may not change. */
+/** True if only a new pod can be updated: more than images differs, or images may not change. */
 export function needsAnother(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isReshaped(pod, sidecarSet) || areImagesFixed(sidecarSet);
 }
 
-/** Judges the eviction of a pod that has the sidecars: a sentence when it may not be evicted. */
+/** Judges the eviction of a pod that has the sidecars. Returns a sentence if the pod may not be evicted. */
 export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   if (restartsAskedFor(sidecarSet) > 0) return "is evicted, and workloads are to be restarted";
   return successionProblem(sidecarSet, pod);
 }
 
-/** A sentence when no other pod follows it, by an eviction or by a restart. */
+/** Returns a sentence if no new pod replaces this one after an eviction or a restart. */
 export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   const { metadata, spec } = sidecarSet;
   if (!isReplacing(sidecarSet)) return "is evicted, and has its sidecars";
@@ -88,12 +90,12 @@ export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | un
 
 interface Leaving {
   readonly uid: string;
-  /** uid of its controller, if that gives the next pod another name, and none has come yet */
+  /** uid of the controller, if it gives its next pod another name and that pod has not come yet */
   readonly owner?: string | undefined;
   readonly atMs: number;
 }
 
-/** Milliseconds that a departure stays in the ledger at least, if no other pod comes. */
+/** The least time in milliseconds that the ledger remembers an evicted pod whose replacement does not come. */
 const AWAITED_MS = 600_000;
 
 interface Newcomer {
@@ -103,15 +105,15 @@ interface Newcomer {
 }
 
 /**
- * Pods that were ready when they were evicted, until other pods work in their places. The ledger counts a controller's
- * pods when it reserves an eviction, so a pod that comes after that takes an evicted pod's place.
+ * Remembers pods that were ready when they were evicted, until their replacements work. The ledger counts a
+ * controller's pods when it reserves an eviction. A pod that comes after that replaces an evicted pod.
  */
 export class MissingWitness {
-  /** namespace/name of the evicted pod, or of the pod in its place */
+  /** namespace/name of the evicted pod, or of its replacement */
   readonly #places = new Map<string, Leaving>();
-  /** uid of a pod that the ledger names as departed → since when */
+  /** uid of each pod that the ledger names as evicted → time since which it does */
   #reserved: ReadonlyMap<string, number> = new Map();
-  /** uid → one that has come for no pod that was missing */
+  /** uid → a new pod that came while no pod was missing */
   readonly #early = new Map<string, Newcomer>();
   readonly #nowMs: () => number;
 
@@ -136,17 +138,17 @@ export class MissingWitness {
     if (!isWorking(early.pod)) this.#places.set(placeOf(early.pod), { uid, owner: undefined, atMs });
   }
 
-  /** Forgets evictions for an earlier SidecarSet of the name. */
+  /** Forgets evictions for an earlier SidecarSet of the same name. */
   clear(): void {
     this.#places.clear();
   }
 
-  /** Forgets the place of a pod that was down, because another pass has taken care of it. */
+  /** Forgets a pod that was not ready, because another pass has handled it. */
   forget(pod: Pod): void {
     this.#places.delete(placeOf(pod));
   }
 
-  /** The new pod takes the place of its controller's first missing one. */
+  /** Records that the new pod replaces its controller's first missing pod. */
   come(pod: Pod): void {
     const owner = pod.metadata?.ownerReferences?.[0]?.uid;
     const [place, leaving] = [...this.#places].find(([, one]) => one.owner !== undefined && one.owner === owner) ?? [];
@@ -160,7 +162,7 @@ export class MissingWitness {
     this.#seeEarly(pod, isGone);
     const evicted = this.#places.get(placeOf(pod));
     if (evicted === undefined || evicted.uid === pod.metadata?.uid) return;
-    // Another pod in its place works, or was there and was removed.
+    // The replacement works, or existed and was deleted.
     if (isGone || isWorking(pod)) this.#places.delete(placeOf(pod));
   }
 
@@ -172,8 +174,8 @@ export class MissingWitness {
   }
 
   /**
-   * The places without another pod, or with a pod of this hash that does not work yet. A pod with another hash, or
-   * none, is down for a reason outside the rollout.
+   * Returns the evicted pods without a replacement, or with one of this hash that does not work yet. A replacement with
+   * another hash, or none, is down for a reason outside the rollout.
    */
   places(pods: readonly Pod[], set: string, hash: string | undefined): readonly string[] {
     if (this.#places.size === 0) return [];
@@ -186,8 +188,8 @@ export class MissingWitness {
   }
 
   /**
-   * A sentence when an evicted pod is forgotten although no pod is in its place. Pods of one controller share their
-   * places.
+   * Returns a sentence if the ledger forgets an evicted pod that has no replacement. The pods of one controller replace
+   * each other.
    */
   forgottenProblem(pods: readonly Pod[], departed: readonly Departure[]): string | undefined {
     if (this.#places.size === 0) return undefined;
@@ -206,7 +208,7 @@ export class MissingWitness {
   }
 }
 
-/** namespace/name */
+/** Returns namespace/name. */
 export function placeOf({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }

@@ -1,4 +1,4 @@
-/** Figures in a JSON file under a key for each part; other parts' figures stay. */
+/** Writes figures to a JSON file, under one key for each part. The figures of other parts stay. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
@@ -6,12 +6,12 @@ export function readReport(file: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    // The first part of a run.
+    // There is no file before the first part of a run.
     return {};
   }
 }
 
-/** Dated, and sorted by key. */
+/** Adds the date, and sorts by key. */
 export function keepReport(file: string, key: string, figures: object): void {
   const date = new Date().toISOString().slice(0, 10);
   const all = Object.entries({ ...readReport(file), [key]: { date, ...figures } });

@@ -1,6 +1,6 @@
 /**
- * The pods that a restart of their workload should bring to the new version, and may leave behind for a reason. The
- * rules are written again here, apart from the core.
+ * Finds the pods that a restart of their workload should update, and that restarts may skip for a reason. The rules are
+ * written here again, independently of the core.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -18,7 +18,7 @@ import { keyOf, ownProblem } from "./workload-objects.ts";
 import type { Workloads } from "./workloads.ts";
 
 interface Left {
-  /** pods that may all stay */
+  /** pods that may keep the old version */
   readonly pods: ReadonlySet<Pod>;
   /** one sentence for each problem */
   readonly problems: readonly string[];
@@ -28,7 +28,7 @@ export const NONE_LEFT: Left = { pods: new Set(), problems: [] };
 
 interface Scene {
   readonly sidecarSet: SidecarSet;
-  /** pods that it selects */
+  /** pods that the SidecarSet selects */
   readonly matched: readonly Pod[];
   /** all existing pods */
   readonly pods: readonly Pod[];
@@ -37,7 +37,7 @@ interface Scene {
   readonly isIn: IsInNamespace;
 }
 
-/** Pods left by restarts once all faults are over. */
+/** Returns the pods that restarts have skipped after all faults have ended. */
 export function leftByRestarts(scene: Scene): Left {
   if (restartsAskedFor(scene.sidecarSet) === 0) return NONE_LEFT;
   const [replaced, missed] = [leftOfReplaced(scene), leftOfMissed(scene)];
@@ -47,7 +47,7 @@ export function leftByRestarts(scene: Scene): Left {
   };
 }
 
-/** Pods left behind that missed their sidecars. */
+/** Returns the skipped pods that missed their sidecars. */
 function leftOfMissed(scene: Scene): Left {
   const { sidecarSet, matched, pods, workloads } = scene;
   const since = Date.parse(sidecarSet.status?.selection?.since ?? "");
@@ -73,7 +73,7 @@ function leftOfMissed(scene: Scene): Left {
   };
 }
 
-/** A wave before its own is not passed; which are is for others to judge. */
+/** True if an earlier wave has not passed. Another judge decides which waves have passed. */
 function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
   const waves = JSON.parse(sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] ?? "[]") as readonly WavePlan[];
   const rank = waves.findIndex(({ namespaceSelector }) => isIn(pod, namespaceSelector));
@@ -82,7 +82,7 @@ function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
   return before.some((wave) => !passed.some(({ name }) => name === wave.name));
 }
 
-/** Pods left behind that only another pod can bring to the new version. */
+/** Returns the skipped pods that only a new pod can update. */
 function leftOfReplaced(scene: Scene): Left {
   const { sidecarSet, matched, pods, workloads } = scene;
   if (!isReplacing(sidecarSet)) return NONE_LEFT;
@@ -94,10 +94,10 @@ function leftOfReplaced(scene: Scene): Left {
   const kept = partitionNow(sidecarSet, matched.length);
   const others = reshaped.filter((pod) => !held.includes(pod));
   const hasWaves = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] !== undefined;
-  // A wave with a held pod is not passed.
+  // A wave with a held pod has not passed.
   const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
-  // Pods that came back without their sidecars have a condition of their own.
+  // New pods without their sidecars are reported by another condition.
   const isStopped = isStoppedIn(sidecarSet, matched, pods);
   const told =
     toldProblem(
@@ -124,7 +124,7 @@ function isMeant({ sidecarSet }: Scene, { metadata }: Pod): boolean {
   return hasLabels(metadata?.labels, sidecarSet.spec.updateStrategy?.selector ?? {});
 }
 
-/** True if the workload is not restarted by its own settings, was restarted for this version, or does not exist. */
+/** True if the workload forbids its restart, was already restarted for this version, or does not exist. */
 function isHeld(scene: Scene, pod: Pod, old: readonly Pod[]): boolean {
   const { workloads, witness, sidecarSet } = scene;
   const uid = workloads.uidOf(pod) ?? "";
@@ -134,7 +134,7 @@ function isHeld(scene: Scene, pod: Pod, old: readonly Pod[]): boolean {
   return old.some((one) => workloads.uidOf(one) === uid && !isMeant(scene, one));
 }
 
-/** The partition keeps whole workloads: only the last kept one may have more pods than it says. */
+/** The partition holds back whole workloads. Only the last of them may have more pods than the partition demands. */
 function beyondPartition(left: readonly Pod[], kept: number, workloads: Workloads): string | undefined {
   const sizes = [...Map.groupBy(left, (pod) => workloads.uidOf(pod)).values()].map((pods) => pods.length);
   const whole = left.length - Math.max(0, ...sizes);
@@ -143,7 +143,7 @@ function beyondPartition(left: readonly Pod[], kept: number, workloads: Workload
     : undefined;
 }
 
-/** If nothing else blocks, the status names one of them. */
+/** The status must name one of the pods if nothing else blocks. */
 function toldProblem(scene: Scene, held: readonly Pod[]): string | undefined {
   const { sidecarSet } = scene;
   const { partition = 0 } = sidecarSet.spec.updateStrategy ?? {};

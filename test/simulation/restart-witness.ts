@@ -1,6 +1,6 @@
 /**
- * Judges restarts of workloads by their pods and by earlier restarts, not by the words of passes or workloads: how many
- * run at once, how often, beside which writes, and whether anything forbade them.
+ * Judges restarts of workloads by their pods and earlier restarts, and not by what passes or workloads report. It
+ * checks how many run at once, how often, beside which writes, and whether anything forbade them.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -31,7 +31,7 @@ export interface RestartWitnessOptions {
   readonly violated: (what: string) => void;
 }
 
-/** A SidecarSet's spec, from one write of its users to the next. */
+/** A SidecarSet's spec between two writes of its users. */
 interface Wish {
   readonly of: string;
   readonly text: string | undefined;
@@ -42,9 +42,9 @@ interface Wish {
 interface Scene {
   readonly workload: WorkloadObject;
   readonly own: readonly Pod[];
-  /** others that are being restarted */
+  /** other workloads that are being restarted */
   readonly open: readonly WorkloadObject[];
-  /** when the pass began that reserved it, in writes */
+  /** start of the pass that reserved the restart, in writes */
   readonly since: number;
 }
 
@@ -56,21 +56,21 @@ export class RestartWitness {
   #uid = "";
   /** uids of workloads whose restart has begun and is not complete */
   readonly #open = new Set<string>();
-  /** uid of a workload → when its last restart began, in writes */
+  /** workload's uid → start of its last restart, in writes */
   readonly #began = new Map<string, number>();
-  /** uid of a workload → the version that it was restarted for last */
+  /** workload's uid → version of its last restart */
   readonly #last = new Map<string, string>();
-  /** uid of a workload → time of the last change of its pods or their labels, in writes */
+  /** workload's uid → time of the last change of its pods or their labels, in writes */
   readonly #moved = new Map<string, number>();
-  /** uid of a workload → when it was written last, in writes */
+  /** workload's uid → time of its last write, in writes */
   readonly #written = new Map<string, number>();
-  /** when the SidecarSet was written last by its users, in writes */
+  /** time of the users' last write of the SidecarSet, in writes */
   #wishedAt = 0;
-  /** uid of a pod → when it came, in writes */
+  /** pod's uid → time of its creation, in writes */
   readonly #came = new Map<string, number>();
-  /** restarts that gave a pod its sidecars */
+  /** restarts after which a pod had its sidecars */
   readonly #gave = new Set<string>();
-  /** "uid version" → passes that released it */
+  /** "uid version" → passes that released the reservation */
   readonly #freed = new Map<string, Set<string>>();
   #ledger: Ledger | undefined;
   judged = 0;
@@ -83,7 +83,7 @@ export class RestartWitness {
     return this.#options.set;
   }
 
-  /** Takes in a write after the other witness. */
+  /** Records a write after the other witness has seen it. */
   see(write: Write): void {
     const { resource, name, userAgent, isRemoved } = write;
     const isPass = userAgent.startsWith("pass");
@@ -104,13 +104,16 @@ export class RestartWitness {
     return this.#last.get(uid) === hash;
   }
 
-  /** The workloads whose restart began at that time or before, and is not done. */
+  /** Returns the workloads whose restart began at that time or before, and is not complete. */
   openSince(time: number): readonly WorkloadObject[] {
     const uids = [...this.#open].filter((uid) => (this.#began.get(uid) ?? 0) <= time);
     return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
   }
 
-  /** Workloads that every spec since then would restart for pods without sidecars. `selection`: as a pass knows it. */
+  /**
+   * Returns workloads that every spec since then would restart because pods lack sidecars. `selection`: the start of
+   * the selection in the status.
+   */
   owedSince(time: number, { selection }: SidecarSetStatus): readonly WorkloadObject[] {
     const { workloads, pods } = this.#options;
     const all = pods();
@@ -137,7 +140,7 @@ export class RestartWitness {
   #isOver(uid: string): boolean {
     const workload = this.#options.workloads.find(uid);
     if (workload === undefined || this.#options.workloads.isThrough(workload)) return true;
-    // Its owner stopped it, so others may go on, also after it moves again.
+    // Its owner stopped the workload. Others may then restart, also after it continues.
     return ownProblem(workload) !== undefined;
   }
 
@@ -145,7 +148,7 @@ export class RestartWitness {
     const sidecarSet = object as unknown as SidecarSet;
     const { uid = "", generation = 0, annotations } = sidecarSet.metadata ?? {};
     if (isPass) return void this.#forget(sidecarSet);
-    // Restarts by a deleted SidecarSet of the name are watched by nobody.
+    // Nobody follows the restarts of a deleted SidecarSet of this name.
     if (uid !== this.#uid) this.#open.clear();
     this.#uid = uid;
     this.#wishedAt = this.#options.witness.writes;
@@ -155,7 +158,7 @@ export class RestartWitness {
     ];
   }
 
-  /** Forgets older specs once the status shows the obeyed one. */
+  /** Forgets older specs after the status shows the one that passes obey. */
   #forget({ status }: SidecarSet): void {
     const text = status?.observedAnnotations?.[REPLACE_ANNOTATION];
     const at = this.#wishes.findIndex((wish) => wish.text === text);
@@ -183,7 +186,7 @@ export class RestartWitness {
     return pod && hashOfPod(pod, this.set);
   }
 
-  /** Facts of a pod that a pass may have missed if it looked earlier. */
+  /** Returns as text the facts about a pod that an earlier look may have missed. */
   #factsOf(pod: Pod | undefined): string {
     return JSON.stringify([this.#hashOf(pod), pod?.metadata?.labels, pod?.metadata?.deletionTimestamp]);
   }
@@ -233,7 +236,7 @@ export class RestartWitness {
     else this.#judgeFence(userAgent, before);
   }
 
-  /** Every SidecarSet's witness sees all workloads: one of them has to know this one. */
+  /** Each SidecarSet's witness sees all workloads. At least one witness must know this workload. */
   #judgeFence(pass: string, before: WorkloadObject): void {
     const { witness } = this.#options;
     const { uid = "", resourceVersion = "" } = before.metadata ?? {};
@@ -275,7 +278,7 @@ export class RestartWitness {
     this.#open.add(uid);
   }
 
-  /** Judges by one spec: a sentence when the workload may not be restarted. */
+  /** Judges by one spec. Returns a sentence if the workload may not be restarted. */
   #problemOf(sidecarSet: SidecarSet, scene: Scene): string | undefined {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     const most = restartsAskedFor(sidecarSet);
@@ -293,7 +296,7 @@ export class RestartWitness {
     );
   }
 
-  /** Allows for pods that came or went after the pass looked. */
+  /** Allows for pods that came or went after the pass read them. */
   #podProblem(sidecarSet: SidecarSet, { workload, own, since, open }: Scene): string | undefined {
     const uid = workload.metadata?.uid ?? "";
     const { witness, workloads } = this.#options;
@@ -307,7 +310,7 @@ export class RestartWitness {
       return "is restarted, and no pod of it needs that";
     const left = old.find((pod) => !isToFollow(pod));
     if (left) return `is restarted, and ${left.metadata?.name} has to stay as it is`;
-    // A partition keeps no pods without sidecars.
+    // A partition does not hold back pods without sidecars.
     if (old.length === 0) return undefined;
     const matched = this.#matched(sidecarSet);
     const others = new Set([uid, ...open.map((one) => one.metadata?.uid)]);
@@ -319,7 +322,9 @@ export class RestartWitness {
     return rest + gone + relabelled < kept ? `leaves ${rest} old pods, the partition keeps ${kept}` : undefined;
   }
 
-  /** A sentence when a pod of a restart in the namespace still lacks its sidecars, since before the pass looked. */
+  /**
+   * Returns a sentence if a restarted pod in the namespace lacked its sidecars before the pass looked, and still does.
+   */
   #vainProblem(sidecarSet: SidecarSet, { workload, since }: Scene): string | undefined {
     const { namespace } = workload.metadata ?? {};
     const isSeen = ({ metadata }: Pod) =>
@@ -344,7 +349,7 @@ export class RestartWitness {
       : undefined;
   }
 
-  /** Made without its sidecars, and a restart is asked for that. */
+  /** True for a pod created without its sidecars, if the annotation restarts workloads for that. */
   #isMissed(sidecarSet: SidecarSet, pod: Pod): boolean {
     const sinceMs = this.#options.witness.witnessOf(this.set).selectsSinceMs(sidecarSet);
     return isMissedByRestarts(sidecarSet, pod, sinceMs - 1_000);
@@ -378,7 +383,10 @@ function hashIn({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-/** A sentence while its status counts pods of an older template, or is older than the stored template. */
+/**
+ * Returns a sentence while the workload's status counts pods of an older template, or is older than the stored
+ * template.
+ */
 function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): string | undefined {
   if (Number(status["observedGeneration"] ?? 0) < (metadata?.generation ?? 0))
     return "has not been looked at since it changed";
@@ -388,7 +396,7 @@ function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): 
   return updated < wanted ? "is being rolled out already" : undefined;
 }
 
-/** True if the status says so too. */
+/** True if the workload's status also says so. */
 function isRolledOut(workload: WorkloadObject): boolean {
   const { status = {}, kind } = workload;
   const isRest =
@@ -412,7 +420,7 @@ function restartsIn({ metadata }: WorkloadObject): ReadonlyMap<string, string> {
   );
 }
 
-/** A workload without the fields that a restart, or a fence, may change. */
+/** Returns as text the workload without the fields that a restart or a fence may change. */
 function remains({ metadata, spec, ...rest }: WorkloadObject): string {
   const { resourceVersion: _, generation: __, annotations = {}, ...others } = metadata ?? {};
   const isOurs = new Set<string>([RESTARTED_FOR_ANNOTATION, FENCE_ANNOTATION]);

@@ -1,4 +1,7 @@
-/** Remembers the ControllerRevisions of all SidecarSets, and reports wrong writes to one. Time is counted in writes. */
+/**
+ * Remembers the ControllerRevisions of all SidecarSets, and reports wrong writes to them. The unit of time is one
+ * write.
+ */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
@@ -6,22 +9,22 @@ import { revisionOf } from "./revisions.ts";
 
 interface Known {
   readonly revision: ControllerRevision;
-  /** since when it has its number */
+  /** time since which the revision has its number */
   readonly at: number;
 }
 
 export interface RevisionScene {
-  /** start of the writing pass: it has seen everything older */
+  /** start of the writing pass, which has seen everything older */
   readonly began: number;
   readonly now: number;
-  /** SidecarSets, each with pods that it has selected since then, and that have not changed */
+  /** SidecarSets, each with unchanged pods that it has selected since the pass began */
   readonly uses: readonly { readonly set: SidecarSet; readonly pods: readonly Pod[] }[];
 }
 
 export class RevisionWitness {
   readonly #known = new Map<string, Known>();
 
-  /** One sentence for each fault of a pass' write; other writers are not judged. */
+  /** Returns one sentence for each fault of a pass' write; other writers are not judged. */
   see({ userAgent, object, previous, isRemoved }: Write, scene: RevisionScene): readonly string[] {
     const next = object as unknown as ControllerRevision;
     const before = previous as unknown as ControllerRevision | undefined;
@@ -60,7 +63,7 @@ export class RevisionWitness {
     ];
   }
 
-  /** Revisions of the same owner that had their numbers before then. */
+  /** Returns revisions of the same owner that had their numbers before this time. */
   #siblings({ metadata }: ControllerRevision, by: number): readonly Known[] {
     const uid = metadata?.ownerReferences?.[0]?.uid;
     return [...this.#known.values()].filter(

@@ -1,6 +1,6 @@
 /**
- * Problems of a SidecarSet's ControllerRevisions once nothing moves any more. The rules are written again here, apart
- * from the core.
+ * Finds the problems of a SidecarSet's ControllerRevisions after the world has settled. The rules are written here
+ * again, independently of the core.
  */
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../shared/api/names.ts";
@@ -8,14 +8,14 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 
 const DEFAULT_LIMIT = 10;
 
-/** `pods`: the selected ones. One sentence for each problem. */
+/** Returns one sentence for each problem. `pods`: the selected pods. */
 export function revisionProblems(
   set: SidecarSet,
   revisions: readonly ControllerRevision[],
   pods: readonly Pod[],
 ): readonly string[] {
   const { name = "", uid } = set.metadata ?? {};
-  // Two passes at once may give one number to two revisions. Then the status may name either.
+  // Two passes at once may give two revisions the same number. Then the status may name either.
   const rank = ({ metadata, revision }: ControllerRevision) =>
     revision + (metadata?.name === set.status?.latestRevision ? 0.5 : 0);
   const own = revisions
@@ -47,7 +47,7 @@ function latestProblem({ spec, status }: SidecarSet, latest: ControllerRevision 
   return images(containers) === images(spec.containers) ? [] : [`the newest revision has ${images(containers)}`];
 }
 
-/** Beyond the limit only the newest revision stays, and revisions of pods. */
+/** Beyond the limit only the newest revision and the revisions of pods stay. */
 function limitProblem({ metadata, spec }: SidecarSet, own: readonly ControllerRevision[], pods: readonly Pod[]) {
   const most = Math.max(1, spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
   const inUse = new Set(pods.map((pod) => revisionOf(pod, metadata?.name ?? "")));
@@ -55,7 +55,7 @@ function limitProblem({ metadata, spec }: SidecarSet, own: readonly ControllerRe
   return own.length > most && idle.length > 0 ? [`${own.length} revisions, ${most} allowed, ${idle.length} idle`] : [];
 }
 
-/** The name of the pod's revision of the SidecarSet. */
+/** Returns the name of the SidecarSet's revision that the pod has. */
 export function revisionOf({ metadata }: Pod, set: string): string | undefined {
   const text = metadata?.annotations?.[HASH_ANNOTATION] ?? "{}";
   return (JSON.parse(text) as Readonly<Record<string, { readonly controllerRevision?: string }>>)[set]

@@ -1,4 +1,4 @@
-/** A part of the simulation in several processes, within a time limit. */
+/** Runs a part of the simulation in several processes, within a time limit. */
 import { type Campaign, emptyCampaign, merged } from "./campaign.ts";
 import { PARTS, type Part, type Share } from "./parts.ts";
 import { inProcesses } from "./processes.ts";
@@ -8,9 +8,9 @@ const WORKER = { file: new URL("./worker.ts", import.meta.url) };
 export interface Extent {
   readonly from: number;
   readonly count: number;
-  /** Milliseconds after which no share is begun; absent: all are. */
+  /** Milliseconds after which no share is started; absent: all shares run. */
   readonly withinMs?: number | undefined;
-  /** the least number of runs, however long they take */
+  /** the least number of runs, even after the time limit */
   readonly atLeast?: number | undefined;
 }
 

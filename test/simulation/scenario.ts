@@ -1,4 +1,4 @@
-/** Makes of a seed the fate of a world: SidecarSets and pods, actors and times, and faults. */
+/** Makes the scenario of a world from a seed: its SidecarSets and pods, its actors with their times, and its faults. */
 import type { Labels } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { ApproverPlan } from "./approver.ts";
@@ -22,7 +22,7 @@ export interface Scenario extends Plan {
   /** number of tenants' pods, whose own containers never work; absent: none */
   readonly tenantPods?: number;
   readonly sets: readonly SetPlan[];
-  /** gate StrictMaxUnavailable */
+  /** value of the feature gate StrictMaxUnavailable */
   readonly isStrict: boolean;
   /** first strategy of all SidecarSets */
   readonly strategy: UpdateStrategy;
@@ -39,54 +39,52 @@ export interface Scenario extends Plan {
   readonly reshapeRate: number;
   readonly noticeMs: number;
   readonly readyMs: number;
-  /** absent: an ordinary one */
+  /** the kind of world; absent: an ordinary world */
   readonly kind?: WorldKind;
   /** the first resourceVersion; absent: 1 */
   readonly firstVersion?: number;
   /** namespaces of pods; absent: two without labels */
   readonly namespaces?: readonly NamespacePlan[];
-  /** no two pods in a row have the same labels; absent: all have */
+  /** true if neighbouring pods never have the same labels; absent: all pods have the same */
   readonly areLabelsVaried?: boolean;
-  /** lists of pods may show an older state; absent: the present one */
+  /** share of lists of pods that show an older state, and its greatest age; absent: lists show the present state */
   readonly lag?: { readonly rate: number; readonly ms: number };
-  /** the garbage collector decides first and deletes later, in a call of its own */
+  /** true if the garbage collector decides first and deletes later, in a second call */
   readonly isCollectedLate?: boolean;
-  /** all processes have different and wrong clocks */
+  /** true if all processes have different, wrong clocks */
   readonly areClocksSkewed?: boolean;
-  /** pods have creation times, so that missed sidecars can be recognized; absent: all are very old */
+  /** true if pods have creation times, so that missed sidecars can be recognized; absent: all pods are very old */
   readonly areAgesKnown?: boolean;
-  /** share of evictions that a PodDisruptionBudget refuses while there is trouble; absent: none */
+  /** share of evictions that a PodDisruptionBudget refuses while faults occur; absent: none */
   readonly keptRate?: number;
-  /** owners of pods, in turn: `nameOfWorkload`; absent: StatefulSets own all */
+  /** kinds of the pods' owners, in turn: `nameOfWorkload`; absent: StatefulSets own all pods */
   readonly workloads?: readonly Workload[];
-  /** the next pod of a controller may be a minute late; absent: two seconds */
+  /** true if a controller's next pod may be a minute late; absent: two seconds */
   readonly areSuccessorsLate?: boolean;
-  /** the webhook is never away when a pod comes back; absent: at times */
+  /** true if the webhook always answers when a pod comes back; absent: sometimes it does not */
   readonly isWebhookUp?: boolean;
-  /** the approver of batches while there is trouble; absent: none */
+  /** the approver of batches while faults occur; absent: none */
   readonly approver?: ApproverPlan;
-  /** the metrics server while there is trouble; absent: none */
+  /** the metrics server while faults occur; absent: none */
   readonly prometheus?: PrometheusPlan;
-  /** gate RespectDisruptionBudgets, and its budgets; absent: no budgets are read */
+  /** the budgets, with feature gate RespectDisruptionBudgets on; absent: no budgets are read */
   readonly disruptions?: readonly BudgetPlan[];
-  /** workloads with controllers, whose pods all pods are at first; absent: pods have owners by their names */
+  /** workloads with controllers, which own all pods at the start; absent: pods have owners by their names */
   readonly restarts?: {
     readonly plans: readonly WorkloadPlan[];
     readonly lagMs: number;
-    /** time of their creation; absent: from the start */
+    /** time of the workloads' creation; absent: the start */
     readonly furnishedMs?: number;
-    /** while the webhook is down, so that their pods come without sidecars; absent: never */
+    /** times when the webhook is down, so that new pods lack sidecars; absent: never */
     readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[];
   };
-  /** obstacles while there is trouble; absent: none */
+  /** obstacles while faults occur; absent: none */
   readonly hindrances?: readonly HindrancePlan[];
-  /** policies that keep refusing after all other faults are over, until this was judged; absent: none */
+  /** policies that refuse until they were judged, after all other faults have ended; absent: none */
   readonly standing?: readonly HindrancePlan[];
-  /**
-   * milliseconds between a tenant's forged records, while there is trouble and until others were judged; absent: none
-   */
+  /** milliseconds between a tenant's forged records, until the other judges have finished; absent: no forged records */
   readonly forgedEveryMs?: number;
-  /** further pods that finish, and pods with gates; absent: none */
+  /** additional pods that finish, and pods with gates; absent: none */
   readonly bystanders?: readonly BystanderPlan[];
   /** the nodes' pulls before updates; absent: no pulls */
   readonly pulls?: PullPlan;
@@ -123,18 +121,18 @@ export function namespacesOf({
 const SENT_FAULTS = NETWORK_FAULTS.filter((fault) => fault !== "403 in one namespace");
 const BEHAVIOURS = ["crash loop", "image pull error", "silent kubelet", "same imageID"] as const;
 
-/** The largest advance of a clock in worlds where it matters. */
+/** The most that a clock is fast in worlds where that matters. */
 const MOST_FAST_MS = 40_000;
 
 export function scenarioOf(seed: number): Scenario {
   return widened(ordinaryScenarioOf(seed));
 }
 
-/** The scenario of a seed as if it had no kind. */
+/** Returns the scenario that a seed has without its kind of world. */
 export function ordinaryScenarioOf(seed: number): Scenario {
   const chance = seededChance(seed, 1);
   const has = (probability: number) => chance.isLucky(probability);
-  // Drawn from its own stream, so that the other parts stay.
+  // A random stream of its own leaves the other parts of the scenario unchanged.
   const isOrdinal = seededChance(seed, 9).isLucky(0.2);
   const isRebound = seededChance(seed, 16).isLucky(0.03);
   const isOvertaken = seededChance(seed, 18).isLucky(0.06);
@@ -178,9 +176,9 @@ function overtakenScene(seed: number, names: readonly string[]) {
 }
 
 /**
- * Worlds where only tenants cause trouble, every twentieth: no rollout waits for their pods, stops, or is taken back
- * because of them. Pods that were never ready are recognized by the clocks of a pass and of a kubelet, so clocks that
- * are more than a minute fast are for other worlds.
+ * In every twentieth world only tenants cause trouble. No rollout may wait for their pods, stop, or be undone because
+ * of them. The clocks of a pass and of a kubelet decide whether a pod was ever ready. Clocks that are more than a
+ * minute fast belong to other worlds.
  */
 function tenantScene({ seed, sets, passes }: Scenario): Partial<Scenario> {
   const chance = seededChance(seed, 20);
@@ -195,7 +193,7 @@ function tenantScene({ seed, sets, passes }: Scenario): Partial<Scenario> {
   };
 }
 
-/** A budget of owners in every eighteenth world. It draws from its own stream, so the other parts stay. */
+/** Every eighteenth world has a budget for each owner. Its own random stream leaves the other parts unchanged. */
 function ownerBudgetOf(seed: number): Pick<SetPlan, "perOwner"> {
   return seed % 18 === 17 ? { perOwner: seededChance(seed, 10).pick(["1", "1", "2", "50%"]) } : {};
 }
@@ -209,7 +207,7 @@ function strategyOf(chance: Chance): UpdateStrategy {
   };
 }
 
-/** At least one of the items. */
+/** Returns at least one of the items. */
 function some<T>(chance: Chance, items: readonly T[]): readonly T[] {
   const chosen = items.filter(() => chance.isLucky(0.4));
   return chosen.length > 0 ? chosen : [chance.pick(items)];

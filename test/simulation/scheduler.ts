@@ -1,10 +1,10 @@
-/** Virtual time: events in order, and between two of them everything that promises have to do. */
+/** Virtual time. Events run in order. Between two events all promises settle that can. */
 
-/** The clock of a world, and its later events. */
+/** The clock of a world, and its planned events. */
 export interface Timeline {
   /** milliseconds since the epoch */
   readonly nowMs: number;
-  /** The returned function cancels. */
+  /** Runs `run` later. The returned function cancels it. */
   readonly after: (delayMs: number, run: () => void) => () => void;
 }
 
@@ -24,12 +24,12 @@ export class Scheduler implements Timeline {
     this.#nowMs = startMs;
   }
 
-  /** milliseconds since the epoch, in the world; the clocks of processes may differ */
+  /** milliseconds since the epoch in the world; the clocks of processes may differ */
   get nowMs(): number {
     return this.#nowMs;
   }
 
-  /** Events of the same time run in the order in which they were asked for. The returned function cancels. */
+  /** Events of the same time run in the order in which they were planned. The returned function cancels the event. */
   after(delayMs: number, run: () => void): () => void {
     const entry: Entry = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run };
     this.#push(entry);
@@ -38,7 +38,7 @@ export class Scheduler implements Timeline {
     };
   }
 
-  /** Runs events until `isOver` is true or no event is left; false: none was left. */
+  /** Runs events until `isOver` returns true, or no event is left. Returns false in the second case. */
   async runUntil(isOver: () => boolean): Promise<boolean> {
     await drained();
     while (!isOver()) {
@@ -57,12 +57,12 @@ export class Scheduler implements Timeline {
     return this.#heap.some(({ run }) => run !== undefined);
   }
 
-  /** Resolves when all begun work waits for something. */
+  /** Resolves when all started work waits for something. */
   settle(): Promise<void> {
     return drained();
   }
 
-  /** The next event, whenever it is. */
+  /** Runs the next event, at any time. */
   async runNext(): Promise<void> {
     const before = this.#ran;
     await this.runUntil(() => this.#ran > before);
@@ -109,8 +109,8 @@ export class Scheduler implements Timeline {
 }
 
 /**
- * Every promise that can settle has settled then: timers of this process are not used in the world, and a tick comes
- * after all microtasks. It is several times as fast as a turn of the event loop.
+ * Resolves after every promise has settled that can. The world uses no timers of this process, and a tick comes after
+ * all microtasks. A tick is several times as fast as a turn of the event loop.
  */
 function drained(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

@@ -1,4 +1,4 @@
-/** Two passes and one change of the SidecarSet on three pods, in every order with at most two pre-emptions. */
+/** Runs two passes and one change of the SidecarSet on three pods, in every order with at most two pre-emptions. */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import type { Sending } from "./network.ts";
 import type { Releases } from "./releases.ts";
@@ -11,7 +11,7 @@ const MAX_STEPS = 2_000;
 const SET = "mesh";
 const PASS = { deadlineMs: 20_000, isFollowing: true, sidecarSet: SET } as const;
 
-/** Changes by the user, with a set of schedules for each. */
+/** Changes by the user. Each has its own set of schedules. */
 export const CHANGES = ["new image", "pause", "partition", "rollback"] as const;
 type Change = (typeof CHANGES)[number];
 
@@ -37,13 +37,13 @@ const SCENARIO: Scenario = {
   readyMs: 1_000,
 };
 
-/** Another process takes over at a step, counted from 0. */
+/** The step, counted from 0, at which another process continues. */
 interface PreEmption {
   readonly atStep: number;
   readonly by: Actor;
 }
 
-/** All schedules with at most `most` pre-emptions whose first one is at a step of this share of the work. */
+/** Runs all schedules with at most `most` pre-emptions whose first one is at a step of this share. */
 export async function runSchedules(change: Change, isOurs: (step: number) => boolean, most = 2): Promise<Campaign> {
   let campaign = emptyCampaign();
   const explore = async (preEmptions: readonly PreEmption[], isOurStep: (step: number) => boolean): Promise<void> => {
@@ -65,11 +65,11 @@ function named(result: WorldResult, change: Change, preEmptions: readonly PreEmp
 
 interface Ran {
   readonly result: WorldResult;
-  /** other processes that could have taken over after the last pre-emption */
+  /** the pre-emptions that were possible after the last one */
   readonly offers: readonly PreEmption[];
 }
 
-/** A schedule: the working process goes on for as long as it can, except for the pre-emptions. */
+/** One schedule: the working process continues as long as it can, except at pre-emptions. */
 class Stage {
   readonly #change: Change;
   readonly #preEmptions: readonly PreEmption[];
@@ -138,7 +138,7 @@ class Stage {
   }
 }
 
-/** Longer than a call takes there and back, so that awaited events can happen meanwhile. */
+/** Longer than a call and its answer take, so that awaited events can happen in this time. */
 const ANSWERED_MS = 41;
 
 function applyChange(releases: Releases, change: Change): void {

@@ -1,7 +1,7 @@
 /**
- * The command line of a simulation beside the one of rollouts: `-- --seeds 2000 [--from N]` runs that many worlds,
- * `--seed N` runs one and prints its trace, `--first` stops at the first finding. `--json FILE` keeps the figures.
- * Exits 1 when a promise was broken, a kind of trouble never came, or nothing was run.
+ * The command line of every simulation except the one of rollouts. `-- --seeds 2000 [--from N]` runs that many worlds.
+ * `--seed N` runs one world and prints its trace. `--first` stops at the first finding. `--json FILE` stores the
+ * figures. Exits 1 if a promise was broken, a kind of fault never occurred, or nothing was run.
  */
 import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
@@ -22,21 +22,21 @@ export interface SeedsMain<Count extends string> {
   /** name of the npm script and of the figures */
   readonly name: string;
   readonly runSeed: (seed: number) => Promise<SeedResult<Count>>;
-  /** events that a run of many seeds must have */
+  /** events that must occur in a run of many seeds */
   readonly trouble: readonly string[];
   readonly counts: readonly Count[];
   /** counts that may not be 0 */
   readonly needed: readonly Count[];
-  /** number of worlds at once, where they wait for real time; absent: one by one */
+  /** number of worlds at once, for worlds that wait in real time; absent: one */
   readonly atOnce?: number;
-  /** runs on all cores, in processes, where worlds compute; absent: in this process */
+  /** worlds run in processes on all cores, because they compute; absent: in this process */
   readonly isParallel?: true;
-  /** number of seeds in which every kind of trouble comes; absent: 200 */
+  /** number of seeds after which every kind of fault must have occurred; absent: 200 */
   readonly enoughSeeds?: number;
 }
 
 const SHOWN = 20;
-/** Seeds that a process is given together. */
+/** Number of seeds in a process's share. */
 const SHARE = 100;
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
@@ -47,7 +47,7 @@ const { values } = readOptions({
     seeds: { type: "string" },
     from: { type: "string" },
     json: { type: "string" },
-    /** for child processes of this one */
+    /** The option for child processes. */
     shares: { type: "boolean" },
   },
 });

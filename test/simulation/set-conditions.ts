@@ -1,6 +1,6 @@
 /**
- * The right conditions of a SidecarSet and of its pods. The rules are written again here, apart from the core, on
- * purpose.
+ * Computes the right conditions of a SidecarSet and of its pods. The rules are written here again, independently of the
+ * core, on purpose.
  */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
@@ -10,18 +10,18 @@ import { hashOfPod, isInjected, isWorking } from "./objects.ts";
 import { budgetOf } from "./permission.ts";
 import { comesBack, isReplacing, isReshaped, placeOf } from "./replacements.ts";
 
-/** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
+/** A SidecarSet's pods after the world has settled, and their counts. */
 export interface AtRest {
   readonly pods: readonly Pod[];
   /** the hash of updated pods */
   readonly hash: string;
-  /** pods that have its labels and not its containers */
+  /** pods that have the selected labels and lack the containers */
   readonly missing: readonly Pod[];
-  /** some pods wait for restarts that have to wait; absent: none */
+  /** true if some pods wait for restarts that are held; absent: none does */
   readonly areRestartsHeld?: boolean;
 }
 
-/** One sentence for each fault of the conditions. */
+/** Returns one sentence for each fault of the conditions. */
 export function conditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
   const problems = [
@@ -45,7 +45,7 @@ function problemUnless(condition: StatusCondition | undefined, status: string): 
 }
 
 function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondition) {
-  // Pods that never work are not repaired, and a rollout waits for them.
+  // Nothing repairs pods that never work, and a rollout waits for them.
   const isWaiting = scene.pods.some((pod) => !isWorking(pod)) && progress?.reason === "WaitingForPods";
   if (isWaiting && progress.status === "True") return [];
   const held = holdOf(set, scene);
@@ -57,7 +57,7 @@ function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondi
   return [problemUnless(progress, "False"), isTold ? undefined : told];
 }
 
-/** undefined: some pods are left for another reason. */
+/** Returns why the pods are left; undefined: some pods are left for another reason. */
 function holdOf({ metadata, spec }: SidecarSet, { pods, hash }: AtRest): string | undefined {
   const { paused, type } = spec.updateStrategy ?? {};
   if (type === "NotUpdate") return "NotUpdate";
@@ -65,7 +65,7 @@ function holdOf({ metadata, spec }: SidecarSet, { pods, hash }: AtRest): string 
   return pods.every((pod) => hashOfPod(pod, metadata?.name ?? "") === hash) ? "Finished" : undefined;
 }
 
-/** Ready means that no pod is left to update; and it must be True if all pods are updated and work. */
+/** Ready may be True only if no pod is left to update. It must be True if all pods are updated and work. */
 function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): string | undefined {
   const { metadata, spec } = set;
   const { selector = {}, partition = 0 } = spec.updateStrategy ?? {};
@@ -81,7 +81,10 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
     : undefined;
 }
 
-/** Old selected pods that differ in more than images, if such pods stay. `isStopped`: no pod of it is replaced. */
+/**
+ * Returns old selected pods that differ in more than images, if such pods stay. `isStopped`: true for a namespace where
+ * no pod is replaced.
+ */
 function lostPods(
   set: SidecarSet,
   { pods, hash }: AtRest,
@@ -98,8 +101,8 @@ function lostPods(
 }
 
 /**
- * A pod that came back without its sidecars stops its namespace, and two namespaces stop all. undefined: a named pod is
- * no such pod.
+ * A new pod without its sidecars stops replacements in its namespace, and two such namespaces stop all. Returns
+ * undefined if the message names a pod that has its sidecars.
  */
 function stoppedBy(set: SidecarSet, scene: AtRest, message: string): ((namespace: string) => boolean) | undefined {
   const [, list = ""] = /without what it says: (.*)$/.exec(message) ?? [];
@@ -115,7 +118,7 @@ function isReplaced(set: SidecarSet, pod: Pod): boolean {
   return isReplacing(set) && comesBack(pod, set);
 }
 
-/** False while it is paused, when no pass looks at them. */
+/** False while the SidecarSet is paused: no pass looks at its pods. */
 function areLookedAt({ spec }: SidecarSet): boolean {
   const { paused, type } = spec.updateStrategy ?? {};
   return !paused && type !== "NotUpdate";
@@ -131,7 +134,7 @@ function notUpgradableProblem(set: SidecarSet, scene: AtRest, condition?: Status
   return told === lost ? undefined : `NotUpgradable tells of ${told} pods, in truth of ${lost}`;
 }
 
-/** Problems of the pods' conditions at rest. */
+/** Returns the problems of the pods' conditions at rest. */
 export function podConditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
   if (!areLookedAt(set)) return [];
   const name = set.metadata?.name ?? "";
@@ -151,7 +154,7 @@ function verdictOf({ status }: Pod, set: string): boolean | undefined {
   return verdicts[set];
 }
 
-/** A sentence when one pod's condition contradicts itself. */
+/** Returns a sentence if one pod's condition contradicts itself. */
 export function selfContradiction({ status }: Pod): string | undefined {
   const condition = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
   if (!condition) return undefined;
@@ -163,7 +166,9 @@ export function selfContradiction({ status }: Pod): string | undefined {
   return isRight ? undefined : `is ${condition.status}, ${condition.reason}, and says ${condition.message}`;
 }
 
-/** Contradictions in a status that a pass writes, between its conditions, its counts, and the status before. */
+/**
+ * Returns contradictions in a status that a pass writes: between its conditions, its counts, and the earlier status.
+ */
 export function statusContradictions(next: SidecarSetStatus = {}, before: SidecarSetStatus = {}): readonly string[] {
   const conditions = next.conditions ?? [];
   const types = conditions.map(({ type }) => type);
@@ -184,7 +189,7 @@ export function statusContradictions(next: SidecarSetStatus = {}, before: Sideca
   ];
 }
 
-/** Contradictions of the three conditions that sum up the others, as kstatus reads them. */
+/** Returns contradictions in the three conditions that kstatus reads, which summarize the others. */
 function sumContradictions(conditions: readonly StatusCondition[]): readonly string[] {
   const find = (type: string) => conditions.find((condition) => condition.type === type);
   const isTrue = (type: string) => find(type)?.status === "True";
@@ -201,7 +206,7 @@ function sumContradictions(conditions: readonly StatusCondition[]): readonly str
   ];
 }
 
-/** Pods with the selected labels that lack the containers. */
+/** Returns pods that have the selected labels and lack the containers. */
 export function podsWithout(set: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
   const { selector = {} } = set.spec;
   return pods.filter((pod) => hasLabels(pod.metadata?.labels, selector) && !isInjected(pod, set.metadata?.name ?? ""));

@@ -1,4 +1,4 @@
-/** The judge of budgets alone: which pods count as taken down, for how long, and how many may be. */
+/** Tests the judge of budgets alone: which pods count as taken down, for how long, and how many may be. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { formatLedger } from "../../shared/core/ledger.ts";
@@ -25,7 +25,7 @@ const bare = (name: string) => {
 
 const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
 
-/** The world of one SidecarSet; `log` has the violations. */
+/** Returns a world with one SidecarSet. `log` has the violations. */
 function scene(isStrict = false) {
   const log: string[] = [];
   const pods = new Map(PODS.map((name) => [name, podOf(name, 1, "running")]));
@@ -36,7 +36,7 @@ function scene(isStrict = false) {
   const report = (_: Write, why: string) => log.push(why);
   const witness = new SetWitness({ set: SET, isStrict, pods: all, namespaces, clock, nowMs: clock, report });
   let generation = 0;
-  /** A new spec, for pods of this tier only; reservations are made under it from now on. */
+  /** Stores a new spec for pods of this tier only. Later reservations are made under it. */
   const release = (version: number, maxUnavailable: number, tier?: string, partition = 0) => {
     generation++;
     const strategy = { maxUnavailable, partition };
@@ -49,7 +49,7 @@ function scene(isStrict = false) {
     witness.seePod(pods.get(name), next, false);
     pods.set(name, next);
   };
-  /** A new pass updates the pod to a version, and the pod is down then. */
+  /** A new pass updates the pod to a version, and the pod is then not ready. */
   const upgrade = (name: string, version: number) => {
     const previous = pods.get(name) ?? podOf(name, 1, "running");
     const reservation = { namespace: "shop", name, uid: name, resourceVersion: "1", generation, revision: "" };
@@ -199,7 +199,7 @@ describe("the judge of partitions", () => {
 });
 
 describe("the judge of fences", () => {
-  /** A pod without sidecars, or with them, whose reservation this pass has freed. */
+  /** Adds a pod with or without sidecars whose reservation this pass has released. */
   function freed(by: string, wish: { readonly isInjected: boolean }) {
     const clock = () => 0;
     const namespaces = new NamespaceWitness(clock);

@@ -1,4 +1,4 @@
-/** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges writes for it. */
+/** Remembers one SidecarSet, its ledger, and the pods that passes took down for it. Judges the writes for it. */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
@@ -30,19 +30,19 @@ interface Taken {
   readonly hash: string;
   readonly limit: number;
   readonly at: number;
-  /** the pod with all labels that it has had since */
+  /** the pod, with all labels that it has had since it was taken down */
   readonly seen: readonly Pod[];
 }
 
 export interface SetWitnessOptions {
   readonly set: SetPlan;
-  /** gate StrictMaxUnavailable */
+  /** value of the feature gate StrictMaxUnavailable */
   readonly isStrict: boolean;
   /** all existing pods */
   readonly pods: () => readonly Pod[];
   readonly namespaces: NamespaceWitness;
   readonly nowMs: () => number;
-  /** the number of writes so far: the time of this judge */
+  /** number of writes so far, which is this judge's time */
   readonly clock: () => number;
   readonly report: (write: Write, why: string) => void;
 }
@@ -57,14 +57,14 @@ export interface Patched {
 export class SetWitness {
   readonly #options: SetWitnessOptions;
   #uid = "";
-  /** when it was written last */
+  /** time of the last write of the SidecarSet */
   #specAt = 0;
   #specs: Spec[] = [];
-  /** specs of deleted SidecarSets of the name, if writes under them were still allowed at the end */
+  /** specs of deleted SidecarSets of the same name under which writes were still allowed */
   #former: readonly Spec[] = [];
-  /** uid → pods that were ready when a pass upgraded them, and have not worked since */
+  /** uid → a pod that was ready when a pass upgraded it, and has not worked since */
   readonly #taken = new Map<string, Taken>();
-  /** uids of pods that were written to after the newest spec */
+  /** uids of pods that were written to after the newest spec was stored */
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
@@ -73,13 +73,13 @@ export class SetWitness {
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   readonly #changes: PodChanges;
-  /** "uid version" → start of the pass that reserved it: that pass has seen everything older */
+  /** "uid version" → start of the pass that reserved the pod; this pass has seen everything older */
   #since: ReadonlyMap<string, number> = new Map();
   /** state of a reserved pod → the pass that reserved it */
   #by: ReadonlyMap<string, string> = new Map();
-  /** "uid version" → names of the clients that took the pod out of the ledger */
+  /** "uid version" → names of the clients that released the pod's reservation */
   readonly #freed = new Map<string, Set<string>>();
-  /** the last matched pods: a write is judged by them several times */
+  /** the pods that matched last; one write needs them several times */
   #lastMatched:
     | (Pick<Spec, "sidecarSet"> & Readonly<Record<"pods" | "matched", readonly Pod[]>> & { readonly time: number })
     | undefined;
@@ -103,8 +103,8 @@ export class SetWitness {
   }
 
   /**
-   * True for the fence of a pod without a reservation and without a change. Then another pass freed an eviction that
-   * nobody has sent, or that was refused. This pass had read the ledger before, and the other one knows better.
+   * True for a fence on an unchanged pod without a reservation. Then another pass released an eviction that was never
+   * sent, or was refused. This pass had read the ledger before that.
    */
   isLateFence({ userAgent }: Write, pod: Pod): boolean {
     const { uid = "", resourceVersion = "" } = pod.metadata ?? {};
@@ -132,12 +132,12 @@ export class SetWitness {
     this.#countSelected();
   }
 
-  /** The SidecarSet as last written; undefined: there is none. */
+  /** Returns the SidecarSet as last written; undefined: there is none. */
   get newest(): SidecarSet | undefined {
     return this.#specs.at(-1)?.sidecarSet;
   }
 
-  /** The given pods that every pass since then has counted; none if the SidecarSet was written since. */
+  /** Returns the given pods that every pass since then has counted; none if the SidecarSet was written since. */
   selectedSince(time: number, pods: readonly Pod[]): readonly Pod[] {
     const { namespaces } = this.#options;
     if (this.#specAt > time) return [];
@@ -148,15 +148,15 @@ export class SetWitness {
     );
   }
 
-  /** True if the newest spec existed when the pass began, and the status counts by it. */
+  /** True if the newest spec existed when the pass began, and the status counts by this spec. */
   isAboutNewest({ metadata, status }: SidecarSet, began: number): boolean {
     const { generation, uid } = metadata ?? {};
     return uid === this.#uid && generation === status?.observedGeneration && this.#specAt <= began;
   }
 
   /**
-   * A sentence when a pass that saw the newest spec shows an older generation, and nothing is reserved for an older one.
-   * The first status of all says where the ledger is, and shows no generation.
+   * Returns a sentence if a pass that saw the newest spec shows an older generation, and nothing is reserved for an
+   * older one. The very first status names the ledger, and shows no generation.
    */
   lateGenerationProblem(
     { metadata, status }: SidecarSet,
@@ -173,7 +173,7 @@ export class SetWitness {
     return shown < newest.generation ? `shows generation ${shown}, and obeys ${newest.generation}` : undefined;
   }
 
-  /** True if no pod came, went or got other labels since, and it selects `count` pods. */
+  /** True if no pod came, went or was relabelled since, and the SidecarSet selects `count` pods. */
   hasSameSince(began: number, count: number): boolean {
     const { came, gone, relabelled } = this.#changes.since(began);
     const { newest } = this;
@@ -182,7 +182,7 @@ export class SetWitness {
     );
   }
 
-  /** `began`: start of the pass that writes it. */
+  /** `began`: start of the pass that writes the status. */
   seeStatus(write: Write, began = 0): void {
     const next = write.object as unknown as SidecarSet;
     const before = write.previous as unknown as SidecarSet | undefined;
@@ -200,7 +200,7 @@ export class SetWitness {
     this.#reportIf(write, this.#countProblem(next, before, began));
   }
 
-  /** Counted by the newest spec: a status of an older spec was counted by that older spec. */
+  /** Judges counts by the newest spec. A status of an older spec has counts by that spec. */
   #countProblem({ metadata, status }: SidecarSet, before: SidecarSet | undefined, began: number): string | undefined {
     if (isOfFailedPass(status))
       return isDeepStrictEqual(countsOf(status), countsOf(before?.status))
@@ -211,14 +211,14 @@ export class SetWitness {
     return this.#selected.problemOf(status?.matchedPods ?? 0, began, this.#changes.since(began));
   }
 
-  /** `began`: start of the pass that writes it. */
+  /** `began`: start of the pass that writes the ledger. */
   seeLedger(write: Write, began = 0): void {
-    // A deleted ledger is removed unchanged, with the write that frees its last reservation.
+    // A pass deletes the ledger unchanged, together with the write that releases its last reservation.
     const { object, isRemoved, previous = object } = write;
     const ledger = parseLedger(((isRemoved ? previous : object) as unknown as ConfigMap).data);
     if (!ledger) return void this.#options.report(write, "is a ledger that nobody can read");
     if (isRemoved && ledger.reservations.length > 0) this.#options.report(write, "takes reservations away");
-    // Any pass may create a deleted ledger again, but must not write to pods for that.
+    // Any pass may create a deleted ledger again, but may not write to pods for that.
     const isNew = write.previous === undefined;
     if (!isNew && ledger.uid === this.#ledger.uid && ledger.generation < this.#ledger.generation)
       this.#options.report(write, "takes the ledger's generation back");
@@ -232,7 +232,7 @@ export class SetWitness {
     this.#by = new Map(by);
   }
 
-  /** Skips ledgers that are removed, or that belong to another SidecarSet. */
+  /** Skips ledgers that are deleted, or that belong to another SidecarSet. */
   #forgottenProblem(isRemoved: boolean): string | undefined {
     if (isRemoved || this.#ledger.uid !== this.#uid) return undefined;
     return this.#missing.forgottenProblem(this.#options.pods(), this.#ledger.departed ?? []);
@@ -244,10 +244,7 @@ export class SetWitness {
       this.#freed.set(state, (this.#freed.get(state) ?? new Set()).add(userAgent));
   }
 
-  /**
-   * The time since which it has its present selection. It is the first time, because a later pass does not know of
-   * changes between.
-   */
+  /** Returns the first time of the present selection, because a later pass does not know of changes in between. */
   #selectsSinceMs({ metadata, spec }: SidecarSet): number {
     const facts = ({ selector, namespaceSelector }: SidecarSet["spec"]) =>
       JSON.stringify([selector, namespaceSelector]);
@@ -261,14 +258,14 @@ export class SetWitness {
     if (newest) this.#selected.count(this.#matched({ sidecarSet: newest }).length);
   }
 
-  /** The labels of a namespace changed. */
+  /** Records that the labels of a namespace changed. */
   seeNamespace(name: string): void {
     this.#countSelected();
     const pods = this.#options.pods().filter(({ metadata }) => metadata?.namespace === name);
     this.#changes.add("relabelled", pods.length);
   }
 
-  /** Takes in every write of a pod, by anybody. */
+  /** Records every write of a pod, by any writer. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
     this.#owners.count(this.#options.pods);
     const isGone = isRemoved || isLeaving(next);
@@ -297,7 +294,7 @@ export class SetWitness {
     this.#owners.relabel(next);
   }
 
-  /** A drain takes the pod down as an upgrade does, and leaves it at its release. */
+  /** A drain takes the pod down as an upgrade does. The pod keeps its release. */
   judgeDrain(write: Write, { previous, next, reservation }: Patched, release: string): void {
     const since = this.#since.get(stateOf(reservation)) ?? 0;
     const isIn = this.#options.namespaces.since(since);
@@ -308,7 +305,7 @@ export class SetWitness {
     this.#judgeOwners(write, grants, next);
   }
 
-  /** The pod was drained and not updated: if it does not work, its release is not the cause. */
+  /** Records that the pod was drained and not updated. If it does not work, its release is not the cause. */
   seePutBack(pod: Pod): void {
     const { name } = this.#options.set;
     const uid = pod.metadata?.uid ?? "";
@@ -332,20 +329,20 @@ export class SetWitness {
       this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
-    // A pod that was down already costs nothing, also if an older release took it down.
+    // A pod that was already down costs nothing, even if an older release took it down.
     else if (!isStrict) {
       this.#taken.delete(next.metadata?.uid ?? "");
       this.#missing.forget(next);
     }
   }
 
-  /** Only the pass that has reserved it sends an eviction. */
+  /** Only the pass that reserved an eviction may send it. */
   isReservedBy(pod: Pod, pass: string): boolean {
     const reservation = this.reservationOf(pod);
     return reservation !== undefined && this.#by.get(stateOf(reservation)) === pass;
   }
 
-  /** True if another pod has to follow the evicted one, which had the sidecars. */
+  /** True if another pod must replace the evicted one, which had the sidecars. */
   isAwaiting(pod: Pod): boolean {
     const isIn = ({ uid }: { readonly uid: string }) => uid === pod.metadata?.uid;
     return !isInjected(pod, this.#options.set.name) || this.#ledger.departed?.some(isIn) === true;
@@ -372,11 +369,11 @@ export class SetWitness {
     });
   }
 
-  /** A replacement shares order and budget with upgrades in place. */
+  /** Replacements follow the same order and the same budget as upgrades in place. */
   #judgeReplacement(write: Write, grants: readonly Grant[], pod: Pod, since: number): void {
     const uid = pod.metadata?.uid ?? "";
     this.#missing.evict(pod);
-    // The pod is missing from now on, whatever took it down before.
+    // The pod is missing from now on, even if something else took it down before.
     this.#taken.delete(uid);
     const { came, gone, relabelled } = this.#changes.since(since);
     this.#reportIfAll(write, grants, (grant) => {
@@ -399,7 +396,7 @@ export class SetWitness {
     return this.#missing.places(pods(), set.name, sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]);
   }
 
-  /** Evicted, written to and not back, or not ready since before the pass looked. */
+  /** True if the pod was evicted, was written to and is not ready again, or was not ready before the pass looked. */
   #isDownFor({ sidecarSet }: Grant, pod: Pod, since: number): boolean {
     const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
     const isTaken = this.#takenOf({ sidecarSet }).get(pod.metadata?.uid ?? "")?.hash === hash;
@@ -415,7 +412,7 @@ export class SetWitness {
     const isNewest = this.#ledger.uid === this.#uid && reservation.generation === newest?.generation;
     const sidecarSet = isNewest ? newest?.sidecarSet : undefined;
     const isIn = this.#options.namespaces.now;
-    // A pod that refuses its write is passed over, and the next ordinal has its turn.
+    // A pod that refused its write is skipped, and the next ordinal follows.
     const refused = (this.#ledger.refused ?? []).map(({ uid }) => uid);
     const touched = new Set([...this.#touched, ...refused]);
     const scene = { pods: this.#options.pods(), sidecarSet, touched, isIn };
@@ -429,19 +426,19 @@ export class SetWitness {
     if (this.#options.set.isHot) this.#reportIf(write, hotViolation(previous, next, this.#options.set.name));
   }
 
-  /** The time since which it has its present selection; a pass may take the whole second for it. */
+  /** Returns the time since which the SidecarSet has its present selection. A pass may round it to the second. */
   selectsSinceMs({ metadata }: SidecarSet): number {
     const isIt = ({ sidecarSet }: Spec) =>
       sidecarSet.metadata?.uid === metadata?.uid && sidecarSet.metadata?.generation === metadata?.generation;
     return [...this.#former, ...this.#specs].find(isIt)?.selectsSinceMs ?? 0;
   }
 
-  /** The start of the reserving pass, in writes. */
+  /** Returns the start of the reserving pass, in writes. */
   sinceOf(reservation: Reservation): number {
     return this.#since.get(stateOf(reservation)) ?? 0;
   }
 
-  /** "uid generation" of the specs under which a write may land by that. */
+  /** Returns "uid generation" of the specs under which the reserved write may arrive. */
   generationsOf(reservation: Reservation): ReadonlySet<string> {
     const of = ({ generation, sidecarSet }: Spec) => `${sidecarSet.metadata?.uid} ${generation}`;
     return new Set(this.#allowed(reservation).map(of));
@@ -451,7 +448,7 @@ export class SetWitness {
     return this.#changes.since(time);
   }
 
-  /** The pods that a pass which looked then counts as down. */
+  /** Returns the pods that a pass counts as down if it looked at that time. */
   downFor(sidecarSet: SidecarSet, time: number): readonly Pod[] {
     const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
     const taken = [...this.#takenOf({ sidecarSet })].filter(([, one]) => this.#options.isStrict || one.hash === hash);
@@ -460,7 +457,7 @@ export class SetWitness {
     return this.#matched({ sidecarSet }).filter((pod) => beside.has(pod) || uids.has(pod.metadata?.uid ?? ""));
   }
 
-  /** The specs that allow the write: none older than the reservation, nor than the status shows. */
+  /** Returns the specs that allow the write: none older than the reservation, or than the generation in the status. */
   #allowed({ generation }: Reservation): readonly Spec[] {
     const isFormer = this.#ledger.uid !== this.#uid || generation === 0;
     const from = Math.max(isFormer ? 0 : generation, this.#observed);
@@ -489,9 +486,7 @@ export class SetWitness {
     });
   }
 
-  /**
-   * Pods that were down before the pass looked, for any reason; pods that never worked may be ignored.
-   */
+  /** Returns pods that were down before the pass looked, for any reason. Pods that never worked may be ignored. */
   #downBeside(grant: Grant, hash: string, since: number): readonly Pod[] {
     const { isStrict, set } = this.#options;
     if (set.isAmongTenants) return [];
@@ -507,10 +502,10 @@ export class SetWitness {
   }
 
   /**
-   * The pods that are down by passes' writes and that a pass under this spec counts. As in OpenKruise, maxUnavailable
-   * is about the pods that the SidecarSet selects. Somebody who relabels a down pod, or narrows the selector, excludes
-   * it. An excluded pod may be selected again while it is down, and a pass that had looked before did not count it. The
-   * same holds where a tenant forges the records of its own pod.
+   * Returns the pods that passes took down and that a pass under this spec counts. As in OpenKruise, maxUnavailable
+   * covers the pods that the SidecarSet selects. A user who relabels a down pod, or narrows the selector, excludes it.
+   * An excluded pod may be selected again while it is down. A pass that looked before did not count it. The same
+   * applies if a tenant forges the records of its own pod.
    */
   #takenOf({ sidecarSet }: Grant): ReadonlyMap<string, Taken> {
     const { namespaces, pods, set } = this.#options;
@@ -524,7 +519,7 @@ export class SetWitness {
     return new Map([...this.#taken].filter(([uid, taken]) => isCounted(uid, taken)));
   }
 
-  /** The pods that a pass sees now. */
+  /** Returns the pods that a pass sees now. */
   #matched({ sidecarSet }: Grant): readonly Pod[] {
     const { namespaces, clock } = this.#options;
     const [pods, time] = [this.#options.pods(), clock()];
@@ -540,15 +535,15 @@ export class SetWitness {
     const hash = hashOfPod(next, name);
     const matched = this.#matched(grant);
     const uid = next.metadata?.uid;
-    // Within the write the store still has the pod before it.
+    // During the write the store still has the earlier pod.
     const old = matched.filter((pod) => pod.metadata?.uid !== uid && hashOfPod(pod, name) !== hash).length;
-    // Pods that came since the pass looked raise a share.
+    // Pods that came after the pass looked increase a percentage.
     const kept = partitionNow(grant.sidecarSet, Math.max(0, matched.length - came - relabelled));
     const left = old + gone + relabelled;
     return left < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;
   }
 
-  /** Reports a write only if every spec that allows it finds a problem. */
+  /** Reports a write only if every spec that allows it has a problem with it. */
   #reportIfAll(write: Write, grants: readonly Grant[], problemOf: (grant: Grant) => string | undefined): void {
     const problems = grants.map(problemOf);
     if (problems.every((problem) => problem !== undefined)) this.#reportIf(write, problems[0]);
@@ -563,12 +558,12 @@ function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVe
   return `${uid} ${resourceVersion}`;
 }
 
-/** True when the pod is being deleted or has finished: no SidecarSet counts it any more. */
+/** True if the pod is being deleted or has finished: no SidecarSet counts it. */
 function isLeaving(pod: Pod | undefined): boolean {
   return pod !== undefined && (Boolean(pod.metadata?.deletionTimestamp) || isFinished(pod));
 }
 
-/** True if the pod works, and the SidecarSet does not keep it out of endpoints. */
+/** True if the pod works, and the SidecarSet does not drain it. */
 function isUp(pod: Pod, set: string): boolean {
   return isWorking(pod) && drainOf(pod, set) === undefined;
 }
@@ -583,7 +578,7 @@ function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {
   return evictionProblem(spec.sidecarSet, pod) ?? (has ? undefined : ageProblem(spec, pod));
 }
 
-/** The pod may be older than the selection, when nobody meant it to have sidecars. */
+/** Returns a sentence if the pod is older than the selection, so that nobody wanted it to have sidecars. */
 function ageProblem({ selectsSinceMs }: Spec, { metadata }: Pod): string | undefined {
   const createdMs = Date.parse(metadata?.creationTimestamp ?? "");
   return createdMs + 1_000 <= selectsSinceMs ? "is evicted, and was there before it was selected" : undefined;
@@ -593,7 +588,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0 }: SidecarSe
   return { matchedPods, updatedPods, readyPods };
 }
 
-/** True for a pass' repair of records that a tenant forged, which restarts nothing. */
+/** True if a pass only repairs records that a tenant forged. Such a repair restarts nothing. */
 function isRecordOnly(previous: Pod, next: Pod): boolean {
   return previous.metadata?.namespace === TENANT_NAMESPACE && isDeepStrictEqual(previous.spec, next.spec);
 }

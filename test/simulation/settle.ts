@@ -1,4 +1,7 @@
-/** Passes once nothing goes wrong any more: the wanted state comes, silence after it, and a fresh start would say the same. */
+/**
+ * Runs passes after all faults have ended. The wanted state must be reached, then nothing may be written, and a fresh
+ * start must reach the same state.
+ */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -9,11 +12,11 @@ import { budgetOf } from "./permission.ts";
 import { leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
 import type { World } from "./world.ts";
 
-/** Longer than the soak of any wave in these worlds. */
+/** Longer than any wave's soak in these worlds, in seconds. */
 const MOST_SOAK_SECONDS = 90;
 
 /**
- * Runs a pass a minute until the wanted state is reached, within the expected number of passes. Then one more pass must
+ * Runs a pass a minute until the wanted state is reached, within the expected number of passes. One more pass must then
  * write nothing.
  */
 export async function settle(world: World): Promise<void> {
@@ -46,22 +49,22 @@ export function mostPasses(world: World): number {
   );
 }
 
-/** Passes that wait for a pod that somebody else removes: as long as pods may take to go, and ten minutes more. */
+/** Returns the passes that wait for a pod that somebody else removes: the longest removal, and ten minutes more. */
 function scaledDownPasses({ scenario }: World): number {
   return scenario.release?.replaced === undefined ? 0 : 12;
 }
 
-/** A pod that refused writes for long, or a node that did not pull, is tried again after ten minutes at most. */
+/** Returns the passes until refused pods, and nodes that did not pull, are tried again: after ten minutes at most. */
 function refusedPasses({ scenario }: World): number {
   return scenario.standing === undefined && scenario.pulls === undefined ? 0 : 12;
 }
 
-/** Passes by pod, because each pod has to be deleted and recreated. */
+/** Returns one pass for each pod, because each pod must be deleted and created again. */
 function restartingPasses({ scenario }: World): number {
   return scenario.restarts ? 2 * scenario.pods + 2 * scenario.restarts.plans.length : 0;
 }
 
-/** Evictions that are reserved, refused and released, pass by pass. */
+/** Returns the passes for evictions that are reserved, refused and released. */
 function keptEvictions({ server, scenario }: World): number {
   const sets = scenario.sets.flatMap(({ name }) => server.peek<SidecarSet>(SIDECARSETS, { name }) ?? []);
   const kept = server.all<Pod>(PODS).filter(isGuarded);
@@ -93,7 +96,7 @@ function soakingPasses({ scenario }: World): number {
   return waves.length * (scenario.prometheus ? soaking + 2 : soaking);
 }
 
-/** The parts of the users' wanted state that are still missing; empty: all is there. */
+/** Returns the missing parts of the users' wanted state; empty: nothing is missing. */
 export function unsettled({
   scheduler,
   server,
@@ -120,7 +123,7 @@ export function unsettled({
   ];
 }
 
-/** A ledger without reservations is removed with its SidecarSet, and nothing holds it. */
+/** A ledger without reservations must be removed with its SidecarSet, without a finalizer. */
 function ledgerProblems(ledgers: readonly ConfigMap[], sets: readonly SidecarSet[]): readonly string[] {
   const uids = new Set(sets.map(({ metadata }) => metadata?.uid));
   return ledgers.flatMap(({ metadata }) => {
@@ -140,12 +143,12 @@ export function windowOf({ scenario, users }: World, set: string, pods: number):
   return Math.max(1, stored ? budgetOf(stored, pods) : 1);
 }
 
-/** A pass without memory reaches the same state, except for waves: a passed wave stays passed, with any pods. */
+/** A pass without memory must reach the same state. Waves are an exception: a passed wave stays passed. */
 async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
-  // A finished rollout stays finished, also when a pod comes back that never works.
+  // A finished rollout stays finished, even if a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
-  // A fresh start sees later events too: pods of late owners, and changes by kubelets.
+  // A fresh start also sees later events: pods of late owners, and changes by kubelets.
   if (world.owners.coming > 0) {
     await world.scheduler.runUntil(() => world.owners.coming === 0);
     await writtenByPass(world);
@@ -163,18 +166,21 @@ async function startAfresh(world: World): Promise<void> {
 }
 
 /**
- * A SidecarSet without the status, except for the parts that only the status has: passed waves, and the time since
- * which pods should have sidecars.
+ * Returns a SidecarSet with only those parts of its status that cannot be computed: passed waves, and the start of the
+ * selection.
  */
 function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenario"]): SidecarSet {
   const { waves, ledgerNamespace } = status;
   const selection = kind === "missedRestarts" ? status.selection : undefined;
-  // A status without them looks like one of a definition without such fields.
+  // Without these fields the status looks like one from an older definition of the CRD.
   const remembered = { waves, selection, conditions: [], ledgerNamespace, observedAnnotations: {} };
   return (waves || selection ? { ...set, status: remembered } : set) as SidecarSet;
 }
 
-/** Conditions about the present. Others are about the past, or about facts that a paused SidecarSet does not follow. */
+/**
+ * Conditions about the present. The other conditions are about the past, or about facts that a pass ignores in a paused
+ * SidecarSet.
+ */
 const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
 function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean): string {

@@ -1,11 +1,11 @@
-/** Passes in a world of trouble keep every promise, and every seed can be repeated. */
+/** Tests that passes in a world of faults keep every promise, and that every seed can be repeated. */
 import { describe, expect, it } from "vitest";
 import { digestOf, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 
 const SEEDS = 450;
 
-/** Seeds that once broke a promise; the commit that added a seed has the reason. */
+/** Seeds that once broke a promise; the commit that added the seed names the reason. */
 const BROKE_ONCE = [14_355, 17_977, 23_981, 30_970, 46_281, 50_987, 53_960, 58_394, 78_711, 1_015_654];
 
 describe("simulation", () => {

@@ -1,12 +1,13 @@
 /**
- * The simulations, each with bugs that are planted into its code: one table for every tool that runs or measures them.
+ * The simulations, and the bugs that are planted into the code of each. Every tool that runs or measures them reads
+ * this table.
  */
 export interface Simulation {
-  /** the script beside this file; runs seeds `--from N --seeds N`, and with `--first` ends at the first finding */
+  /** the script beside this file; it runs seeds `--from N --seeds N`, and `--first` ends it at the first finding */
   readonly script: string;
-  /** the folder beside this file: a patch for each bug, and found.json: name → the seed that finds it */
+  /** the folder beside this file, with a patch for each bug and found.json: bug's name → the seed that finds it */
   readonly bugs: string;
-  /** the key of its figures in the report */
+  /** the key of the simulation's figures in the report */
   readonly report: string;
   readonly leastBugs: number;
   /** the most seeds within which a bug must be found */

@@ -1,4 +1,7 @@
-/** Policies that keep refusing writes to some pods: the fate of all other pods, and the status about it. */
+/**
+ * Judges worlds where policies keep refusing writes to some pods: every other pod is updated, and the status names the
+ * refusals.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -17,20 +20,27 @@ import { windowOf, writtenByPass } from "./settle.ts";
 import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { World } from "./world.ts";
 
-/** Passes beyond a rollout without refusals: they tidy the ledger, try pods in vain, and report it twice. */
+/**
+ * The passes that are added to a rollout without refusals: they tidy the ledger, try refused pods, and report the
+ * refusal twice.
+ */
 const MORE_PASSES = 4;
 
-/** The pods of one SidecarSet that should have its newest release and do not. */
+/** The pods of one SidecarSet that should have its newest release and do not have it. */
 interface Late {
   readonly refusing: readonly Pod[];
   readonly others: readonly Pod[];
-  /** writes to the status are refused too: who takes over from a killed pass cannot fence its pods, and keeps their places */
+  /**
+   * true if writes to the status are refused too: the pass that follows a killed one cannot fence its pods, and
+   * reserves their places
+   */
   readonly mayHoldOthers: boolean;
 }
 
 /**
- * Within the passes of a rollout and a few more, every pod is updated whose writes nobody refuses. The status is not
- * Ready while pods lack the release. It is Blocked when no other pod is left, and it names a pod or the policy.
+ * Requires that every pod is updated whose writes nobody refuses, within the passes of a rollout and a few more. The
+ * status must not be Ready while pods lack the release. It must be Blocked when no other pod is left, and it must name
+ * a pod or the policy.
  */
 export async function judgeStanding(world: World, plans: readonly HindrancePlan[]): Promise<void> {
   const { scenario, server } = world;
@@ -47,14 +57,14 @@ export async function judgeStanding(world: World, plans: readonly HindrancePlan[
 }
 
 /**
- * Passes beyond replacements: each pod refuses its image first, and a pod without a successor is awaited for ten
- * minutes.
+ * The passes that are added to replacements: each pod first refuses its image, and a missing replacement is awaited for
+ * ten minutes.
  */
 const MORE_PASSES_FIXED = 16;
 
 /**
- * Kubernetes forbids changes of images: pods are replaced, or their workloads restarted, if an annotation asks for it.
- * All others stay, and every place says why.
+ * Judges a world where Kubernetes forbids changes of images. Pods are replaced, or their workloads restarted, if an
+ * annotation demands it. All other pods stay, and every text says why.
  */
 export async function judgeFixed(world: World): Promise<void> {
   const { scenario, server } = world;
@@ -100,7 +110,7 @@ function isAtWork({ spec }: SidecarSet): boolean {
 const WORDS =
   "Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced";
 
-/** Texts that do not say why no pod is updated, and how to help. */
+/** Returns the texts that do not say why no pod is updated, and how to help. */
 async function untold({ reader }: World, set: SidecarSet): Promise<readonly string[]> {
   const read = await readNow(reader, set.metadata?.name ?? "");
   if (!read) return [];
@@ -131,7 +141,7 @@ function lateOf({ server, witness }: World, set: SidecarSet, plans: readonly Hin
   return { refusing: late.filter(isRefusing), others, mayHoldOthers: plans.some(isOfStatus) };
 }
 
-/** True for pods of a misbehaving tenant, about which nothing is promised. */
+/** True for pods of a misbehaving tenant, about which the product promises nothing. */
 function isOfTenant(pod: Pod): boolean {
   return pod.metadata?.namespace === TENANT_NAMESPACE || isTenantPod(pod);
 }

@@ -1,4 +1,7 @@
-/** Recounts pods from the store, and says which words of a written status the recount contradicts. Shares no code with the product. */
+/**
+ * Recounts pods from the store, and finds the words of a written status that the recount contradicts. Shares no code
+ * with the product.
+ */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import {
   EVICT_MISSED_ANNOTATION,
@@ -18,15 +21,15 @@ import { isReshaped } from "./replacements.ts";
 
 /** The pods that the pass which writes a status must have seen. */
 export interface Recount {
-  /** selected pods without a write since the pass began */
+  /** selected pods that were not written to since the pass began */
   readonly steady: readonly Pod[];
-  /** no selected pod came, went or changed since the pass began, so `steady` has all pods */
+  /** true if no selected pod came, went or changed since the pass began, so that `steady` has all pods */
   readonly isWhole: boolean;
-  /** a write to a pod, or an eviction, was refused in this world so far */
+  /** true if a write to a pod, or an eviction, was ever refused in this world */
   readonly wasRefused: boolean;
 }
 
-/** A failed pass has counted no pod: it changes Blocked, and no other condition. */
+/** Reasons that a failed pass gives. Such a pass has counted no pod, so it changes only the condition Blocked. */
 const OF_FAILED_PASSES = ["PassRefused", "Unreachable", "Contention", "Unread", "PassFailed"];
 
 /** True for the status of a pass that failed. */
@@ -35,7 +38,7 @@ export function isOfFailedPass(status: SidecarSet["status"]): boolean {
   return OF_FAILED_PASSES.includes(blocked?.reason ?? "");
 }
 
-/** Reasons of Blocked that a SidecarSet can have while all its pods are updated and work. */
+/** Reasons of Blocked that a SidecarSet may have although all its pods are updated and work. */
 const WHATEVER_THE_PODS: ReadonlySet<string> = new Set([
   "Halted",
   "AnnotationUnreadable",
@@ -43,17 +46,20 @@ const WHATEVER_THE_PODS: ReadonlySet<string> = new Set([
   "EvictionRefused",
   ...OF_FAILED_PASSES,
 ]);
-/** Reasons of Blocked that need somebody outside: restarts for other pods, or the last wave, may wait for the answer. */
+/** Reasons of Blocked that need help from outside. Restarts for other pods, or the last wave, may wait for it. */
 const OF_OUTSIDE: Readonly<Record<string, string>> = {
   Gate: GATE_ANNOTATION,
   GateDown: GATE_ANNOTATION,
   Metrics: METRICS_ANNOTATION,
 };
-/** Reasons of Blocked that need a write which was refused. */
+/** Reasons of Blocked that only a refused write can cause. */
 const OF_REFUSALS: ReadonlySet<string> = new Set(["Refused"]);
 const FAILS: ReadonlySet<string> = new Set(["CrashLoopBackOff", "ImagePullBackOff"]);
 
-/** One sentence for each fault. `set`: has the written status, for the generation that it observes. */
+/**
+ * Returns one sentence for each fault. `set`: the SidecarSet with the written status, in the generation that the status
+ * observes.
+ */
 export function wordProblems(set: SidecarSet, recount: Recount): readonly string[] {
   if (isOfFailedPass(set.status)) return [];
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
@@ -112,10 +118,10 @@ function outsideProblem(set: SidecarSet, reason: string, annotation: string): st
   return isAnnotated(set, annotation) ? undefined : `is Blocked by ${reason}, and has no annotation ${annotation}`;
 }
 
-/** Reasons of Blocked that an approval from outside ends. */
+/** Reasons of Blocked that end with an approval from outside. */
 const AWAITING_A_YES: ReadonlySet<string> = new Set(["Gate", "Metrics"]);
 
-/** Stalled means that nothing moves without help: it is blocked, or its pods must be recreated. */
+/** Stalled means that the rollout needs help: it is blocked, or its pods must be recreated. */
 function stalledProblem(
   set: SidecarSet,
   { steady, isWhole }: Recount,
@@ -127,7 +133,7 @@ function stalledProblem(
   if (isBlocked) return stalled.status === "True" ? undefined : `is Blocked by ${blocked.reason}, and not Stalled`;
   const name = set.metadata?.name ?? "";
   const isAtRest = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod, name) && drainOf(pod, name) === undefined;
-  // A check without a value needs somebody, while all pods work.
+  // A check without a value needs help even if all pods work.
   if (stalled.status === "True" && blocked?.reason === "Metrics" && blocked.message.includes("says nothing"))
     return undefined;
   return isWhole && steady.every(isAtRest) ? restProblem(set, steady, stalled) : undefined;
@@ -149,14 +155,17 @@ function notUpgradableProblem(set: SidecarSet, { steady }: Recount, said?: Statu
   return stuck.length > 0 ? `says ${said.reason}, and only new pods can follow: ${namesOf(stuck)}` : undefined;
 }
 
-/** True if none of these pods, which all work, is updated in place, though somebody wants it. */
+/** True if somebody wants an update, and none of these working pods can be updated in place. */
 function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
   const { paused, type, selector = {}, maxUnavailable } = set.spec.updateStrategy ?? {};
   if (paused || type === "NotUpdate" || maxUnavailable === 0 || isSteered(set) || left.length === 0) return false;
   return left.every((pod) => isReshaped(pod, set) && hasLabels(pod.metadata?.labels, selector));
 }
 
-/** True with annotations that steer: reasons other than pods may hold it, and an eviction may be under way. */
+/**
+ * True if annotations steer the rollout: then it may be held for reasons other than pods, or an eviction may have
+ * begun.
+ */
 function isSteered(set: SidecarSet): boolean {
   const steering = [EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
   return steering.some((annotation) => isAnnotated(set, annotation));
@@ -170,7 +179,7 @@ function isUpdated({ metadata }: SidecarSet, pod: Pod): boolean {
   return hashOfPod(pod, metadata?.name ?? "") === metadata?.annotations?.[HASH_ANNOTATION];
 }
 
-/** A container of the SidecarSet cannot run, and the kubelet says so. */
+/** True if a container of the SidecarSet cannot run, and the kubelet reports it. */
 function isFailing({ metadata }: SidecarSet, pod: Pod): boolean {
   const names = new Set(
     pod.spec.containers.filter((one) => isSidecarOf(metadata?.name ?? "", one)).map(({ name }) => name),

@@ -1,4 +1,4 @@
-/** A tenant who uses its rights against everybody else: it forges the records of its pods, over and over. */
+/** A tenant who uses its rights against all others: it forges the records of its own pods, again and again. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -16,13 +16,13 @@ interface TenantOptions {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  /** interval; absent: never */
+  /** milliseconds between forgeries; absent: never */
   readonly everyMs?: number | undefined;
 }
 
 export class Tenant {
   readonly #options: TenantOptions;
-  /** "name" → its pods' records before they were forged */
+  /** "name" → the pods' records before they were forged */
   readonly #honest = new Map<string, Readonly<Record<string, string>>>();
   #isStopped = false;
 
@@ -31,7 +31,7 @@ export class Tenant {
     this.#goOn();
   }
 
-  /** From now on the pods carry the true records again. */
+  /** Gives the pods their true records back, and stops forging. */
   stop(): void {
     this.#isStopped = true;
     for (const pod of this.#pods()) this.#write(pod, this.#honest.get(pod.metadata?.uid ?? ""));
@@ -64,7 +64,7 @@ export class Tenant {
     countFault(counts, "records forged");
   }
 
-  /** Forged records: the newest release, a release that does not exist, or another shape. */
+  /** Returns forged records: the newest release, a release that does not exist, or another shape. */
   #lies(): readonly Readonly<Record<string, string>>[] {
     const sets = this.#options.server.all<SidecarSet>(SIDECARSETS);
     const records = (hashOf: (set: SidecarSet) => string, time: string) =>

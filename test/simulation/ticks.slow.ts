@@ -1,6 +1,6 @@
 /**
- * Ticks a minute apart over many pods in an untroubled world: their number in a rollout, the cost of an idle one, and
- * the end of one.
+ * Runs ticks a minute apart over many pods in a world without faults. Measures the number of ticks in a rollout, the
+ * cost of an idle tick, and the end of a tick.
  */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -14,7 +14,7 @@ const SET = "mesh";
 const TICK_MS = 60_000;
 const DEADLINE_MS = 55_000;
 
-/** The kubelet needs 2 seconds. */
+/** Returns a world without faults, whose kubelets take 2 seconds. */
 function untroubled(pods: number, maxUnavailable: number | string, intervention: Intervention = {}): World {
   const quiet = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, badRate: 0, reshapeRate: 0 };
   const { standing: _policies, hindrances: _troubles, ...ordinary } = scenarioOf(1);
@@ -78,7 +78,7 @@ describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () =
     const { calls, sidecarSets } = await tick(world);
     expect(sidecarSets).toMatchObject([{ name: SET, stop: "settled" }]);
     expect(calls).toMatchObject({ "LIST sidecarsets": 1, "LIST controllerrevisions": 1, "GET sidecarsets": 1 });
-    // Two pages, and an empty list of pods that have not begun.
+    // The lists are two pages, and an empty list of pods that have not begun.
     expect(calls["LIST pods"]).toBe(3);
     expect(writesOf({ calls } as PassReport)).toEqual([["PATCH leases", 2]]);
   });
@@ -106,11 +106,11 @@ describe("a tick that has not the time for all", () => {
   });
 
   it("a tick begins no PATCH that the deadline would cut off, and leaves the Lease to the next one", async () => {
-    // A batch takes more than half of the tick.
+    // One batch takes more than half of the tick.
     const world: World = untroubled(600, "100%", {
       gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),
     });
-    // The kubelet has seen all of them.
+    // By now the kubelet has seen all pods.
     await world.scheduler.runFor(5_000);
     world.users.releases.releaseNext(SET);
     const first = await tick(world, 28_000);

@@ -1,4 +1,4 @@
-/** The users of the SidecarSet and of the pods, at the worst of times. */
+/** The users of the SidecarSet and of the pods, who act at the worst moments. */
 import type { Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { ledgerName } from "../../shared/core/ledger.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
@@ -50,7 +50,7 @@ export interface UsersOptions {
 }
 
 const WRITER = "user";
-/** Texts of the annotation; the last one asks for updates in place and no other way. */
+/** Values of the annotation. The last one allows only updates in place. */
 const RESTARTS: readonly Pick<Release, "replaced">[] = [
   { replaced: "NotUpgradable, Restart" },
   { replaced: "NotUpgradable, Restart=2" },
@@ -75,7 +75,7 @@ export class Users {
     this.releases = new Releases({ ...options, first, nowMs: () => options.scheduler.nowMs });
   }
 
-  /** Creates a pod with the containers of all SidecarSets, or of some. */
+  /** Creates a pod with the containers of all SidecarSets, or of some SidecarSets. */
   createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true, own?: Owned): Pod {
     const injections = this.releases.injections.filter((injection) => isWanted(injection.name));
     const { areAgesKnown, scheduler } = this.#options;
@@ -89,13 +89,13 @@ export class Users {
     return placed;
   }
 
-  /** Makes the faults of users and pods; does nothing without a pod for it. */
+  /** Causes a fault by users or of pods. Does nothing if no pod fits. */
   strike(fault: Fault): void {
     const act = this.#acts[fault];
     if (act?.() !== false) countFault(this.#options.counts, fault);
   }
 
-  /** Removes hanging pods, and restores deleted objects. */
+  /** Removes pods whose deletion hangs, and restores deleted objects. */
   fix(): void {
     for (const pod of this.#stuck.splice(0)) this.removePod(pod);
     this.releases.createAll();
@@ -137,7 +137,7 @@ export class Users {
     "status touched": () => this.#withPod((pod) => this.#touch(pod)),
   };
 
-  /** Makes pods that lack sidecars by mistake. Most have an owner. */
+  /** Creates pods that lack sidecars by mistake. Most of these pods have an owner. */
   #makeBare(): void {
     const { chance } = this.#options;
     const kind = chance.pick(["bare", "bare", "bare", "bare", "guarded", "stray", "spared"]);
@@ -179,7 +179,7 @@ export class Users {
     else this.releases.apply(set, { tier: this.releases.of(set).tier === undefined ? tier : undefined });
   }
 
-  /** Changes a priority, or the labels that the order names. */
+  /** Changes a priority, or the labels that the update order names. */
   #changeOrder(set: string): void {
     const { chance } = this.#options;
     const tier = chance.pick(["blue", "green", "red"]);
@@ -200,7 +200,7 @@ export class Users {
     this.releases.apply(set, { waves: checks ? anyCheckedWaves(chance, seed) : anyWaves(chance, seed) });
   }
 
-  /** Waves name both. */
+  /** The waves name both checks. */
   #changeChecks(set: string): void {
     const { chance } = this.#options;
     const { waves } = this.releases.of(set);
@@ -270,7 +270,7 @@ export class Users {
     });
   }
 
-  /** Deletes it; its controller, if it has one, creates another under its name and with its labels. */
+  /** Deletes the pod. Its controller, if there is one, creates another with the same name and labels. */
   renew(pod: Pod): void {
     const { namespace = "", name = "", labels = {}, ownerReferences = [] } = pod.metadata ?? {};
     const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -286,7 +286,7 @@ export class Users {
     return marked;
   }
 
-  /** Deletes the pod, which passes must notice; does nothing when it is gone or being deleted. */
+  /** Marks the pod as being deleted, which passes must notice. Does nothing if the pod is gone or already marked. */
   markPod({ metadata }: Pod): void {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const now = this.#options.server.peek<Pod>(PODS, { namespace, name });
@@ -301,7 +301,7 @@ export class Users {
     });
   }
 
-  /** False: the pod is gone already. */
+  /** Removes the pod; returns false if it is already gone. */
   removePod({ metadata }: Pod): boolean {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const now = this.#options.server.peek<Pod>(PODS, { namespace, name });

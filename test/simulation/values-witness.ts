@@ -1,4 +1,6 @@
-/** Knows the values of every running container, and reports values of another release than its pod's. */
+/**
+ * Knows the values of every running container, and reports a container with values of another release than its pod's.
+ */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -26,16 +28,16 @@ export interface ValuesWitnessOptions {
 
 export class ValuesWitness {
   readonly #options: ValuesWitnessOptions;
-  /** id of a container → the version that it runs */
+  /** container's id → the version that it runs */
   readonly #running = new Map<string, string>();
-  /** "uid version": a container of the pod has started with it */
+  /** "uid version" of each version that a container of the pod has started with */
   readonly #ran = new Set<string>();
 
   constructor(options: ValuesWitnessOptions) {
     this.#options = options;
   }
 
-  /** Checks that all values of a container, and its image, are of one release. */
+  /** Checks that all values of a container, and its image, belong to one release. */
   started(pod: Pod, containerID: string): void {
     const values = valuesIn(pod);
     const [version = ""] = values;
@@ -60,12 +62,12 @@ export class ValuesWitness {
       this.#options.violated(`${counted} pods count as ready with release ${version}, ${ever} have ever run it`);
   }
 
-  /** A new pod first runs the values of its injection. */
+  /** A new pod first runs the values that it was injected with. */
   #bear(pod: Pod): void {
     this.#ran.add(`${pod.metadata?.uid} ${valuesIn(pod)[0]}`);
   }
 
-  /** Changes values of a pod, as a tenant with the right may. False: there is no pod. */
+  /** Changes values of a pod, as a tenant with this right can. Returns false if there is no pod. */
   forge(): boolean {
     const { server, chance } = this.#options;
     const pods = server
@@ -78,7 +80,7 @@ export class ValuesWitness {
     return true;
   }
 
-  /** At the end every updated and working pod runs the values of its release. */
+  /** Reports updated and working pods that do not run the values of their release at the end. */
   problems(): readonly string[] {
     const { server } = this.#options;
     const hash = server.peek<SidecarSet>(SIDECARSETS, { name: VALUES_SET })?.metadata?.annotations?.[HASH_ANNOTATION];

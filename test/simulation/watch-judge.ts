@@ -1,4 +1,4 @@
-/** Asks `status -w` how it would end now, and says where a recount from the store contradicts its exit code. */
+/** Asks `status -w` for its exit code at this moment, and reports a code that a recount of the store contradicts. */
 import { standingOf, watchCode } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
@@ -18,8 +18,8 @@ export interface WatchJudgeOptions extends ReaderOptions {
 }
 
 /**
- * Blocked for one of these reasons, or because passes fail, a watch may end badly although every pod is updated and works:
- * the last wave may wait for checks that say nothing.
+ * With one of these reasons of Blocked, or failing passes, a watch may end with an error although every pod is updated
+ * and works. The last wave may wait for checks without a value.
  */
 const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable", "Metrics"]);
 
@@ -29,14 +29,14 @@ interface Recount {
   /** true if nobody wants updates */
   readonly isAtRest: boolean;
   readonly isDone: boolean;
-  /** updated pods that are not ready */
+  /** number of updated pods that are not ready */
   readonly down: number;
-  /** old pods that neither the partition keeps nor the selector of the strategy leaves out */
+  /** number of old pods that neither the partition nor the strategy's selector holds back */
   readonly owed: number;
   readonly endsAll: boolean;
 }
 
-/** Looks at one SidecarSet. */
+/** Judges the watch of one SidecarSet. */
 export async function judgeWatch(options: WatchJudgeOptions, name: string): Promise<void> {
   const { violated } = options;
   const read = await readNow(options, name);
@@ -70,7 +70,7 @@ function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
   };
 }
 
-/** A clause; undefined: the recount allows this exit code. `code`: undefined while it keeps watching. */
+/** Returns the problem; undefined: the recount allows this exit code. `code`: undefined while the watch continues. */
 function codeProblem(code: number | undefined, recounted: Recount): string | undefined {
   const { isSeen, isAtRest, isDone, endsAll } = recounted;
   const isOver = isSeen && isDone;

@@ -1,4 +1,7 @@
-/** A watch as a process sees it: events in order, each after its time; some late, some twice, and then it breaks. */
+/**
+ * A watch as a process sees it: events come in order, each after a delay. Some are late, some come twice, and then the
+ * watch breaks.
+ */
 import type { WatchSession } from "../../infra/local/storage/read.ts";
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -64,7 +67,7 @@ function sinkOf<T>({ scheduler, process, chance, weather, counts }: WatchSite, i
     lastAtMs = Math.max(lastAtMs, scheduler.nowMs + delayMs);
     onTheWay.push(receive);
     process.deliver(lastAtMs - scheduler.nowMs, () => {
-      // Timers of real time that end in the same millisecond do so in any order.
+      // Timers of real time that end in the same millisecond may run in any order.
       const next = onTheWay.shift();
       if (inbox.isEnded) return;
       next?.();

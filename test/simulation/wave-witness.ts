@@ -1,6 +1,6 @@
 /**
- * Judges the order of waves by the pods' past and present images, as kubelets know them, and not by passes' words. A
- * pass is not blamed for changes after its look.
+ * Judges the order of waves by the pods' past and present images, as kubelets know them, and not by what passes write.
+ * Changes after a pass looked do not count against that pass.
  */
 import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -26,7 +26,7 @@ export interface WavePlan {
   readonly namespaceSelector: LabelSelector;
   readonly soakSeconds?: number;
   readonly paused?: boolean;
-  /** names of checks of metrics; absent: all */
+  /** names of the wave's metric checks; absent: all */
   readonly checks?: readonly string[];
 }
 
@@ -34,17 +34,17 @@ export interface WaveWitnessOptions {
   readonly set: string;
   readonly namespaces: NamespaceWitness;
   readonly nowMs: () => number;
-  /** the number of writes so far: the time of this judge */
+  /** number of writes so far, which is this judge's time */
   readonly clock: () => number;
-  /** when a pass began, by the same time */
+  /** returns when a pass began, in writes */
   readonly beganOf: (pass: string) => number;
   readonly violated: (what: string) => void;
-  /** pods by the uid of their workload; absent: no restarts */
+  /** returns the pods of the workload with this uid; absent: no restarts */
   readonly podsOf?: (uid: string) => readonly Pod[];
-  /** workloads whose restart began since then and has not ended; absent: none is restarted */
+  /** returns workloads whose restart began since then and has not ended; absent: no restarts */
   readonly restartedSince?: (time: number) => readonly KubernetesObject[];
   /**
-   * workloads that had to be restarted for pods without sidecars when the pass began, and still must be; absent: no
+   * returns workloads that had to be restarted for missing sidecars when the pass began, and still must be; absent: no
    * restarts
    */
   readonly owedSince?: (pass: string, status: SidecarSetStatus) => readonly KubernetesObject[];
@@ -52,10 +52,10 @@ export interface WaveWitnessOptions {
 
 const RESTARTED: ReadonlySet<string> = new Set(["deployments", "statefulsets", "daemonsets"]);
 
-/** Times are in whole seconds, both ends of a soak. */
+/** Milliseconds of rounding: both ends of a soak are in whole seconds. */
 const ROUNDING_MS = 1_000;
 
-/** A SidecarSet's spec, from one write of its users to the next. */
+/** A SidecarSet's spec between two writes of its users. */
 interface Wish {
   readonly text: string | undefined;
   readonly waves: readonly WavePlan[];
@@ -75,27 +75,29 @@ interface Told {
 /** A release, until the next one. */
 interface Release {
   readonly hash: string;
-  /** the newest generation with it; 0: of a deleted SidecarSet with the name */
+  /** the newest generation with this release; 0: the release of a deleted SidecarSet with the same name */
   readonly generation: number;
   /** the number of writes when this state began */
   readonly since: number;
-  /** uid of the pods that existed when it came → when it was first seen done, in ms; absent: not yet */
+  /**
+   * uid of each pod that existed when the release came → time in ms when it was first seen complete; absent: not yet
+   */
   readonly through: Map<string, number | undefined>;
-  /** the smallest value of each wave that was ever requested */
+  /** the shortest soak of each wave that users ever wrote */
   readonly soaks: Map<string, number>;
 }
 
 export class WaveWitness {
   readonly #options: WaveWitnessOptions;
   readonly #pods = new Map<string, Pod>();
-  /** uid → the number of writes since which the pod has been neither complete nor released */
+  /** uid → number of writes since which the pod has been incomplete and not released */
   #leftSince: ReadonlyMap<string, number> = new Map();
-  /** every spec that may be obeyed, the newest last */
+  /** every spec that passes may still use, the newest last */
   #wishes: readonly Wish[] = [];
   /** releases whose patches may still arrive, the newest last */
   #releases: readonly Release[] = [];
   #uid = "";
-  /** number of judged pods that come after a wave */
+  /** number of judged pods that a wave precedes */
   judged = 0;
 
   constructor(options: WaveWitnessOptions) {
@@ -157,7 +159,7 @@ export class WaveWitness {
     else this.#pods.set(uid, next);
   }
 
-  /** Judges a restart for this SidecarSet: all pods of the workload are in one namespace, and so in one wave. */
+  /** Judges a restart for this SidecarSet. All pods of the workload are in one namespace, so they are in one wave. */
   #seeRestart({ object, previous, userAgent }: Write): void {
     const { set, podsOf } = this.#options;
     const [is, was] = [object, previous].map((one) => one?.metadata.annotations?.[RESTARTED_FOR_ANNOTATION] ?? "");
@@ -166,7 +168,7 @@ export class WaveWitness {
     if (is !== was && hash !== undefined && pod) this.#judgeUpgrade(userAgent, pod, hash);
   }
 
-  /** Earlier waves are done and have soaked, and a spec that may be obeyed pauses none of them. */
+  /** Earlier waves must be complete and have soaked. Some spec that passes may use must pause none of them. */
   #judgeUpgrade(pass: string, pod: Pod, hash = hashOfPod(pod, this.#options.set)): void {
     const releases = this.#releases.filter((one) => one.hash === hash);
     const problems = releases.flatMap((release) =>
@@ -189,7 +191,7 @@ export class WaveWitness {
   }
 
   /**
-   * A pod that existed when the release came, has been in this wave all the time, and has not been done for long
+   * Returns a pod that existed when the release came, was always in this wave, and has not been complete for long
    * enough.
    */
   #notSoaked(waves: readonly WavePlan[], wave: WavePlan, { through, since, soaks }: Release): Pod | undefined {
@@ -207,7 +209,7 @@ export class WaveWitness {
     const before = (previous as unknown as SidecarSet | undefined)?.status;
     this.#forget(next);
     const { waves } = next;
-    // A failed pass has counted no pod: it keeps the status of waves.
+    // A failed pass has counted no pod, so it leaves the status of waves unchanged.
     if (!waves || waves.revision !== this.#release?.hash || isOfFailedPass(next)) return;
     const all = this.#wishes.at(-1)?.waves ?? [];
     const known = before?.waves?.revision === waves.revision ? before.waves.list : [];
@@ -217,7 +219,7 @@ export class WaveWitness {
     }
   }
 
-  /** The row of one wave in the status, now and before. */
+  /** Judges the status of one wave, before and after the write. */
   #judgeRow(pass: string, { all, wave, was = {}, is = {}, status }: Told): void {
     if (was.passedAt !== undefined) {
       if (is.passedAt === undefined) this.#report(pass, `passes the wave ${wave.name} back`);
@@ -232,7 +234,7 @@ export class WaveWitness {
     if (late) this.#report(pass, `passes the wave ${wave.name}, where ${late.metadata?.name} has not soaked`);
   }
 
-  /** A complete wave has no pod that was left all the time since the pass began. */
+  /** A wave may be complete only if none of its pods was incomplete all the time since the pass began. */
   #judgeComplete(pass: string, waves: readonly WavePlan[], wave: WavePlan): void {
     const began = this.#options.beganOf(pass);
     const left = [...this.#pods.values()].find((pod) => {
@@ -251,7 +253,7 @@ export class WaveWitness {
     return this.#isAlwaysOf(waves, wave, one as Pod, this.#options.beganOf(pass));
   }
 
-  /** Forgets older specs once the status shows the obeyed one. */
+  /** Forgets older specs after the status shows the one that passes obey. */
   #forget({ observedAnnotations, observedGeneration = 0 }: NonNullable<SidecarSet["status"]>): void {
     const text = observedAnnotations?.[WAVES_ANNOTATION];
     const at = this.#wishes.findIndex((wish) => wish.text === text);
@@ -260,8 +262,8 @@ export class WaveWitness {
   }
 
   /**
-   * One sentence for each fault once all faults of the world are over: every possible wave is passed, and its counts
-   * are right.
+   * Returns one sentence for each fault after all faults of the world have ended. Every wave that can pass must have
+   * passed, with right counts.
    */
   restProblems({ waves: told, selection }: SidecarSetStatus = {}): readonly string[] {
     const { set, namespaces } = this.#options;
@@ -300,18 +302,18 @@ export class WaveWitness {
     for (const [uid, sinceMs] of through) if (!this.#leftSince.has(uid)) through.set(uid, sinceMs ?? nowMs());
   }
 
-  /** True for a pod that is not updated, or not up again. */
+  /** True for a pod that is not updated, or not ready again. */
   #isLeft(pod: Pod): boolean {
     const { set, namespaces } = this.#options;
     const sidecarSet = this.#wishes.at(-1)?.sidecarSet;
     if (!sidecarSet || pod.metadata?.deletionTimestamp || !selects(sidecarSet, pod, namespaces.now)) return false;
-    // The annotation leaves out pods that were never ready.
+    // The annotation ignores pods that were never ready.
     const isLeftOut = sidecarSet.metadata?.annotations?.[IGNORE_NEVER_READY_ANNOTATION] === "true" && isTenantPod(pod);
     if (hashOfPod(pod, set) === this.#release?.hash) return !(isUp(pod, set) || isLeftOut);
     return reaches(runningAgain(sidecarSet), pod, namespaces.now);
   }
 
-  /** True if the namespace's labels put the pod into this wave, and into none before it, all the time since then. */
+  /** True if the namespace's labels put the pod into this wave, and into no earlier one, all the time since then. */
   #isAlwaysOf(waves: readonly WavePlan[], wave: WavePlan, pod: Pod, since: number): boolean {
     const { namespaces } = this.#options;
     const earlier = waves.slice(0, waves.indexOf(wave));
@@ -320,7 +322,7 @@ export class WaveWitness {
     return isIn(pod, wave.namespaceSelector) && !earlier.some((one) => wasIn(pod, one.namespaceSelector));
   }
 
-  /** The lowest wave by the labels that the namespace had at some time since then. */
+  /** Returns the earliest wave that the namespace's labels selected at any time since then. */
   #leastRank(waves: readonly WavePlan[], pod: Pod, since: number): number {
     const wasIn = this.#options.namespaces.since(since);
     const rank = waves.findIndex(({ namespaceSelector }) => wasIn(pod, namespaceSelector));
@@ -332,13 +334,13 @@ export class WaveWitness {
   }
 }
 
-/** Judges by readiness, the only place where others' changes show. */
+/** Judges by readiness, because other writers' changes show only there. */
 function isUp(pod: Pod, set: string): boolean {
   const own = pod.spec.containers.filter((container) => isSidecarOf(set, container));
   return isWorking({ ...pod, spec: { ...pod.spec, containers: own } }) && !isHalfUpgraded(pod, set);
 }
 
-/** While the wave is paused no check is evaluated, and earlier answers pass no wave. */
+/** True while the wave is paused: no check is evaluated then, and earlier answers let no wave pass. */
 function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan): boolean {
   const { paused, type } = spec.updateStrategy ?? {};
   return (
@@ -348,7 +350,7 @@ function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan):
   );
 }
 
-/** While the wave is paused no workload is restarted, or known to have to stay. */
+/** True while the wave is paused: no workload is restarted then, and none is found to be impossible to restart. */
 function areRestartsResting(
   sidecarSet: SidecarSet,
   pods: readonly Pod[],
@@ -361,7 +363,7 @@ function areRestartsResting(
   );
 }
 
-/** The SidecarSet without its pause. */
+/** Returns the SidecarSet without its pause. */
 function runningAgain({ spec, ...rest }: SidecarSet): SidecarSet {
   return {
     ...rest,

@@ -1,4 +1,4 @@
-/** Widens worlds of a kind: many pods, shares of them, several namespaces, an order of upgrades. */
+/** Makes the worlds of each kind wider: many pods, percentages, several namespaces, an order of upgrades. */
 import type { LabelSelector } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { GATE } from "./approver.ts";
@@ -32,21 +32,24 @@ export function widened(base: Scenario): Scenario {
   return isMixed(wide) ? { ...wide, bystanders: finishing(base.seed) } : wide;
 }
 
-/** Kinds with pods that finish beside the others, in every eighth world: the other worlds stay the same. */
+/** Kinds that also have pods which finish, in every eighth world. The other worlds stay the same. */
 const MIXED: readonly WorldKind[] = ["evictions", "replacements"];
 
 function isMixed({ seed, kind }: Scenario): boolean {
   return MIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 6;
 }
 
-/** Kinds where Kubernetes allows no change of images in every eighth world: the other worlds stay the same. */
+/** Kinds where Kubernetes forbids changes of images in every eighth world. The other worlds stay the same. */
 const FIXED: readonly WorldKind[] = ["refusals", "replacements", "restarts"];
 
 function isFixed({ seed, kind }: Scenario): boolean {
   return FIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 3;
 }
 
-/** Images are the only reason to replace a pod. In every third world a policy refuses, and no pod is replaced. */
+/**
+ * Makes fixed images the only reason to replace a pod. In every third world a policy refuses instead, and no pod is
+ * replaced.
+ */
 function withFixedImages({ standing: _, hindrances: __, ...wide }: Scenario): Scenario {
   const calm = { ...wide, isForbidden: false, reshapeRate: 0, tenantPods: 0 };
   const refusal: HindrancePlan = { kind: "policy", call: "PATCH pods", code: 422 };
@@ -98,7 +101,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
 
-/** Adds pods that finish, and pods whose gates open late, or not before they were judged. */
+/** Adds pods that finish, and pods whose gates open late or only after they were judged. */
 function bystanders(chance: Chance): Partial<Scenario> {
   const plans = Array.from({ length: chance.between(1, 4) }, (): BystanderPlan => {
     const kind = chance.pick(BYSTANDERS);
@@ -108,7 +111,7 @@ function bystanders(chance: Chance): Partial<Scenario> {
   return { bystanders: plans };
 }
 
-/** Features of a rollout that may meet in one world. */
+/** Features of a rollout that may occur together in one world. */
 const MEETING = [
   "waves",
   "metrics",
@@ -120,7 +123,7 @@ const MEETING = [
   "history",
 ] as const satisfies readonly WorldKind[];
 
-/** Every pair of these features is in one of these; so every pair meets within a thousand seeds. */
+/** Combinations that contain every pair of these features, so every pair occurs within a thousand seeds. */
 const MEETINGS: readonly (readonly (typeof MEETING)[number][])[] = [
   ["waves", "metrics", "approvals"],
   ["waves", "disruptions", "replacements"],
@@ -135,7 +138,7 @@ const MEETINGS: readonly (readonly (typeof MEETING)[number][])[] = [
   ["waves", "nodes", "history"],
 ];
 
-/** Three features meet. */
+/** Makes a world with three features together. */
 function meetings(chance: Chance, base: Scenario): Partial<Scenario> {
   const met = MEETINGS[Math.floor(base.seed / 50) % MEETINGS.length] ?? [];
   const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
@@ -144,12 +147,12 @@ function meetings(chance: Chance, base: Scenario): Partial<Scenario> {
     const own = WIDENINGS[kind](chance, { ...base, ...scene });
     scene = { ...scene, ...own, release: { ...scene.release, ...own.release } };
   }
-  // Waves that change may name either check.
+  // Waves that users change may name either check.
   const checks = scene.release?.checks && scene.release.waves ? { checks: bothChecks(chance) } : {};
   return { ...scene, release: { ...scene.release, ...checks } };
 }
 
-/** Batches, many at once, and lists of many pages. */
+/** Makes a world with large batches and lists of many pages. */
 function crowd(chance: Chance, base: Scenario): Partial<Scenario> {
   const [set = { name: "mesh", isHot: false, isOrdinal: false }] = base.sets;
   const partition = chance.pick([0, 0, 0, 7, "10%", "50%", "99%"]);
@@ -171,7 +174,7 @@ function crowd(chance: Chance, base: Scenario): Partial<Scenario> {
 
 const SHARES = [0, 1, 3, 1_000, "0%", "1%", "9%", "10%", "34%", "50%", "66%", "99%", "100%"] as const;
 
-/** Partition and budget in the forms that users may write. */
+/** Returns a partition and a budget in any form that users may write. */
 export function anyShares(chance: Chance): UpdateStrategy {
   return { maxUnavailable: chance.pick(SHARES), partition: chance.pick([...SHARES, 0, 0, 0]) };
 }
@@ -197,7 +200,7 @@ const SELECTORS: readonly LabelSelector[] = [
   { matchExpressions: [{ key: "tier", operator: "Exists" }] },
 ];
 
-/** Other labels than before, for a namespace; sometimes the same. */
+/** Returns new labels for a namespace; sometimes they equal the earlier ones. */
 export function anyNamespaceLabels(chance: Chance): Readonly<Record<string, string>> {
   return {
     ...(chance.isLucky(0.8) ? { team: chance.pick(TEAMS) } : {}),
@@ -212,7 +215,7 @@ function namespaces(chance: Chance, base: Scenario): Partial<Scenario> {
     pods: chance.between(4, 14),
     namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })),
     areLabelsVaried: true,
-    // Owners do not matter here.
+    // Owners' budgets have no effect here.
     sets: base.sets.map(({ perOwner: _, ...set }) => set),
     release: { selector: chance.pick(SELECTORS), namespaceSelector: chance.pick(NAMESPACE_SELECTORS) },
     strikes: also(base, chance, "namespace relabelled", chance.between(1, 4)),
@@ -278,10 +281,13 @@ function policies(chance: Chance): Partial<Scenario> {
 }
 
 const REFUSING = [403, 404, 422, 422, 500] as const;
-/** Answers to writes of a pod and of its status. */
+/** Codes that refuse every write of a pod and of its status. */
 const REFUSING_ALL = [403, 422] as const;
 
-/** A tenant whose pods refuse writes, all of them or one, while passes write to everybody's; one at a time, mostly. */
+/**
+ * Makes a world with a tenant whose pods, or one of them, refuse writes. Meanwhile passes write to all pods, mostly one
+ * at a time.
+ */
 function greedy(chance: Chance, base: Scenario): Partial<Scenario> {
   const one = chance.isLucky(0.4) ? { name: "web-2" } : {};
   const calls = refusedCalls(chance);
@@ -294,7 +300,7 @@ function greedy(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...others, hindrances: standing, standing, ...tenantActs(base, others) };
 }
 
-/** The tenant's behaviour. In more than half of these worlds it is not a refusal. It draws from its own stream. */
+/** Plans the tenant's behaviour with its own random stream. In more than half of these worlds it is not a refusal. */
 function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<Scenario> {
   const chance = seededChance(base.seed, 51);
   const act = OF_TENANTS[base.seed % 50] ?? "refuses";
@@ -320,7 +326,7 @@ function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<S
   }
 }
 
-/** The tenant's behaviour, by seed modulo 50. In all other worlds it refuses writes. */
+/** The tenant's behaviour by seed modulo 50. In all other worlds the tenant refuses writes. */
 const OF_TENANTS: Readonly<Record<number, "refuses" | "webhook" | "size" | "forges" | "fills" | "budgets">> = {
   4: "forges",
   8: "forges",
@@ -331,13 +337,16 @@ const OF_TENANTS: Readonly<Record<number, "refuses" | "webhook" | "size" | "forg
   46: "budgets",
 };
 
-/** Every write to a pod of the tenant, by a webhook of its namespace or because its pods are at the limits of an object. */
+/**
+ * Refuses every write to the tenant's pods: by a webhook of its namespace, or because its pods are at an object's size
+ * limit.
+ */
 function refusedBy(how: Pick<Extract<HindrancePlan, { kind: "policy" }>, "by" | "code" | "waitMs">): Partial<Scenario> {
   const standing: HindrancePlan[] = [{ kind: "policy", call: "PATCH pods", namespace: TENANT_NAMESPACE, ...how }];
   return { hindrances: standing, standing };
 }
 
-/** Every pod refuses writes, or the pods of one namespace do, or one pod. */
+/** Makes a world where every pod refuses writes, or the pods of one namespace, or one pod. */
 function refusals(chance: Chance, base: Scenario): Partial<Scenario> {
   const calls = refusedCalls(chance);
   const code = chance.pick(calls.length > 1 ? REFUSING_ALL : REFUSING);
@@ -347,12 +356,12 @@ function refusals(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...unhindered(chance, base), hindrances: standing, standing };
 }
 
-/** The refused calls. In one world of four they include the status of these pods. */
+/** Returns the refused calls. In every fourth world the status of these pods is refused too. */
 function refusedCalls(chance: Chance): readonly string[] {
   return chance.isLucky(0.25) ? ["PATCH pods", "PATCH pods/status"] : ["PATCH pods"];
 }
 
-/** Only the budget holds pods back, so the right number is known. */
+/** Only the budget holds pods back, so the right number of updates is known. */
 function unhindered(chance: Chance, base: Scenario): Partial<Scenario> {
   const kept: readonly Fault[] = ["partition raised", "budget changed"];
   return {
@@ -394,7 +403,7 @@ function clocks(chance: Chance, base: Scenario): Partial<Scenario> {
   return { areClocksSkewed: true, passes: [...base.passes, ...morePasses(chance, base)] };
 }
 
-/** Pods come without their sidecars, and are evicted during rollouts. */
+/** Makes a world where pods come without their sidecars, and are evicted during rollouts. */
 function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     areAgesKnown: true,
@@ -409,7 +418,7 @@ function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Every batch needs a yes, which may come late, or never. */
+/** Makes a world where every batch needs an approval, which may come late or never. */
 function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     approver: {
@@ -423,7 +432,7 @@ function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Nodes with their pods go away during rollouts. */
+/** Makes a world where nodes disappear with their pods during rollouts. */
 function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     isStrict: chance.isLucky(0.5),
@@ -434,7 +443,10 @@ function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Most releases change values alone. Containers crash at any time, and a tenant writes values of its own on its pods. */
+/**
+ * Makes a world where most releases change only values. Containers crash at any time, and a tenant writes other values
+ * to its pods.
+ */
 function values(chance: Chance, base: Scenario): Partial<Scenario> {
   const crashing = also(base, chance, "container crashed", chance.between(2, 9));
   const forged = also({ ...base, strikes: [] }, chance, "values forged", chance.pick([0, 0, 1, 2]));
@@ -443,7 +455,7 @@ function values(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     sets: [{ name: VALUES_SET, isHot: false, isOrdinal: false }],
     tenantPods: 0,
-    // In these worlds an imageID can show how an image may be spelled.
+    // In these worlds an imageID can show another spelling of the image.
     behaviours: base.behaviours.filter((behaviour) => behaviour !== "same imageID"),
     isStrict: chance.isLucky(0.5),
     pods: chance.between(1, 6),
@@ -454,10 +466,13 @@ function values(chance: Chance, base: Scenario): Partial<Scenario> {
 }
 
 const DRAINS = ["1s", "5s", "20s", "1m"] as const;
-/** Features beside drains in half of their worlds. */
+/** Features that occur together with drains, in half of their worlds. */
 const BESIDE_DRAINS = ["approvals", "metrics", "disruptions", "waves", "nodes", "history", "values"] as const;
 
-/** Pods leave endpoints before their sidecars restart; half of these worlds have another feature too. */
+/**
+ * Makes a world where pods leave endpoints before their sidecars restart. Half of these worlds have another feature
+ * too.
+ */
 function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   const drain = chance.pick(DRAINS);
   const strategy = { ...base.strategy, maxUnavailable: chance.pick([1, 1, 2, 3, "50%"]) };
@@ -472,7 +487,7 @@ function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   return { ...alone, ...own, ...beside, release: { ...beside.release, drain } };
 }
 
-/** Features beside pulls, in turn; undefined: nothing. */
+/** Features that occur together with pulls, in turn; undefined: none. */
 const BESIDE_PULLS = [
   "waves",
   "metrics",
@@ -490,7 +505,7 @@ const BESIDE_PULLS = [
   undefined,
 ] as const;
 
-/** Nodes pull images before pods are updated; most of these worlds have another feature too. */
+/** Makes a world where nodes pull images before pods are updated. Most of these worlds have another feature too. */
 function pulls(chance: Chance, base: Scenario): Partial<Scenario> {
   const own = pullsAlone(chance, base);
   const other = BESIDE_PULLS[Math.floor(base.seed / 50) % BESIDE_PULLS.length];
@@ -520,7 +535,7 @@ function besidePulls(other: (typeof BESIDE_PULLS)[number], chance: Chance, base:
   }
 }
 
-/** Pulls without other features. In most of these worlds one node cannot pull, says nothing, or has no room. */
+/** Makes a world with pulls and no other feature. Mostly one node cannot pull, reports nothing, or has no room. */
 function pullsAlone(chance: Chance, base: Scenario): Partial<Scenario> {
   const atOnce = chance.pick([1, 1, 2, 3, 10]);
   const plan: PullPlan = {
@@ -542,7 +557,7 @@ function pullsAlone(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Release after release, back and forth, where few revisions are kept. */
+/** Makes a world with many releases and rollbacks, where few revisions are kept. */
 function history(chance: Chance, base: Scenario): Partial<Scenario> {
   const forth = also(base, chance, "spec changed", chance.between(3, 9));
   const strikes = [...forth, ...also({ ...base, strikes: [] }, chance, "spec rolled back", chance.between(1, 5))];
@@ -550,7 +565,7 @@ function history(chance: Chance, base: Scenario): Partial<Scenario> {
   return { release, strikes, pods: chance.between(2, 6), passes: [...base.passes, ...morePasses(chance, base)] };
 }
 
-/** Selectors become wider and narrower while pods that miss their sidecars are evicted. */
+/** Makes a world where selectors become wider and narrower, and pods that lack sidecars are evicted. */
 function selections(chance: Chance, base: Scenario): Partial<Scenario> {
   const evicting = evictions(chance, base);
   const wider = also({ ...base, strikes: evicting.strikes ?? [] }, chance, "selection changed", chance.between(1, 4));
@@ -571,15 +586,15 @@ const WORKLOADS: readonly (readonly Workload[])[] = [
   ["web", "ward"],
 ];
 
-/** One of 22 texts cannot be read, and some name Jobs too. */
+/** Returns the text of the annotation. One of 22 texts cannot be parsed, and some also name Jobs. */
 function wordsOf(isMissedToo: boolean, nth: number): string {
   const words = ["NotUpgradable", ...(nth % 2 === 0 ? [] : ["Jobs"]), ...(isMissedToo ? ["Missed"] : [])];
   return [...words, ...(nth % 11 === 7 ? ["NotReady"] : [])].join(", ");
 }
 
-/** Releases that need new pods, and others that pods get in place. */
+/** Makes a world with releases that need new pods, and others that update pods in place. */
 function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
-  // Pods that never work keep pods that missed their sidecars waiting.
+  // Because of pods that never work, pods that missed their sidecars would wait.
   const isMissedToo = base.tenantPods === undefined && chance.isLucky(0.3);
   const strikes = also(base, chance, "spec changed", chance.between(1, 4));
   const bare = isMissedToo ? chance.between(0, 2) : 0;
@@ -601,13 +616,13 @@ function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
     isWebhookUp: !isMissedToo,
     keptRate: chance.pick([0, 0, 0.3]),
     release: { replaced: wordsOf(isMissedToo, nth) },
-    // Owners' budgets are judged where pods stay, ordinals where all have them.
+    // Owners' budgets are judged where pods are not replaced, and ordinals where all pods have them.
     sets: base.sets.map(({ perOwner: _, ...set }) => ({
       ...set,
       isOrdinal: set.isOrdinal && workloads.length === 1 && workloads[0] === "web",
     })),
     pods: chance.between(2, 8),
-    // A count of a controller's pods does not show one that came back without an eviction.
+    // The number of a controller's pods does not show a pod that was recreated without an eviction.
     strikes: workloads.includes("cast")
       ? wanted.filter(({ fault }) => fault !== "pod recreated under its name")
       : wanted,
@@ -654,7 +669,7 @@ function anyWorkload(chance: Chance, index: number, namespaces: readonly string[
 
 const RESTARTERS = ["deployments", "deployments", "statefulsets", "daemonsets"] as const;
 
-/** A user who may not read workloads, or may not restart them. */
+/** Returns an API server's refusal to read workloads, or to restart them. */
 function inTheWayOfRestarts(chance: Chance): readonly HindrancePlan[] {
   const plan = (verb: string): HindrancePlan => ({
     kind: "policy",
@@ -664,7 +679,10 @@ function inTheWayOfRestarts(chance: Chance): readonly HindrancePlan[] {
   return [plan("PATCH"), ...(chance.isLucky(0.3) ? [plan("GET")] : [])];
 }
 
-/** Releases that only new pods can follow, which their workloads' own rolling updates bring; with waves, or by approval, in some. */
+/**
+ * Makes a world with releases that only new pods can have. The workloads' own rolling updates create these pods. Some
+ * worlds have waves or approvals.
+ */
 function restarts(chance: Chance, base: Scenario): Partial<Scenario> {
   const nth = Math.floor(base.seed / 50);
   const areWaves = nth % 4 === 1;
@@ -708,10 +726,13 @@ function restarts(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** The start time of workloads where not all pods have their sidecars. */
+/** The start time of workloads whose pods partly lack sidecars. */
 const FURNISHED_MS = 3_000;
 
-/** Pods that missed their sidecars get them by restarts of their workloads, and miss them again where the webhook is down. */
+/**
+ * Makes a world where restarts of workloads give pods their missed sidecars. While the webhook is down new pods miss
+ * them again.
+ */
 function missedRestarts(chance: Chance, base: Scenario): Partial<Scenario> {
   const widened = restarts(chance, base);
   const { restarts: own = { plans: [], lagMs: 50 } } = widened;
@@ -738,7 +759,7 @@ function missedRestarts(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Outages; half of these worlds have none. */
+/** Returns the webhook's outages; half of these worlds have none. */
 function anyOutages(chance: Chance) {
   const untilMs = chance.pick([0, 0, 0, 0, 10_000, 30_000, TROUBLE_MS]);
   const fromMs = chance.below(TROUBLE_MS);
@@ -748,7 +769,7 @@ function anyOutages(chance: Chance) {
   ];
 }
 
-/** Teams one after the other; a namespace without a team comes last. */
+/** Makes a world where teams follow each other. Namespaces without a team come last. */
 function waves(chance: Chance, base: Scenario): Partial<Scenario> {
   const names = ["bakery", "shop", "forge", "mill", "office"].slice(0, chance.between(2, 5));
   const strikes = also(base, chance, "waves changed", chance.between(0, 3));
@@ -767,7 +788,7 @@ function waves(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Batches go by what metrics say, which is good, bad, or nothing. */
+/** Makes a world where each batch needs good metrics. Prometheus reports good values, bad ones, or none. */
 function metrics(chance: Chance, base: Scenario): Partial<Scenario> {
   return {
     prometheus: {
@@ -784,7 +805,7 @@ function metrics(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Waves that are passed by what metrics say, each by its own checks. */
+/** Makes a world where each wave must pass its own metric checks. */
 function waveChecks(chance: Chance, base: Scenario): Partial<Scenario> {
   const inWaves = waves(chance, base);
   const changed = also(
@@ -808,7 +829,7 @@ function waveChecks(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
-/** Waves, some with their own checks, or with none. */
+/** Returns waves, some with their own checks, or with none. */
 export function anyCheckedWaves(chance: Chance, seed: number): readonly WavePlan[] {
   return anyWaves(chance, seed).map((wave) => {
     const named = chance.pick([{}, {}, { checks: ["errors"] }, { checks: ["restarts"] }, { checks: [] }]);
@@ -833,8 +854,8 @@ export function bothChecks(chance: Chance): readonly CheckPlan[] {
 }
 
 /**
- * Owners limit how many of their pods may be down. Calls or nodes that are silent for more than two minutes are for
- * other worlds, because no judge could know of them. So are clocks with such errors.
+ * Makes a world where owners limit how many of their pods may be down. Other worlds have calls or nodes without a sign
+ * for more than two minutes, and such errors of clocks: no judge could know of them here.
  */
 function disruptions(chance: Chance, base: Scenario): Partial<Scenario> {
   const budgets = ["bakery", "shop"].flatMap((namespace): readonly BudgetPlan[] => {
@@ -879,7 +900,7 @@ function killed(chance: Chance): NonNullable<PassPlan["blow"]> {
 
 const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
 
-/** Waves in an order that stays the same in this world, because a passed wave is known by its name. */
+/** Returns waves in an order that stays the same in this world, because the product knows a passed wave by its name. */
 export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
   const teams = [...TEAMS.slice(seed % 3), ...TEAMS.slice(0, seed % 3)].slice(0, 1 + (seed % 7 === 0 ? 1 : 2));
   return teams.map((team) => ({
@@ -890,7 +911,7 @@ export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
   }));
 }
 
-/** Passes as a schedule makes them, which notices that a wave has soaked. */
+/** Returns passes at regular times. One of them notices that a wave has soaked. */
 function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   const everyMs = chance.pick([5_000, 10_000, 20_000]);
   return Array.from({ length: Math.floor(TROUBLE_MS / everyMs) }, (_, index) => ({
@@ -901,12 +922,12 @@ function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   }));
 }
 
-/** A selector from the worlds of namespaces. */
+/** Returns a selector as in the worlds of namespaces. */
 export function anySelector(chance: Chance): LabelSelector {
   return chance.pick(SELECTORS);
 }
 
-/** Ends a pass near the moments when it takes pods down. */
+/** Ends a pass near a moment when it takes pods down. */
 function cutOff(chance: Chance): Pick<PassPlan, "blow"> {
   if (!chance.isLucky(0.4)) return {};
   const kind = chance.pick(["killLate", "killLate", "freezeBefore"] as const);
@@ -914,7 +935,7 @@ function cutOff(chance: Chance): Pick<PassPlan, "blow"> {
   return { blow: { atCall: chance.below(2), ofPods: true, lateMs, frozenMs: FROZEN_MS, kind } };
 }
 
-/** While others are at work, for one SidecarSet or for all. */
+/** Returns passes that start while others work, for one SidecarSet or for all. */
 function morePasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   return Array.from({ length: chance.between(1, 3) }, () => ({
     startMs: chance.below(TROUBLE_MS),
@@ -924,7 +945,7 @@ function morePasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
   }));
 }
 
-/** The scenario's strikes, and that number of further ones. */
+/** Returns the scenario's strikes and `count` more of this fault. */
 function also({ strikes }: Scenario, chance: Chance, fault: Fault, count: number): Scenario["strikes"] {
   const own = Array.from({ length: count }, () => ({ atMs: chance.below(TROUBLE_MS), fault }));
   return [...strikes, ...own];

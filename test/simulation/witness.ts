@@ -1,4 +1,4 @@
-/** Looks at every write as it lands, and says which promise it breaks. */
+/** Sees every write as it arrives, and reports the promise that it breaks. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
@@ -18,14 +18,14 @@ const TOLD: ReadonlySet<string> = new Set(["leases", "events"]);
 
 export interface WitnessOptions {
   readonly sets: readonly SetPlan[];
-  /** gate StrictMaxUnavailable */
+  /** value of the feature gate StrictMaxUnavailable */
   readonly isStrict: boolean;
   /** all existing pods */
   readonly pods: () => readonly Pod[];
   readonly nowMs: () => number;
-  /** lists may be older than their pass by this much */
+  /** most milliseconds by which lists may be older than their pass */
   readonly lagMs: number;
-  /** a write to a pod, or an eviction, was refused so far */
+  /** true if a write to a pod, or an eviction, was refused so far */
   readonly wasRefused: () => boolean;
   readonly report: (violation: string) => void;
 }
@@ -38,24 +38,26 @@ export class Witness {
   readonly #lease: LeaseWitness;
   readonly #events = new EventWitness();
   readonly #revisions = new RevisionWitness();
-  /** uid → when it was written last */
+  /** uid → time of the pod's last write */
   readonly #podsWritten = new Map<string, number>();
-  /** passes that nothing hinders, and that need the Lease */
+  /** passes without obstacles that need the Lease */
   readonly #unhindered = new Set<string>();
-  /** writes so far by time, where lists lag */
+  /** times with the number of writes until then, for lists that lag */
   readonly #writtenBy: { readonly atMs: number; readonly writes: number }[] = [];
-  /** start of the reads of a process that its next pass may continue */
+  /** memory → start of a process' reads, which its next pass may continue */
   readonly #reading = new WeakMap<PassMemory, number>();
-  /** when each pass began */
+  /** pass → time when it began */
   readonly #began = new Map<string, number>();
-  /** pod writes of passes that were looked at */
+  /** number of passes' writes to pods that were judged */
   upgrades = 0;
   fences = 0;
   flips = 0;
   evictions = 0;
-  /** all writes */
+  /** number of all writes */
   writes = 0;
-  /** passes' writes, without Leases, and without Events, which every pass records of pods that cannot be upgraded */
+  /**
+   * number of passes' writes, without Leases and Events: every pass records Events about pods that cannot be upgraded
+   */
   passWrites = 0;
 
   constructor(options: WitnessOptions) {
@@ -84,14 +86,14 @@ export class Witness {
     return this.#setOf(set);
   }
 
-  /** The start of a pass, in writes: it has seen everything older. */
+  /** Returns the start of a pass, in writes. The pass has seen everything older. */
   beganOf(pass: string): number {
     return this.#began.get(pass) ?? 0;
   }
 
   /**
-   * A pass has seen everything older than this when it writes. A pass continues lists that the process' earlier pass
-   * began to read, and they show the state of that time.
+   * Records the start of a pass, which has seen everything older when it writes. A pass may continue lists that the
+   * process' earlier pass began. These show the earlier state.
    */
   passStarts(name: string, isUnhindered: boolean, memory: PassMemory): void {
     if (isUnhindered) this.#unhindered.add(name);
@@ -125,7 +127,7 @@ export class Witness {
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
     leases: (write) => this.#reportIf(write, this.#lease.problemOf(write)),
-    // Other witnesses look at these.
+    // Another witness judges disruption budgets.
     poddisruptionbudgets: () => undefined,
     deployments: () => undefined,
     statefulsets: () => undefined,
@@ -139,7 +141,7 @@ export class Witness {
     },
   };
 
-  /** Pods that nobody has written to since. */
+  /** Returns the pods that nobody has written to since. */
   #stillSince(began: number): readonly Pod[] {
     return this.#options.pods().filter(({ metadata }) => (this.#podsWritten.get(metadata?.uid ?? "") ?? 0) <= began);
   }
@@ -232,7 +234,9 @@ export class Witness {
     this.#judgeChange(write, change, holder, { previous, next, reservation });
   }
 
-  /** Takes in a pod that is put back without a reservation, because its SidecarSet is gone, or no longer selects it. */
+  /**
+   * Records a pod whose drain ends without a reservation, because its SidecarSet is deleted or no longer selects it.
+   */
   #seePutBack(pod: Pod): void {
     for (const set of this.#sets.values()) set.seePutBack(pod);
   }

@@ -1,4 +1,7 @@
-/** The SidecarSet that a pass works for at this moment: several are rolled out at once, and may reserve one pod. */
+/**
+ * Remembers the SidecarSet that a pass works for at this moment. Several are rolled out at once, and may reserve one
+ * pod.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DOINGS, type Doing } from "../../shared/doings.ts";
 
@@ -10,12 +13,12 @@ DOINGS.subscribe((message) => {
   if (typeof name === "string") doing.within = (work) => current.run(name, work);
 });
 
-/** undefined: for no SidecarSet, or for all. */
+/** Returns its name; undefined: the work is for no SidecarSet, or for all. */
 export function sidecarSetNow(): string | undefined {
   return current.getStore();
 }
 
-/** `act`, later, for the SidecarSet of now. */
+/** Returns a function that runs `act` later for the present SidecarSet. */
 export function forSidecarSetOfNow<T>(act: () => T): () => T {
   const name = sidecarSetNow();
   return () => current.run(name, act);

@@ -1,4 +1,4 @@
-/** Runs the shares of a part that it gets, in its own process. */
+/** Runs the shares of a part that this process gets. */
 import { runShare } from "./parts.ts";
 import { answerShares } from "./processes.ts";
 

@@ -4,21 +4,21 @@ import { BUILT_IN_STATEFUL_SETS, DAEMON_SETS, DEPLOYMENTS, type Resource } from 
 
 export type WorkloadKind = "Deployment" | "StatefulSet" | "DaemonSet";
 
-/** The first workload of its user. */
+/** A workload as its user first writes it. */
 export interface WorkloadPlan {
   readonly kind: WorkloadKind;
   readonly namespace: string;
   readonly name: string;
-  /** pods, or nodes of a DaemonSet */
+  /** number of pods, or of nodes for a DaemonSet */
   readonly replicas: number;
   readonly strategy: Strategy;
-  /** pods of a StatefulSet wait for no other */
+  /** true if the pods of a StatefulSet do not wait for each other */
   readonly isParallel?: boolean;
-  /** carries the annotations that most tools write */
+  /** true if the workload has the annotations that most tools write */
   readonly isAnnotated: boolean;
-  /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
+  /** true if a ReplicaSet without an owner has a name like those of this Deployment, which has no pods */
   readonly isNamesake?: boolean;
-  /** which of its first pods have no sidecars; absent: no such pod */
+  /** the first pods without sidecars; absent: none */
   readonly bare?: "all" | "some";
 }
 
@@ -31,7 +31,7 @@ export interface Strategy {
   };
 }
 
-/** The stored workload. */
+/** A workload as the API server stores it. */
 export interface WorkloadObject extends KubernetesObject {
   readonly kind: WorkloadKind;
   readonly spec: {
@@ -79,12 +79,12 @@ export function keyOf({ kind, metadata }: Pick<WorkloadObject, "kind" | "metadat
   return `${kind} ${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** A share, or a number. */
+/** Returns the number that a percentage or a number stands for. */
 export function countOf(value: IntOrString, of: number, round: (share: number) => number): number {
   return typeof value === "number" ? value : round((Number.parseInt(value, 10) * of) / 100);
 }
 
-/** The most pods that its own strategy takes down at once, by Kubernetes' documentation. */
+/** Returns the most pods that the workload's strategy takes down at once, after Kubernetes' documentation. */
 export function mostTakenDown(workload: WorkloadObject, wanted: number): number {
   const { type, rollingUpdate = {} } = strategyOf(workload);
   if (type === "Recreate") return wanted;
@@ -96,7 +96,7 @@ export function mostTakenDown(workload: WorkloadObject, wanted: number): number 
   return most === 0 && countOf(maxSurge, wanted, Math.ceil) === 0 ? 1 : most;
 }
 
-/** A sentence when the workload's strategy forbids restarts of its pods. */
+/** Returns a sentence if the workload's strategy forbids restarts of its pods. */
 export function ownProblem(workload: WorkloadObject): string | undefined {
   const { type, rollingUpdate } = strategyOf(workload);
   if (workload.metadata?.deletionTimestamp) return "is being deleted";
@@ -105,7 +105,7 @@ export function ownProblem(workload: WorkloadObject): string | undefined {
   return (rollingUpdate?.partition ?? 0) > 0 ? "has a partition" : undefined;
 }
 
-/** The label that says of which template a pod is. */
+/** The label that names the template of a pod. */
 const HASH_LABELS = { Deployment: "pod-template-hash", StatefulSet: "controller-revision-hash" } as const;
 
 export function hashLabelOf(kind: WorkloadKind): string {

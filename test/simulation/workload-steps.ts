@@ -1,22 +1,22 @@
-/** The next step of the controllers of Deployments, StatefulSets and DaemonSets, as in Kubernetes. */
+/** Plans the next step of the controllers of Deployments, StatefulSets and DaemonSets, as Kubernetes does. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { isPodReady } from "./objects.ts";
 import { countOf, strategyOf, templateHashOf, type WorkloadObject } from "./workload-objects.ts";
 
 export interface WorkloadScene {
   readonly workload: WorkloadObject;
-  /** all its pods, also ones being deleted */
+  /** all pods of the workload, with the ones being deleted */
   readonly pods: readonly Pod[];
   /** hash of the stored template */
   readonly hash: string;
-  /** hash of its pods' template while it is paused, or as far as a partition keeps them */
+  /** hash of the template that pods keep during a pause or below a partition */
   readonly former: string;
-  /** nodes of a DaemonSet */
+  /** number of nodes of a DaemonSet */
   readonly nodes: number;
 }
 
 export interface Step {
-  /** pods of these templates, at these places; a Deployment has no places */
+  /** templates and places of the pods to create; a Deployment has no places */
   readonly create: readonly { readonly hash: string; readonly place?: number }[];
   readonly remove: readonly Pod[];
   readonly status: Readonly<Record<string, number | string>>;
@@ -97,12 +97,12 @@ function statefulSetStep(scene: WorkloadScene) {
   return { move: scaling(scene, replicas) ?? updating(scene, replicas), status };
 }
 
-/** undefined: all pods exist, and are ready if they wait for each other. */
+/** Returns the next step; undefined: all pods exist, and are ready if they wait for each other. */
 function scaling(scene: WorkloadScene, replicas: number): Move | undefined {
   const { pods, workload } = scene;
   const places = placesOf(pods, replicas);
   const missing = places.flatMap((pod, place) => (pod === undefined ? [createdAt(scene, place)] : []));
-  // Known of StatefulSets: one that does not work keeps the others, also where its own template is in the way.
+  // Known behaviour of StatefulSets: a pod that does not work blocks the others, even if its own template is the cause.
   const first = places.findIndex((pod) => pod === undefined || !isPodReady(pod));
   const isParallel = workload.spec.podManagementPolicy === "Parallel";
   if (!isParallel && first >= 0) return { create: missing.filter(({ place }) => place === first), remove: [] };
@@ -115,7 +115,7 @@ function placesOf(pods: readonly Pod[], replicas: number): readonly (Pod | undef
   return Array.from({ length: replicas }, (_, place) => pods.find((one) => ordinalOf(one) === place));
 }
 
-/** The pod gets the older template where a partition keeps it, or a rolling update has not reached it. */
+/** The pod gets the older template if a partition holds it back, or if a rolling update has not reached it. */
 function createdAt({ pods, hash, former, workload }: WorkloadScene, place: number) {
   const { type, rollingUpdate } = strategyOf(workload);
   const current = pods.filter((pod) => isAlive(pod) && templateHashOf("StatefulSet", pod) === former).length;
@@ -123,7 +123,7 @@ function createdAt({ pods, hash, former, workload }: WorkloadScene, place: numbe
   return { hash: type === "RollingUpdate" && place < until ? former : hash, place };
 }
 
-/** Updates from the last pod downwards. */
+/** Updates pods from the last one downwards. */
 function updating({ pods, hash, workload }: WorkloadScene, replicas: number): Move {
   const { type, rollingUpdate } = strategyOf(workload);
   if (type === "OnDelete") return NOTHING;
@@ -136,7 +136,7 @@ function updating({ pods, hash, workload }: WorkloadScene, replicas: number): Mo
   return { create: [], remove: next.flatMap((pod) => (pod && isOld(pod) ? [pod] : [])) };
 }
 
-/** The node that a DaemonSet's pod is of: the number before the last. */
+/** Returns the node of a DaemonSet's pod: the last number but one in its name. */
 const nodeOf = ({ metadata }: Pod) => Number(/-(\d+)-\d+$/.exec(metadata?.name ?? "")?.[1] ?? -1);
 export const isSaidReady = ({ status }: Pod) =>
   status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
@@ -170,7 +170,7 @@ function daemonUpdate({ workload, hash, nodes }: WorkloadScene, places: readonly
     const doubled = places.filter((pods) => pods.length > 1).length;
     const open = places.flatMap((pods, place) => (pods.length === 1 && pods.some(isOld) ? [{ hash, place }] : []));
     const relieved = places.filter(served).flatMap((pods) => pods.filter(isOld));
-    // The template changed again while a node had two pods: the newer one makes room.
+    // The template changed again while a node had two pods. The newer pod is deleted.
     const outdated = places.flatMap((pods) => (pods.length > 1 && pods.every(isOld) ? pods.slice(1) : []));
     return { create: open.slice(0, Math.max(0, surge - doubled)), remove: [...relieved, ...outdated] };
   }

@@ -1,4 +1,7 @@
-/** The controllers of workloads, and those who own these: pods are recreated when their template has changed, as its strategy says. */
+/**
+ * Controllers of workloads, and the users of these workloads. After a change of the template pods are recreated as the
+ * strategy says.
+ */
 import type { KubernetesObject, Labels, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS, REPLICA_SETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
@@ -18,11 +21,11 @@ import {
 import { isSaidReady, nextStep, type Step } from "./workload-steps.ts";
 
 export interface WorkloadsOptions {
-  /** absent: no plans, and pods have owners by their names */
+  /** the workloads; empty: pods have owners by their names */
   readonly plans: readonly WorkloadPlan[];
-  /** most milliseconds until a controller looks again */
+  /** longest time in milliseconds until a controller looks again */
   readonly lagMs: number;
-  /** while these last, pods come without sidecars, ms since the world began; absent: none */
+  /** times when new pods lack sidecars, in ms since the world began; absent: none */
   readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[] | undefined;
   readonly scheduler: Scheduler;
   readonly server: ApiServer;
@@ -38,13 +41,13 @@ const NAMESAKE = "abc";
 
 export class Workloads {
   readonly #options: WorkloadsOptions;
-  /** uid → its plan */
+  /** uid → plan of the workload */
   readonly #plans = new Map<string, WorkloadPlan>();
-  /** uid → each template that it has had, in that order */
+  /** uid → the templates that the workload has had, in order */
   readonly #templates = new Map<string, string[]>();
-  /** uid of a Deployment → the template that its pods were of when it was paused */
+  /** Deployment's uid → the template of its pods at the pause */
   readonly #active = new Map<string, string>();
-  /** uids of controllers of pods → uid of the workload */
+  /** uid of a pods' controller → uid of its workload */
   readonly #controllers = new Map<string, string>();
   readonly #goneForGood = new Set<WorkloadPlan>();
   readonly #woken = new Set<string>();
@@ -59,7 +62,7 @@ export class Workloads {
     this.#startMs = options.scheduler.nowMs;
   }
 
-  /** The uid of the pod's workload; undefined: it has none of these. */
+  /** Returns the uid of the pod's workload; undefined: no workload of this world owns the pod. */
   uidOf({ metadata }: Pod): string | undefined {
     return this.#controllers.get(metadata?.ownerReferences?.find(({ controller }) => controller)?.uid ?? "");
   }
@@ -72,19 +75,19 @@ export class Workloads {
     });
   }
 
-  /** undefined: the workload is gone. */
+  /** Returns the workload; undefined: it is deleted. */
   find(uid: string): WorkloadObject | undefined {
     return this.all().find(({ metadata }) => metadata?.uid === uid);
   }
 
   /**
-   * True if every wanted pod has its template and works, and no other is left. By the pods themselves, and not by the
-   * status.
+   * True if every wanted pod works and has the workload's template, and no other pod is left. Judges by the pods and
+   * not by the status.
    */
   isThrough(workload: WorkloadObject): boolean {
     const { hash, pods } = this.#sceneOf(workload);
     const isGoing = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;
-    // DaemonSets count a pod that is being deleted and still ready.
+    // DaemonSets count pods that are being deleted and still ready.
     const isDaemon = workload.kind === "DaemonSet";
     const counted = isDaemon ? pods : pods.filter((pod) => !isGoing(pod));
     const isReady = (pod: Pod) => (isGoing(pod) ? isSaidReady(pod) : isPodReady(pod));
@@ -96,13 +99,13 @@ export class Workloads {
     return kind === "DaemonSet" ? (this.#plans.get(metadata?.uid ?? "")?.replicas ?? 0) : (spec.replicas ?? 1);
   }
 
-  /** The oldest first. */
+  /** Returns the workload's pods, the oldest first. */
   podsOf(uid: string): readonly Pod[] {
     const own = this.#options.server.all<Pod>(PODS).filter((pod) => this.uidOf(pod) === uid);
     return own.toSorted((a, b) => serialOf(a) - serialOf(b));
   }
 
-  /** Creates workloads with running pods. 0: at once. */
+  /** Creates workloads with running pods after `ms`; 0: at once. */
   furnishIn(ms: number): void {
     if (ms > 0) this.#options.scheduler.after(ms, () => this.#furnish());
     else this.#furnish();
@@ -126,7 +129,7 @@ export class Workloads {
     for (const { metadata } of this.all()) this.#reconcile(metadata?.uid ?? "");
   }
 
-  /** Removes everything that keeps them. */
+  /** Ends everything that blocks the workloads. */
   calm(): void {
     this.#isCalm = true;
     for (const plan of this.#options.plans)
@@ -142,7 +145,7 @@ export class Workloads {
     if (this.#plans.size === 0) return;
     if (resource === "pods") this.#wake(this.uidOf(object as unknown as Pod));
     else if (!isRemoved && userAgent !== WRITER) this.#wake(object.metadata.uid);
-    // Pods that were evicted, or deleted by anybody but their controller, are removed here.
+    // Evicted pods, and pods that others than their controller deleted, are removed here.
     if (resource === "pods" && userAgent.startsWith("pass") && object.metadata.deletionTimestamp && !isRemoved)
       this.#removeLater(object as unknown as Pod);
   }
@@ -168,7 +171,7 @@ export class Workloads {
       this.#options.users.markPod(pod);
       this.#removeLater(pod);
     }
-    // A status says what the controller saw, and is a moment late.
+    // The status says what the controller saw a moment ago.
     const now = this.find(uid);
     const isSame = JSON.stringify(now?.status) === JSON.stringify(status);
     if (now && !isSame) this.#options.server.put(WRITER, RESOURCES[now.kind], { ...now, status } as WorkloadObject);
@@ -184,7 +187,7 @@ export class Workloads {
     return { workload, pods: this.podsOf(uid), hash, former: String(before ?? hash), nodes };
   }
 
-  /** Equal templates have equal hashes. */
+  /** Returns the template's hash; equal templates have equal hashes. */
   #hashOf({ metadata, spec }: WorkloadObject): string {
     const { uid = "" } = metadata ?? {};
     const known = this.#templates.get(uid) ?? [];
@@ -203,7 +206,7 @@ export class Workloads {
       DaemonSet: `${own}-${place}-${this.#pods}`,
     };
     const name = names[workload.kind];
-    // A pod of an earlier workload with the name is not gone yet.
+    // A pod of an earlier workload with the same name still exists.
     if (server.peek(PODS, { namespace, name })) return;
     this.#pods++;
     const owner =
@@ -225,7 +228,7 @@ export class Workloads {
       : (JSON.parse(text) as WorkloadObject["spec"]["template"]).metadata?.annotations;
   }
 
-  /** A pod of that workload, now. */
+  /** True if a new pod of the workload lacks sidecars now. */
   #comesBare(uid: string): boolean {
     const { name = "", bare } = this.#plans.get(uid) ?? {};
     const { outages = [], scheduler, chance } = this.#options;
@@ -236,7 +239,7 @@ export class Workloads {
     return bare === "all" || (bare === "some" && chance.isLucky(0.5));
   }
 
-  /** The ReplicaSet of this template. `uid`: the owner's; absent: nobody owns it. */
+  /** Returns the ReplicaSet of this template as an owner. `isOwned` false: the ReplicaSet itself has no owner. */
   #replicaSet({ metadata }: WorkloadObject, hash: string, isOwned = true): OwnerReference {
     const { namespace = "", name: own = "", uid = "" } = metadata ?? {};
     const name = `${own}-${hash}`;
@@ -279,7 +282,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[plan.kind], workloadObject(plan, uid));
   }
 
-  /** The owner of one of them changes it; false: there are none. */
+  /** Changes one workload as its user does; returns false if there are none. */
   change(): boolean {
     const { chance } = this.#options;
     const all = this.all().filter(({ metadata }) => !this.#plans.get(metadata?.uid ?? "")?.isNamesake);
@@ -304,7 +307,7 @@ export class Workloads {
     return true;
   }
 
-  /** Counts generations as API servers do. */
+  /** Counts the generation as an API server does. */
   #write(workload: WorkloadObject, spec: WorkloadObject["spec"]): void {
     if (JSON.stringify(workload.spec) === JSON.stringify(spec)) return;
     const { metadata = {}, kind } = workload;
@@ -312,7 +315,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[kind], next as WorkloadObject);
   }
 
-  /** Deletes the workload with its pods; another one of its name comes, or none. */
+  /** Deletes the workload with its pods. Sometimes a new one with the same name follows. */
   #recreate(workload: WorkloadObject): void {
     const { server, scheduler, users, chance } = this.#options;
     const { uid = "" } = workload.metadata ?? {};

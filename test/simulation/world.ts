@@ -1,4 +1,4 @@
-/** A world: built from a scenario, run to its end, judged on the way. */
+/** Builds a world from a scenario, runs it to its end, and judges every step. */
 
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -49,7 +49,7 @@ import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
 
-/** Errors of clocks that nobody has set. */
+/** Errors of clocks that nobody has changed, in milliseconds. */
 const SKEWS_MS = [-86_400_000, -3_600_000, -40_000, -5_000, 5_000, 40_000, 3_600_000, 86_400_000] as const;
 const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH pods",
@@ -58,7 +58,7 @@ const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH statefulsets",
   "PATCH daemonsets",
 ]);
-/** Faults by which a write to a pod is refused, or taken back by somebody. */
+/** Faults that refuse a write to a pod, or undo it. */
 const REFUSALS = [
   "refused by a policy",
   "403 in one namespace",
@@ -71,9 +71,9 @@ const REFUSALS = [
   "records forged",
   "values forged",
 ] as const satisfies readonly Fault[];
-/** Pods of a world in which the exit code of `status -w` is judged. */
+/** The most pods of a world in which the exit code of `status -w` is judged. */
 const MOST_WATCHED = 15;
-/** All places that report on a rollout are compared at one in this many status writes. */
+/** One status write of this many triggers a comparison of all texts about a rollout. */
 const EVERY_STATUS = 8;
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
@@ -84,7 +84,7 @@ export interface WorldResult {
   /** everything that happened, in order */
   readonly trace: readonly string[];
   readonly counts: FaultCounts;
-  /** looks of judges by kind, with their number */
+  /** kind of judgement → number of times */
   readonly looks: ReadonlyMap<string, number>;
   readonly calls: number;
   readonly writes: number;
@@ -96,9 +96,9 @@ export interface WorldResult {
 /** A pass to start. */
 interface Start {
   readonly plan: Omit<PassPlan, "startMs">;
-  /** absent: it remembers nothing */
+  /** what the process remembers; absent: nothing */
   readonly memory?: PassMemory;
-  /** error of its clock; absent: the scenario's */
+  /** error of the process' clock; absent: the scenario's */
   readonly skewMs?: number;
 }
 
@@ -109,16 +109,16 @@ export interface WorkSite {
   readonly process: Process;
 }
 
-/** A run's differences from its scenario. */
+/** Changes of a run to its scenario. */
 export interface Intervention {
   readonly blowAt?: (sending: Sending) => Blow | undefined;
   readonly gate?: NetworkSite["gate"];
-  /** the admission of SidecarSets, and of the status of pods */
+  /** the admission of SidecarSets and of pods' statuses */
   readonly admit?: ReleasesOptions["admit"];
   readonly tell?: KubeletOptions["tell"];
-  /** the process' sender of notifications; absent: there are none */
+  /** returns the process' sender of notifications; absent: there are none */
   readonly notifyBy?: (process: Process, isCalm: () => boolean) => Gates["notify"];
-  /** takes in every write */
+  /** called with every write */
   readonly see?: (write: Write) => void;
 }
 
@@ -133,9 +133,9 @@ export class World {
   readonly approver: Approver;
   readonly prometheus: Prometheus;
   readonly witness: Witness;
-  /** a witness for each SidecarSet, where there are waves */
+  /** a witness for each SidecarSet of a world with waves */
   readonly waves: readonly WaveWitness[];
-  /** a witness for each SidecarSet, where workloads are restarted */
+  /** a witness for each SidecarSet of a world with restarts of workloads */
   readonly restarts: readonly RestartWitness[];
   readonly workloads: Workloads;
   readonly disruptions: Disruptions;
@@ -150,11 +150,11 @@ export class World {
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
   readonly #weather: Weather;
-  /** judges by the names of passes */
+  /** pass' name → its judge */
   readonly #judges = new Map<string, PassJudge>();
   readonly #intervention: Intervention;
   readonly #plans = new Map<string, PassPlan>();
-  /** looks of judges by kind, with their number */
+  /** kind of judgement → number of times */
   readonly looks = new Map<string, number>();
   #passes = 0;
   /** number of statuses that passes wrote */
@@ -281,7 +281,7 @@ export class World {
     return this.start({ plan }, ({ cluster, options }) => runPass(cluster, options));
   }
 
-  /** Starts a command or function that runs one pass, in its own process. */
+  /** Starts a command or a function that runs one pass, in a process of its own. */
   start<R extends PassReport | undefined>(
     { plan, memory, skewMs }: Start,
     work: (site: WorkSite) => Promise<R>,
@@ -400,7 +400,7 @@ export class World {
     await this.scheduler.runFor(TROUBLE_MS + 60_000);
     this.calm();
     if (standing) this.#weather.hinder = hinderBy(standing, seededChance(this.scenario.seed, 31));
-    // Frozen processes come back now.
+    // The wait lets frozen processes continue.
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     if (standing) await judgeStanding(this, standing);
     this.#weather.hinder = undefined;
@@ -417,14 +417,14 @@ export class World {
     return this.result();
   }
 
-  /** Images may change again from now on, where they might not. */
+  /** Allows changes of images again, in worlds that forbade them. */
   async #thaw(): Promise<void> {
     if (!this.#fixed.areFixed) return;
     await judgeFixed(this);
     this.#fixed.areFixed = false;
     for (const { name } of this.#sets) {
       this.users.releases.apply(name, { areImagesFixed: false });
-      // Refused writes of a release are tried again with the next release.
+      // The next release tries the refused writes again.
       this.users.releases.releaseNext(name, true);
     }
   }
@@ -467,7 +467,7 @@ export class World {
 
   /** Runs until the wanted state is reached, and then expects silence. */
   async settle(): Promise<void> {
-    // The event loop runs after each world, so that others see this thread alive.
+    // The event loop runs after each world, so that other processes know that this thread is alive.
     await new Promise((resolve) => setImmediate(resolve));
     await settle(this);
   }
@@ -532,7 +532,7 @@ export class World {
     this.say(lineOf(write));
   }
 
-  /** Lists of many pods would cost more than the world itself. */
+  /** Asks the readers only in small worlds: lists of many pods would cost more than the world itself. */
   #askReaders(name: string): void {
     if (this.server.all(PODS).length > MOST_WATCHED) return;
     const options = {
@@ -548,17 +548,17 @@ export class World {
     judgePlaces({ ...options, compared }, name).catch(failed("a reader of"));
   }
 
-  /** A judge has looked at something. */
+  /** Counts a judgement. */
   looked(what: string): void {
     this.looks.set(what, (this.looks.get(what) ?? 0) + 1);
   }
 
-  /** A line of the trace. */
+  /** Adds a line to the trace. */
   say(line: string): void {
     this.#lines.push(`${this.scheduler.nowMs - START_MS} ${line}`);
   }
 
-  /** A promise is broken. */
+  /** Records a broken promise. */
   violated(what: string): void {
     this.say(`VIOLATION ${what}`);
     this.violations.push(what);

@@ -165,7 +165,7 @@ function* writeStatus(state: State, { left, flying, spec }: Tick, become: Become
   if (spec !== undefined && state.spec === spec) yield become(idle, { observed: Math.max(state.observed, spec) });
 }
 
-/** The wanted writes for each possible order of pods. */
+/** Returns the wanted writes for each possible order of pods. */
 function wishes(
   { hash, isPaused, maxUnavailable, partition = 0 }: Spec,
   pods: readonly Pod[],

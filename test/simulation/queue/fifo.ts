@@ -1,18 +1,21 @@
-/** A FIFO queue that hands its messages to functions, as SQS does: groups in order, ids that count once, failures that come back. */
+/**
+ * A FIFO queue that gives its messages to functions as SQS does. The messages of a group come in order, a repeated id
+ * is dropped, and a failed message comes again.
+ */
 import type { Message } from "../../../shared/core/rollout/queue/work.ts";
 import type { Timeline } from "../scheduler.ts";
 
-/** infra/aws/queue.ts */
+/** The queue's visibility timeout, as in infra/aws/queue.ts. */
 export const VISIBILITY_MS = 70_000;
 export const MAX_RECEIVES = 5;
-/** An id counts once in this time. */
+/** Time in which a second message with the same id is dropped. */
 const DEDUPLICATION_MS = 5 * 60_000;
 
 export interface Kept {
   readonly message: Message;
   readonly sentMs: number;
   receives: number;
-  /** handed out, or failed a while ago: nothing of its group is handed out meanwhile */
+  /** true while a worker has the message, or shortly after a failure; no message of its group is handed out then */
   isHidden: boolean;
 }
 
@@ -20,10 +23,10 @@ export class Fifo {
   readonly #timeline: Timeline;
   readonly #ids = new Map<string, number>();
   #kept: Kept[] = [];
-  /** given up */
+  /** messages that failed too often */
   readonly failed: Kept[] = [];
   sent = 0;
-  /** sent again within five minutes, and not kept */
+  /** number of messages dropped because their id was sent within five minutes */
   dropped = 0;
 
   constructor(timeline: Timeline) {
@@ -45,7 +48,7 @@ export class Fifo {
     }
   }
 
-  /** The oldest message of a group that no worker serves. */
+  /** Hands out the oldest message of a group that no worker serves. */
   receive(): Kept | undefined {
     const busy = new Set<string>();
     for (const kept of this.#kept) {
@@ -64,7 +67,7 @@ export class Fifo {
     this.#kept = this.#kept.filter((one) => one !== kept);
   }
 
-  /** Returns the message to the queue, which handed it out `handedOutMs` ago. */
+  /** Puts the message back into the queue, which handed it out `handedOutMs` ago. */
   failedBy(kept: Kept, handedOutMs: number, then: () => void): void {
     this.#timeline.after(VISIBILITY_MS - handedOutMs, () => {
       kept.isHidden = false;

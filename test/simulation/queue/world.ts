@@ -1,9 +1,9 @@
 /**
- * A world whose SidecarSets go through a queue. The schedule fills it once a minute, and admissions announce changes
- * and pods. Workers take one message each, fail, are killed at their time limit, and remember the served SidecarSets.
- * The judges are the simulation's, and these: a skipped message was looked into by somebody; two passes for one
- * SidecarSet never work at the same time. Once all faults are over, everything is settled within minutes, nothing is
- * given up, a change is begun at once, and then there is silence.
+ * A world whose SidecarSets go through a queue. The schedule fills the queue once a minute, and admissions announce
+ * changes and pods. Workers take one message each, fail, are killed at their time limit, and remember the SidecarSets
+ * that they served. The simulation's judges apply, and more: each skipped message was covered by another pass, and two
+ * passes never work for one SidecarSet at the same time. After all faults have ended, everything settles within
+ * minutes, no message is given up, a change is begun at once, and then all is quiet.
  */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -42,26 +42,29 @@ type Trouble = (typeof QUEUE_TROUBLE)[number];
 
 type QueueResult = SeedResult<"messages" | "passes" | "skipped" | "upgrades">;
 
-/** An environment in which one call after the other runs, with a memory. */
+/** A warm function: it serves one call after the other, and keeps its memory. */
 interface Environment {
   readonly served: Served;
   readonly memory: PassMemory;
   readonly skewMs: number;
 }
 
-/** serverless.yml */
+/** The time limit of a function, as in serverless.yml. */
 const LIMIT_MS = 58_000;
-/** functions/lambda/rollout.ts */
+/** The time that is left for the report, as in functions/lambda/rollout.ts. */
 const REPORT_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** The clocks of two machines never differ by more. */
+/** The largest difference between the clocks of two machines. */
 const MOST_SKEW_MS = 1_000;
-/** Most milliseconds between a pod status' admission and its storage. */
+/** Longest time in milliseconds between the admission of a pod's status and its storage. */
 const STORED_MS = 200;
-/** docs/deploy-scale.md: "in a second or two", plus the time of a pass's calls, and of a pass that already runs. */
+/**
+ * docs/deploy-scale.md promises "in a second or two". The time of a pass's calls, and of a pass that already runs, is
+ * added.
+ */
 const SOON_MS = 10_000;
 const LONG_MS = 10 * MINUTE_MS;
-/** The start time of a container, with the pass that sees it. */
+/** The time for a container's start and for the pass that sees it. */
 const STARTED_MS = 5_000;
 const NOBODY = "nobody";
 
@@ -74,9 +77,9 @@ export class QueueWorld {
   readonly #happened: Partial<Record<Trouble, number>> = {};
   #environments: Environment[] = [];
   readonly #working = new Map<string, number>();
-  /** SidecarSet → when its pods were listed last, by anybody */
+  /** SidecarSet → time when any pass last listed its pods */
   readonly #lookedAt = new Map<string, number>();
-  /** message id → time of its last news */
+  /** message id → time of the last news that it stands for */
   readonly #toldAt = new Map<string, number>();
   readonly #storedUntil = new Map<string, number>();
   readonly #hints: ReturnType<typeof hints>;
@@ -86,7 +89,7 @@ export class QueueWorld {
   #skipped = 0;
   #isCalm = false;
   #isNobodyTold = false;
-  /** true: most of the workers' passes end at once, until messages are given up */
+  /** true if most of the workers' passes end early, until messages are given up */
   readonly #isLong: boolean;
   /** the largest error of clocks, in milliseconds */
   readonly #skewMs: number;
@@ -99,7 +102,7 @@ export class QueueWorld {
     const tell = async (work: readonly Work[]) => {
       for (const one of work) this.#tell(one);
     };
-    // The admitting process has its own clock too.
+    // The admitting process has its own clock.
     const skewMs = this.#chance.between(-this.#skewMs, this.#skewMs);
     let isBuilt = false;
     this.#world = new World(scenarioOf(seed), {
@@ -107,7 +110,7 @@ export class QueueWorld {
       tell: (pod) => void this.#hints.ofPods(requestOf(`pod-${++this.#requests}`, pod, pod)),
     });
     isBuilt = true;
-    // With fewer workers, SidecarSets whose pods never come back would take them all.
+    // With fewer workers, SidecarSets whose pods never become ready would occupy all of them.
     this.#workers = Math.max(this.#chance.between(1, 3), this.#world.scenario.sets.length);
     const { scheduler } = this.#world;
     this.#hints = hints({ send: tell, log: createLog("error", () => undefined), now: () => scheduler.nowMs + skewMs });
@@ -134,11 +137,11 @@ export class QueueWorld {
     return { seed: this.#seed, violations, happened: this.#happened, trace, counts };
   }
 
-  /** Failed messages return after 70 s, five times at most, and all messages of their SidecarSet wait. */
+  /** A failed message returns after 70 s, five times at most. All messages of its SidecarSet wait for it. */
   async #settles(): Promise<void> {
     const { scheduler, scenario, witness, server } = this.#world;
     const givenUp = this.#fifo.failed.length;
-    // By then delayed workers are gone, and their calls have arrived.
+    // After this time delayed workers have ended, and their calls have arrived.
     await scheduler.runFor(7 * MINUTE_MS);
     const pods = server.all(PODS).length;
     for (let minutes = 0; minutes < 5 * (pods + 3) && this.#left().length > 0; minutes++)
@@ -156,7 +159,7 @@ export class QueueWorld {
       this.#world.violated(`${this.#fifo.length} messages wait although there is nothing to do`);
   }
 
-  /** Makes one change after the other, also to older SidecarSets. The last ones are not announced. */
+  /** Makes one change after the other, also to older SidecarSets. The last changes are not announced. */
   async #answersSoon(): Promise<void> {
     const { releases } = this.#world.users;
     const { name: any = "" } = this.#world.scenario.sets[0] ?? {};
@@ -170,23 +173,23 @@ export class QueueWorld {
       pause(false),
     ];
     for (const change of changes) await this.#answers(change, SOON_MS + 2 * MOST_SKEW_MS);
-    // With a slow clock, news are looked into before they are stored.
+    // With a slow clock a pass may look before the change is stored.
     if (this.#skewMs === 0) await this.#newPod();
     this.#isNobodyTold = true;
     for (const change of changes) await this.#answers(change, MINUTE_MS + SOON_MS);
-    // New work does not wait until settled SidecarSets are served.
+    // New work must not wait until settled SidecarSets have been served.
     const { scheduler, server } = this.#world;
     const minutes = 1 + server.all(PODS).length;
     for (let minute = 0; minute < minutes && this.#left().length > 0; minute++) await scheduler.runFor(MINUTE_MS);
     for (const problem of this.#left()) this.#world.violated(`${minutes} minutes after the last change: ${problem}`);
   }
 
-  /** A new pod is counted as soon as it is ready, though nobody changes a SidecarSet. */
+  /** Creates a pod, which must be counted as soon as it is ready, although nobody changes a SidecarSet. */
   async #newPod(): Promise<void> {
     const { scheduler, scenario, users } = this.#world;
     for (let minute = 0; minute < 5 && this.#left().length > 0; minute++) await scheduler.runFor(MINUTE_MS);
     if (this.#left().length > 0) return;
-    // By then no pass follows the earlier change any more.
+    // After this time no pass follows the earlier change.
     await scheduler.runFor(2 * MINUTE_MS);
     users.createPod("shop", "late-1");
     await scheduler.runFor(STARTED_MS + scenario.noticeMs + scenario.readyMs + SOON_MS);
@@ -195,7 +198,7 @@ export class QueueWorld {
 
   async #answers(change: (set: string) => void, withinMs: number): Promise<void> {
     const { scheduler, scenario, users } = this.#world;
-    // Not at the turn of a minute, when all SidecarSets are served anyway.
+    // The start of a minute is avoided, because all SidecarSets are served then.
     const untilTurn = MINUTE_MS - (scheduler.nowMs % MINUTE_MS);
     await scheduler.runFor(untilTurn + this.#chance.between(15_000, 40_000));
     for (const { name } of scenario.sets) change(name);
@@ -255,7 +258,7 @@ export class QueueWorld {
     });
   }
 
-  /** Stores in the order of admission; now and then storage takes long. */
+  /** Stores changes in the order of their admission; sometimes storing takes long. */
   #admit(next: SidecarSet, before: SidecarSet | undefined, store: () => void): void {
     const name = next.metadata?.name ?? "";
     const { nowMs } = this.#world.scheduler;
@@ -268,7 +271,7 @@ export class QueueWorld {
     );
   }
 
-  /** Hands a message to each free worker. */
+  /** Gives a message to each free worker. */
   #dispatch(): void {
     while (this.#busy < this.#workers) {
       const kept = this.#fifo.receive();
@@ -298,7 +301,7 @@ export class QueueWorld {
     return { served: new Map(), memory: newPassMemory(), skewMs };
   }
 
-  /** Serves a message as functions/lambda/rollout.ts does, and ends it as Lambda does at the time limit. */
+  /** Serves a message as functions/lambda/rollout.ts does. Ends it at the time limit, as Lambda does. */
   async #serve(kept: Kept, { served, memory, skewMs }: Environment): Promise<boolean | "killed"> {
     const { scheduler } = this.#world;
     const work = parseWork(kept.message.MessageBody);
@@ -329,7 +332,7 @@ export class QueueWorld {
     return how;
   }
 
-  /** Records when pods are listed for a SidecarSet, and that no two passes work for one. */
+  /** Records when a SidecarSet's pods are listed, and reports two passes that work for one SidecarSet. */
   #watched(cluster: Cluster, sidecarSet: string): Cluster {
     this.#passes++;
     const others = this.#working.get(sidecarSet) ?? 0;
@@ -337,7 +340,7 @@ export class QueueWorld {
     this.#working.set(sidecarSet, others + 1);
     const looks = async <T>(isLook: boolean, answer: Promise<T>): Promise<T> => {
       const { nowMs } = this.#world.scheduler;
-      // A deleted SidecarSet has no pods to look at.
+      // A deleted SidecarSet has no pods to list.
       const isDone = await answer.then(
         () => isLook,
         (error: unknown) => isKubeError(error, 404),

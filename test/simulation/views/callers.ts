@@ -1,4 +1,4 @@
-/** The pods about which API servers ask the webhook, by their registration and by the right one. */
+/** Decides which pods an API server sends to the webhook: by the stored registration, and by the correct rule. */
 import { parse } from "@marcbachmann/cel-js";
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -14,7 +14,7 @@ import { conditionsIn, type Registered } from "./registration-judge.ts";
 
 const expressions = new Map<string, ReturnType<typeof parse>>();
 
-/** Evaluates as an API server does. */
+/** Evaluates the expression as an API server does. */
 function isTrue(expression: string, pod: Pod, namespace: string): boolean {
   const parsed = expressions.get(expression) ?? parse(expression);
   expressions.set(expression, parsed);
@@ -35,8 +35,8 @@ export function isExempt({ metadata }: Pod, { metadata: { name, labels = {} } = 
 }
 
 /**
- * Judges by rules that are written again here, apart from the core, on purpose: labels of Namespaces other than the
- * name cannot be seen there.
+ * Judges by rules that are written here again, independently of the core, on purpose. A registration can see only a
+ * Namespace's name, and none of its labels.
  */
 export function isToBeAsked(sets: readonly SidecarSet[], { metadata }: Pod, namespace: string): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ apiVersion }) => apiVersion?.startsWith(`${SIDECARSET_GROUP}/`));

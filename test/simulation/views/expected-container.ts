@@ -36,7 +36,7 @@ function sharedMounts(own: readonly VolumeMount[], apps: readonly Container[]): 
   return all;
 }
 
-/** The variables that paths of its mounts name. */
+/** Returns the variables that the paths of the container's mounts name. */
 function pathVariables({ env = [], volumeMounts = [] }: Container): readonly EnvVar[] {
   const paths = volumeMounts.map(({ subPathExpr = "" }) => subPathExpr);
   const named = paths.flatMap((path) => [...path.matchAll(/\$\(([^)]*)\)/g)].map(([, name]) => name));
@@ -59,8 +59,8 @@ function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvV
 }
 
 /**
- * A policy of this world: `cpu*50%` of the sum or the maximum of the targets' requests and limits, in whole
- * thousandths.
+ * Computes a resources policy of this world: `cpu*50%` of the sum or the maximum of the targets' requests and limits,
+ * in whole thousandths.
  */
 function derived({ resourcesPolicy }: SidecarContainer, { spec }: Pod, sets: readonly SidecarSet[]) {
   const { targetContainersNameRegex = "", targetContainersMode } = resourcesPolicy ?? {};

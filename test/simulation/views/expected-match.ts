@@ -16,13 +16,13 @@ import {
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { hasLabels } from "../label-match.ts";
 
-/** "refused": the pod is refused. undefined: it gets nothing of the SidecarSet. */
+/** "refused": the pod is refused; undefined: the pod gets nothing from the SidecarSet. */
 export type Chosen = SidecarSet | "refused" | undefined;
 
 export interface Surroundings {
   readonly namespace: Namespace | undefined;
   readonly revisions: readonly ControllerRevision[];
-  /** the drawn number */
+  /** the random number that the webhook drew */
   readonly random: number;
 }
 
@@ -50,14 +50,16 @@ export function chosenOf(sidecarSet: SidecarSet, { metadata }: Pod, around: Surr
   return isOld ? asRecorded(sidecarSet, found) : sidecarSet;
 }
 
-/** True if policy Partial leaves the pod at the older revision. */
+/** True if the policy Partial leaves the pod at the older revision. */
 function isLeftBehind({ spec }: SidecarSet, labels: Labels | undefined, random: number): boolean {
   const { selector, partition = 0 } = spec.updateStrategy ?? {};
   if (selector && !hasLabels(labels, selector)) return true;
   return typeof partition === "string" && random < Number.parseInt(partition, 10) / 100;
 }
 
-/** A name goes before a version; of several with the version the newest. Only its own count. */
+/**
+ * Finds the SidecarSet's own pinned revision: by name before version. Of several with the version, it takes the newest.
+ */
 function pinned({ metadata, spec }: SidecarSet, revisions: readonly ControllerRevision[]) {
   const { revisionName, customVersion } = spec.injectionStrategy?.revision ?? {};
   const own = revisions.filter(
@@ -72,7 +74,7 @@ function pinned({ metadata, spec }: SidecarSet, revisions: readonly ControllerRe
   return labelled.toSorted((one, other) => other.revision - one.revision)[0];
 }
 
-/** Injected parts are as they were in the revision; all else is as it is. */
+/** Returns the SidecarSet with the revision's injected fields, and with its own other fields. */
 function asRecorded(sidecarSet: SidecarSet, { metadata, data }: ControllerRevision): SidecarSet {
   const { spec } = data as { readonly spec: SidecarSet["spec"] };
   const given = Object.entries(spec).filter(([, value]) => value !== null);
@@ -88,7 +90,7 @@ function asRecorded(sidecarSet: SidecarSet, { metadata, data }: ControllerRevisi
   };
 }
 
-/** SidecarSets that name their namespaces come first, then the others by name. A canary's base steps back. */
+/** SidecarSets that name their namespaces come first, then the others by name. A canary replaces its base. */
 export function inOrder(
   chosen: readonly { readonly as: SidecarSet; readonly is: SidecarSet }[],
 ): readonly SidecarSet[] {

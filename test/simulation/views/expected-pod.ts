@@ -1,4 +1,7 @@
-/** The expected pod with its SidecarSets. The rules are written again here, after OpenKruise's documentation. */
+/**
+ * Builds the pod that should result from its SidecarSets. The rules are written here again, after OpenKruise's
+ * documentation.
+ */
 import type { Container, EnvVar, Pod, PodSpec } from "../../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -16,7 +19,7 @@ import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarse
 import { expectedContainer } from "./expected-container.ts";
 
 type Annotations = Record<string, string>;
-/** The text in place of every time of an injection. */
+/** The text that replaces every time of an injection. */
 export const SOME_TIME = "some time";
 
 interface Placed {
@@ -24,7 +27,7 @@ interface Placed {
   readonly isBefore: boolean;
 }
 
-/** The pod, with a gate where it is of a workload of OpenKruise's, or every pod has one. */
+/** Adds the readiness gate to a pod of an OpenKruise workload, or to every pod if `isForAll`. */
 export function gated(pod: Pod, isForAll: boolean): Pod {
   const controller = pod.metadata?.ownerReferences?.find((owner) => owner.controller === true);
   const spec = pod.spec as PodSpec & { readonly readinessGates?: readonly { readonly conditionType: string }[] };
@@ -34,7 +37,7 @@ export function gated(pod: Pod, isForAll: boolean): Pod {
   return { ...pod, spec: { ...spec, readinessGates: [...gates, { conditionType: POD_READY_CONDITION }] } as PodSpec };
 }
 
-/** undefined: the pod is refused. `sets` in their order. */
+/** Returns the expected pod; undefined: the pod is refused. `sets`: in the order of injection. */
 export function expectedPod(pod: Pod, sets: readonly SidecarSet[], isSorted: boolean): Pod | undefined {
   if (sets.length === 0) return pod;
   const annotations = patchedAnnotations(pod.metadata?.annotations, sets);
@@ -53,7 +56,7 @@ function isReadable(annotations: Annotations): boolean {
   return [HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION].every((key) => asObject(annotations[key]) !== undefined);
 }
 
-/** {} for none, undefined for text that is no object. */
+/** Parses an object; {} without text, undefined if the text is no object. */
 function asObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (!text) return {};
   try {
@@ -155,13 +158,13 @@ function expectedSpec(pod: Pod, sets: readonly SidecarSet[], isSorted: boolean):
   };
 }
 
-/** Keeps the first of each name, and no taken name. */
+/** Keeps the first item of each name, and leaves out taken names. */
 function onlyNew<T extends { readonly name?: string }>(all: readonly T[], taken: readonly T[]): readonly T[] {
   const isFirst = (one: T, at: number) => all.findIndex(({ name }) => name === one.name) === at;
   return all.filter((one, at) => isFirst(one, at) && !taken.some(({ name }) => name === one.name));
 }
 
-/** A container of the pod's own that has the name goes. */
+/** Places injected containers around the pod's own. An own container with an injected name is left out. */
 function around(own: readonly Container[], injected: readonly Placed[]): readonly Container[] {
   const isReplacing = ({ container }: Placed) => own.some(({ name }) => name === container.name);
   const more = injected.filter((one) => !isReplacing(one));

@@ -1,6 +1,6 @@
 /**
- * `npm run simulate:views`: worlds of pod webhooks with announcements, and of passes that keep the registration;
- * test/simulation/seeds-main.ts has the options.
+ * `npm run simulate:views` runs worlds of pod webhooks with announcements, and of passes that maintain the
+ * registration; test/simulation/seeds-main.ts has the options.
  */
 import { type SeedResult, seedsMain } from "../seeds-main.ts";
 import { POD_TROUBLE, PodWorld } from "./pod-world.ts";
@@ -15,7 +15,10 @@ await seedsMain({
   needed: ["writes", "pods", "unasked", "judged"],
 });
 
-/** Every fourth one is about the registration that says which pods are asked about; every second one is followed by one of whole pods. */
+/**
+ * Every fourth world is about the registration, which says which pods the webhook sees. Every second world is followed
+ * by one of whole pods.
+ */
 async function runSeed(seed: number): Promise<SeedResult<"writes" | "pods" | "unasked" | "warned" | "judged">> {
   const first = await (seed % 4 === 3 ? new RegistrationWorld(seed) : new ViewWorld(seed)).run();
   if (seed % 2 === 1) return { ...first, counts: { ...first.counts, judged: 0 } };

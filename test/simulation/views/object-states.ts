@@ -1,4 +1,4 @@
-/** The store of an API server: every state of every object, and the states that users were told of. */
+/** The store of an API server, with every state of every object, and the states that users have been told. */
 import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -13,13 +13,13 @@ export interface Place {
 
 export interface State {
   readonly version: number;
-  /** milliseconds: from when */
+  /** start of the state in milliseconds */
   readonly atMs: number;
-  /** undefined: it does not exist */
+  /** the object; undefined: it does not exist */
   readonly object: KubernetesObject | undefined;
 }
 
-/** key → number of its states that users were told of */
+/** key → number of the object's states that users were told */
 export type Told = ReadonlyMap<string, number>;
 
 const NOTHING: State = { version: 0, atMs: 0, object: undefined };
@@ -51,7 +51,7 @@ export class ObjectStates {
     throw new KubeError(`${place.plural} "${place.name}" not found`, { code: 404, reason: "NotFound" });
   }
 
-  /** Stores the object in place of any other. `createdAt`: RFC3339, absent: now. */
+  /** Stores the object, and replaces any earlier one. `createdAt`: RFC3339; absent: now. */
   put(place: Place, object: KubernetesObject, createdAt?: string): KubernetesObject {
     const before = this.peek(place)?.metadata;
     const now = new Date(this.#scheduler.nowMs).toISOString();
@@ -88,7 +88,7 @@ export class ObjectStates {
     this.#states.set(key, states);
   }
 
-  /** False: it was replaced meanwhile. `object` undefined: it is deleted. */
+  /** Returns false if the object has changed since `from`. `object` undefined: deletes it. */
   store(place: Place, from: string | undefined, object: KubernetesObject | undefined): boolean {
     if (this.peek(place)?.metadata?.resourceVersion !== from) return false;
     if (object) this.put(place, object);
@@ -96,7 +96,7 @@ export class ObjectStates {
     return true;
   }
 
-  /** A JSON patch, with its tests. @throws KubeError 422 when one fails */
+  /** Applies a JSON patch with its tests. @throws KubeError 422 if a test fails */
   patch(place: Place, operations: readonly JsonPatchOperation[]): KubernetesObject {
     const object = structuredClone(this.get(place));
     try {
@@ -107,13 +107,13 @@ export class ObjectStates {
     return this.put(place, object);
   }
 
-  /** Objects of a kind at a version; absent: now. */
+  /** Returns the objects of a kind at a version; absent: now. */
   list(plural: string, at = this.#version): readonly KubernetesObject[] {
     const all = [...this.#states].filter(([key]) => key.startsWith(`${plural}/`));
     return all.flatMap(([, states]) => states.findLast(({ version }) => version <= at)?.object ?? []);
   }
 
-  /** The places of all objects of a kind that ever existed. */
+  /** Returns the places of all objects of a kind that ever existed. */
   places(plural: string): readonly Place[] {
     const keys = [...this.#states.keys()].filter((key) => key.startsWith(`${plural}/`));
     return keys.map((key) => {
@@ -122,7 +122,7 @@ export class ObjectStates {
     });
   }
 
-  /** The writer has got the answer. */
+  /** Records that the writer got the answer. */
   tell(place: Place): void {
     this.#told.set(keyOf(place), this.#states.get(keyOf(place))?.length ?? 0);
   }
@@ -131,14 +131,14 @@ export class ObjectStates {
     return new Map(this.#told);
   }
 
-  /** States that a watcher may know who hears of changes this many milliseconds later. */
+  /** Returns the states that a watcher may know if changes reach it this many milliseconds later. */
   lately(place: Place, ms: number): readonly State[] {
     const states = this.#states.get(keyOf(place)) ?? [];
     const since = this.#scheduler.nowMs - ms;
     return states.filter((_, at) => (states[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) > since);
   }
 
-  /** Every state that a reader may have seen who began to look after these were told. */
+  /** Returns every state that a reader may see who began after users were told these states. */
   since(told: Told, place: Place): readonly State[] {
     const key = keyOf(place);
     const count = told.get(key) ?? 0;

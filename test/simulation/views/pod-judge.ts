@@ -1,6 +1,6 @@
 /**
- * Judges whether a pod is what its SidecarSets make of it. Each SidecarSet may be in any state from what the creator
- * knew before up to the answer.
+ * Judges whether a pod has exactly what its SidecarSets inject. Each SidecarSet may have any state between what the
+ * creator knew and the answer.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ControllerRevision, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
@@ -19,21 +19,21 @@ import { expectedPod, gated, SOME_TIME } from "./expected-pod.ts";
 import type { ObjectStates, Told } from "./object-states.ts";
 import { JSON_ANNOTATION } from "./sidecarset-plans.ts";
 
-/** Every gate of the injection: the compiler asks for a new gate's chance in pod-world.ts. */
+/** All gates of the injection. For a new gate the compiler demands a probability in pod-world.ts. */
 export type Gates = Required<InjectionGates>;
 
-/** A pod on its way. */
+/** A review of a pod. */
 export interface Asked {
   readonly pod: Pod;
   readonly namespace: string;
-  /** false: an update, or a subresource, which nothing is injected into */
+  /** false: a review of an update or a subresource, into which nothing is injected */
   readonly isCreated: boolean;
-  /** the states that its creator knew before */
+  /** the states that the pod's creator knew before */
   readonly told: Told;
-  /** milliseconds: from when to when it was decided */
+  /** start of the decision in milliseconds */
   readonly fromMs: number;
   readonly untilMs: number;
-  /** the answer says that its facts are older than they should be */
+  /** true if the answer says that its facts are too old */
   readonly isStale: boolean;
 }
 
@@ -42,7 +42,7 @@ interface Option {
   readonly is: SidecarSet | undefined;
 }
 
-/** The most combinations that are tried. */
+/** The most combinations that are tried for one pod. */
 const MOST_WAYS = 600;
 const NOBODY: Told = new Map();
 const NOTHING: Option = { as: undefined, is: undefined };
@@ -58,7 +58,7 @@ export class PodJudge {
     this.#random = random;
   }
 
-  /** The problem of the answer; undefined: none. `answer` undefined: the pod was refused. */
+  /** Returns the problem of the answer; undefined: none. `answer` undefined: the pod was refused. */
   problemOf(asked: Asked, answer: Pod | undefined): string | undefined {
     const found = answer && plain(answer, asked);
     let first: Pod | undefined | "none" = "none";
@@ -72,7 +72,7 @@ export class PodJudge {
     return differenceOf(first === "none" ? undefined : first, found);
   }
 
-  /** All possible pods, the newest last. undefined: it is refused. */
+  /** Returns all allowed pods, the newest last; undefined stands for a refusal. */
   *#wanted(asked: Asked): Generator<Pod | undefined> {
     const { pod, isCreated } = asked;
     const base = isCreated ? gated(pod, this.#gates.KruisePodReadinessGate) : pod;
@@ -84,7 +84,7 @@ export class PodJudge {
       for (const options of waysOf(this.#options(asked, namespace))) yield this.#injected(base, options);
   }
 
-  /** The phase in a new pod does not count, because the API server resets it. */
+  /** Ignores the phase in a new pod, because the API server resets it. */
   #isLetBe({ metadata }: Pod): boolean {
     const { labels = {}, annotations = {} } = metadata ?? {};
     const declines = labels[INJECT_KEY] === "false" || annotations[INJECT_KEY] === "false";
@@ -94,12 +94,12 @@ export class PodJudge {
   #namespaces({ namespace, told, isStale }: Asked): readonly (Namespace | undefined)[] {
     const seen = this.#states.since(isStale ? NOBODY : told, { plural: NAMESPACES.plural, name: namespace });
     const all = seen.map(({ object }) => object as Namespace | undefined);
-    // A selector of the name alone does not ask whether the namespace exists.
+    // A selector of only the name works even if the namespace does not exist.
     const nameOnly: Namespace = { metadata: { name: namespace, labels: { [NAMESPACE_NAME_LABEL]: namespace } } };
     return all.includes(undefined) ? [nameOnly, ...all] : all;
   }
 
-  /** The possible contributions of each SidecarSet. */
+  /** Returns what each SidecarSet may contribute. */
   #options(asked: Asked, namespace: Namespace | undefined): readonly (readonly Option[])[] {
     const told = asked.isStale ? NOBODY : asked.told;
     const places = this.#states.places(SIDECARSETS.plural);
@@ -116,7 +116,7 @@ export class PodJudge {
     });
   }
 
-  /** All revisions that a pass may have found. */
+  /** Returns all lists of revisions that a pass may have found. */
   #revisions(told: Told): readonly (readonly ControllerRevision[])[] {
     const { plural } = CONTROLLER_REVISIONS;
     const places = this.#states.places(plural);
@@ -135,7 +135,7 @@ export class PodJudge {
   }
 }
 
-/** All combinations of one option of each; the last options come last. */
+/** Returns all combinations of one option of each SidecarSet. The last options come last. */
 function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option[]> {
   const [first, ...others] = all;
   if (!first) {
@@ -145,7 +145,7 @@ function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option
   for (const option of first) for (const rest of waysOf(others)) yield [option, ...rest];
 }
 
-/** The pod with equal times for all within the request, and with JSON texts in one form. */
+/** Returns the pod with one text for all times within the request, and with JSON texts in one form. */
 function plain(pod: Pod, { fromMs, untilMs }: Asked): Pod {
   if (!pod.metadata?.annotations) return pod;
   const annotations: Record<string, string> = { ...pod.metadata.annotations };
@@ -164,7 +164,7 @@ function sortedText(text: string): string {
   return JSON.stringify(Object.entries(JSON.parse(text) as object).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** The first difference between the two. */
+/** Describes the first difference between the two values. */
 function differenceOf(wanted: unknown, found: unknown, path = "pod"): string {
   const isBoth = typeof wanted === "object" && typeof found === "object" && wanted !== null && found !== null;
   if (!isBoth) return `${path} is ${shown(found)} where it is to be ${shown(wanted)}`;

@@ -11,7 +11,7 @@ import {
 import type { Chance } from "../chance.ts";
 import { JSON_ANNOTATION } from "./sidecarset-plans.ts";
 
-/** A pod as an API server sends it. `isWhole`: the pod names its namespace; otherwise only the request does. */
+/** Returns a pod as an API server sends it. `isWhole`: the pod names its namespace; otherwise only the request does. */
 export function planPod(serial: number, namespace: string, chance: Chance): Pod {
   const isGenerated = chance.isLucky(0.5);
   const labels = planLabels(chance);
@@ -115,7 +115,7 @@ function planApp(name: string, serial: number, chance: Chance): Container {
   } as unknown as Container;
 }
 
-/** A container in a pod that was copied from a running one. */
+/** Returns a container that a user copied from a running pod. */
 function leftOver(): Container {
   return {
     name: "older-proxy",

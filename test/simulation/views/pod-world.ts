@@ -1,8 +1,8 @@
 /**
- * A world in which the real webhooks admit pods, from the text of a review to the patch. Users write SidecarSets and
- * Namespaces and create pods, and passes record revisions and narrow the registration. Calls fail, answers are late,
- * processes freeze and restart. The judge (pod-judge.ts): each pod is exactly what the SidecarSets make of it that its
- * creator knew, or newer ones.
+ * A world where the real webhooks admit pods, from the text of a review to the patch. Users write SidecarSets and
+ * Namespaces and create pods. Passes record revisions and narrow the registration. Calls fail, answers are late,
+ * processes freeze and restart. The judge is pod-judge.ts: each pod must have exactly what the SidecarSets inject that
+ * its creator knew, or newer ones.
  */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
@@ -56,9 +56,9 @@ const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
 const DURATION_MS = 30_000;
 const REST_MS = 20_000;
-/** Milliseconds after the last trouble of a process until everything is as before. */
+/** Milliseconds after a process' last fault until it works normally again. */
 const RECOVERY_MS = 10_000;
-/** API servers hear of a registration with this delay. */
+/** Milliseconds until API servers know a new registration. */
 const SPREAD_MS = 1_000;
 const NAMESPACE_NAMES = ["bakery", "default", "kube-system", "shop"] as const;
 const REGISTRATION: Place = { plural: "mutatingwebhookconfigurations", name: WEBHOOK_CONFIGURATION };
@@ -175,7 +175,7 @@ export class PodWorld {
     return process;
   }
 
-  /** undefined: no answer in time. */
+  /** Returns the webhook's answer; undefined: no answer in time. */
   async #ask(process: WebhookProcess, path: string, request: AdmissionRequest): Promise<Answered | undefined> {
     await this.#sleep(this.#chance.between(0, 3));
     const version = this.#chance.pick(["admission.k8s.io/v1", "admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
@@ -211,7 +211,7 @@ export class PodWorld {
     else if (admitted) await this.#store(name, before, admitted.object ?? undefined);
   }
 
-  /** The request after both webhooks; undefined: it is refused. */
+  /** Returns the request after both webhooks; undefined: it was refused. */
   async #admitted(name: string, request: AdmissionRequest): Promise<AdmissionRequest | undefined> {
     const { dryRun, operation } = request;
     const process = dryRun ? this.#newProcess("dry") : this.#serving();
@@ -236,7 +236,7 @@ export class PodWorld {
     this.#states.tell(setPlace(name));
   }
 
-  /** A pass has recorded a revision, and says so in the status: pods get its name. */
+  /** Records a revision as a pass does, and names it in the status. Pods get its name. */
   async #latest(name: string): Promise<void> {
     const before = this.#states.peek(setPlace(name));
     const object = { ...before, status: { latestRevision: `${name}-${++this.#serial}` } } as KubernetesObject;
@@ -289,7 +289,7 @@ export class PodWorld {
     this.#judgePod(process, asked, answer);
   }
 
-  /** False: API servers leave it alone, which is judged. */
+  /** Returns false if API servers do not send the pod to the webhook, which is judged too. */
   #isAsked(pod: Pod, { told, namespace, fromMs }: Pick<Asked, "told" | "namespace" | "fromMs">): boolean {
     const present = this.#states.peek(namespacePlace(namespace)) as Namespace | undefined;
     if (!present) return false;
@@ -410,7 +410,7 @@ export class PodWorld {
     });
   }
 
-  /** The end, long after the last write: API servers ask about the right pods, and no writes come any more. */
+  /** Checks the end, long after the last write: API servers send the right pods, and nothing is written. */
   async #end(): Promise<void> {
     await this.#scheduler.runFor(10 * 60_000);
     void this.#keep(true);
@@ -449,7 +449,7 @@ export class PodWorld {
   }
 }
 
-/** Reviews of existing pods, or of a part of them. */
+/** Reviews of existing pods, or of their subresources. */
 const NOT_INJECTED = [
   { operation: "UPDATE" },
   { operation: "UPDATE", subResource: "status" },
@@ -483,7 +483,7 @@ function requestFor(uid: string, place: Place, { object, oldObject, isDryRun }: 
   };
 }
 
-/** The warning names the containers of the pod that are replaced, and no others. */
+/** The warning must name exactly the pod's containers that injection replaces. */
 function warningProblem(pod: Pod, found: Pod | undefined, warnings: readonly string[]): string | undefined {
   const isInjected = (name: string) =>
     [...(found?.spec.initContainers ?? []), ...(found?.spec.containers ?? [])].some(

@@ -1,6 +1,4 @@
-/**
- * Judges writes of the pod webhook's registration: only the condition, and the time when it was relied on, may change.
- */
+/** Judges writes of the pod webhook's registration: only the condition and the time of its last use may change. */
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, RELIED_ON_ANNOTATION } from "../../../shared/api/names.ts";
@@ -14,7 +12,7 @@ export interface Registered extends KubernetesObject {
   readonly webhooks?: readonly Webhook[];
 }
 
-/** The first part that is another one; undefined: all is kept. */
+/** Returns the first part that changed; undefined: none did. */
 export function lostBy(before: Registered, after: Registered): string | undefined {
   const [kept, found] = [partsOf(before), partsOf(after)];
   return Object.keys(kept).find((part) => !isDeepStrictEqual(kept[part], found[part]));
@@ -38,7 +36,7 @@ function partsOf({ metadata = {}, webhooks = [], ...rest }: Registered): Readonl
   };
 }
 
-/** The conditions by which an API server asks about pods. */
+/** Returns the conditions that decide which pods an API server sends. */
 export function conditionsIn({ webhooks = [] }: Registered): readonly string[] {
   const own = webhooks.find(({ name }) => name === POD_WEBHOOK);
   return (own?.matchConditions ?? []).map(({ expression }) => expression);

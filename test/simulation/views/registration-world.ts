@@ -1,8 +1,8 @@
 /**
- * A world of those who keep the condition of the pod webhook's registration: admissions widen it before a SidecarSet is
- * stored, passes narrow it when one is gone; calls fail, arrive late, processes stop and go on, clocks differ, people
- * install it again. The judge: API servers ask about the pods of every SidecarSet that is stored, from then on, and in
- * the end about no others.
+ * A world about the condition in the pod webhook's registration. Admissions widen it before a SidecarSet is stored.
+ * Passes narrow it after one is deleted. Calls fail or arrive late, processes stop and continue, clocks differ, people
+ * install the registration again. The judge: API servers send the pods of every stored SidecarSet from the moment it is
+ * stored, and at the end no other pods.
  */
 import { evaluate } from "@marcbachmann/cel-js";
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
@@ -37,13 +37,13 @@ const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const NAMES = ["a", "b", "c"];
 const DURATION_MS = 30 * 60_000;
 /**
- * The limits of API servers: they wait this long for the webhook, store an admitted object within a minute, and see a
- * registration that late.
+ * Limits of API servers in milliseconds: the wait for the webhook, the time until an admitted object is stored, and the
+ * delay of a registration.
  */
 const TIMEOUT_MS = 10_000;
 const LONGEST_WRITE_MS = 55_000;
 const SPREAD_MS = 1_000;
-/** The difference between clocks: with a minute for the write it is less than the wait. */
+/** The difference between clocks. Together with a minute for the write it is less than the wait. */
 const SKEW_MS = 110_000;
 const SENT = NETWORK_FAULTS.filter(
   (fault): fault is Exclude<NetworkFault, "403 in one namespace"> => fault !== "403 in one namespace",
@@ -51,7 +51,7 @@ const SENT = NETWORK_FAULTS.filter(
 
 interface InForce {
   readonly fromMs: number;
-  /** undefined: every pod; null: there is no registration */
+  /** the condition; undefined: every pod is sent; null: there is no registration */
   readonly condition: string | undefined | null;
 }
 
@@ -118,14 +118,11 @@ export class RegistrationWorld {
     this.#server.put("user", MUTATING_WEBHOOK_CONFIGURATIONS, { ...mutation, metadata });
   }
 
-  /**
-   * After each write by anybody: takes in the registration in force, and judges whether it asks about all pods that it
-   * must.
-   */
+  /** Runs after each write: reads the valid registration, and judges whether it sends all pods that it must. */
   #look(): void {
     const condition = conditionIn(this.#server.peek(MUTATING_WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_CONFIGURATION }));
     if (!this.#newest || this.#newest.condition !== condition) this.#seeChange(condition);
-    // The newest registration, and older ones that an API server may still use.
+    // The newest registration counts, and so do older ones that an API server may still use.
     const since = this.#scheduler.nowMs - SPREAD_MS;
     const isOver = (at: number) => (this.#inForce[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY) <= since;
     this.#inForce = this.#inForce.filter((_, at) => !isOver(at));
@@ -193,7 +190,7 @@ export class RegistrationWorld {
     return await Promise.race([answering, this.#sleep(TIMEOUT_MS).then(() => false)]);
   }
 
-  /** Passes that overlap, stop and continue. */
+  /** Runs passes that overlap, stop and continue. */
   async #keepers(): Promise<void> {
     for (;;) {
       await this.#sleep(this.#isCalm ? 60_000 : this.#chance.pick([1_000, 10_000, 60_000]));
@@ -286,7 +283,7 @@ function conditionIn(configuration: KubernetesObject | undefined): string | unde
 
 const answers = new Map<string, boolean>();
 
-/** Evaluates as an API server does. */
+/** Evaluates the condition as an API server does. */
 function isAsked(condition: string | undefined, labels: Readonly<Record<string, string>>): boolean {
   if (condition === undefined) return true;
   const key = `${condition} ${JSON.stringify(labels)}`;

@@ -1,16 +1,16 @@
-/** An API server's call of a webhook, and its use of the answer. */
+/** Calls a webhook and uses its answer, as an API server does. */
 import jsonPatch from "fast-json-patch";
 import type { AdmissionRequest, AdmissionResponse } from "../../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { Answerer } from "../../../shared/webhook/server/http.ts";
 
 export type Answered =
-  /** `object`: with the patch applied; absent: no patch */
+  /** `object`: the object with the patch applied; absent: there was no patch */
   | { readonly kind: "allowed"; readonly object?: KubernetesObject; readonly warnings: readonly string[] }
   | { readonly kind: "denied"; readonly message: string }
-  /** the webhook made no decision */
+  /** the webhook answered without a decision */
   | { readonly kind: "failed"; readonly message: string }
-  /** an API server refuses the answer itself */
+  /** the API server rejects the answer itself */
   | { readonly kind: "malformed"; readonly message: string };
 
 export const WAIT_SECONDS = 5;

@@ -1,4 +1,4 @@
-/** SidecarSets as users write them: every selector and every field that changes pods. */
+/** Plans SidecarSets as users write them, with every selector and every field that changes pods. */
 import type { KubernetesObject, LabelSelector } from "../../../shared/api/kubernetes.ts";
 import {
   BASE_ANNOTATION,
@@ -56,13 +56,13 @@ const NAMESPACE_SELECTORS: readonly LabelSelector[] = [
 
 interface Planning {
   readonly chance: Chance;
-  /** the object before the change; undefined: it is new */
+  /** the object before the change; undefined: a new object */
   readonly before: KubernetesObject | undefined;
   /** the revisions that exist */
   readonly revisions: readonly KubernetesObject[];
 }
 
-/** The object without an API server's fields. `serial`: different for each. */
+/** Returns the object without the fields that an API server adds. `serial`: a different number for each object. */
 export function planSidecarSet(name: string, serial: number, { chance, before, revisions }: Planning) {
   const annotations = {
     [HASH_ANNOTATION]: "to be written",
@@ -81,7 +81,7 @@ function planSpec(name: string, serial: number, chance: Chance, revisions: Plann
   const isOften = chance.isLucky(0.5);
   const brought = planBrought(name, serial, chance);
   const injectionStrategy = planInjection(name, chance, revisions);
-  // OpenKruise forbids containers that it does not upgrade in place, unless nothing is upgraded.
+  // OpenKruise forbids containers that cannot be upgraded in place, unless nothing is upgraded.
   const isFixed = name === CANARY || brought.initContainers?.some(({ restartPolicy }) => restartPolicy === "Always");
   return {
     selector: chance.pick(isOften ? SELECTORS.slice(0, 2) : SELECTORS),
@@ -111,11 +111,11 @@ function planInjection(name: string, chance: Chance, revisions: Planning["revisi
   return { revision: { ...pinned, policy } };
 }
 
-/** A spec as a ControllerRevision records it. */
+/** Returns a spec as a ControllerRevision records it. */
 export function planBrought(name: string, serial: number, chance: Chance): Partial<SidecarSetSpec> {
   const hasVolumes = chance.isLucky(0.6);
   const containers = [planContainer(name, serial, { chance, hasVolumes })];
-  // Containers of a SidecarSet may not come later.
+  // A SidecarSet may not get containers later.
   if (name.startsWith("mesh"))
     containers.unshift({ ...planContainer(name, serial, { chance, hasVolumes }), name: `${name}-helper` });
   const initContainers = chance.isLucky(0.4) ? planInits(name, serial, chance) : [];

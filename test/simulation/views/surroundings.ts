@@ -1,4 +1,4 @@
-/** Namespaces, and ControllerRevisions by passes and by others. */
+/** Plans Namespaces, and ControllerRevisions that passes or others create. */
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import {
   CONTROL_PLANE_LABEL,
@@ -24,7 +24,7 @@ export function planNamespace(name: string, chance: Chance): Namespace {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-/** A revision of a SidecarSet, or one that only looks so. */
+/** Returns a revision of a SidecarSet, or an object that only looks like one. */
 export function planRevision({ metadata }: KubernetesObject, serial: number, chance: Chance) {
   const { name: set = "", uid } = metadata ?? {};
   const owner = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: set, uid };
@@ -60,7 +60,7 @@ export function planRevision({ metadata }: KubernetesObject, serial: number, cha
   return { place, object: object as ControllerRevision };
 }
 
-/** A recorded spec in Go's form, which always has resources. */
+/** Returns a recorded spec in Go's form, which always has resources. */
 function inGo({ containers = [], initContainers, ...rest }: Partial<SidecarSetSpec>): Partial<SidecarSetSpec> {
   const written = (all: readonly SidecarContainer[]) => all.map((one) => ({ resources: {}, ...one }));
   return {

@@ -1,4 +1,4 @@
-/** The stored states of SidecarSets over time, and the ones that users were told of. */
+/** The states of SidecarSets over time, and the ones that users have been told. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -9,10 +9,10 @@ interface Kind {
   readonly plural: string;
 }
 
-/** All states of one SidecarSet, oldest first; "" for none. */
+/** All states of one SidecarSet, oldest first; "" while there is none. */
 type States = readonly string[];
 
-/** name → number of its states that users were told of */
+/** name → number of its states that users were told */
 export type Answered = ReadonlyMap<string, number>;
 
 export class Truth {
@@ -46,7 +46,7 @@ export class Truth {
     return object;
   }
 
-  /** Stores the object in place of any other. */
+  /** Stores the object, and replaces any earlier one. */
   put(kind: Kind, name: string, object: KubernetesObject, createdAt: string): void {
     const before = this.peek(kind, name)?.metadata;
     const metadata = {
@@ -66,7 +66,7 @@ export class Truth {
     this.#objects.delete(`${plural}/${name}`);
   }
 
-  /** A JSON patch of a ConfigMap, with its test. */
+  /** Applies a JSON patch, with its test, to a ConfigMap. */
   patch(kind: Kind, name: string, patch: object): KubernetesObject {
     const object = this.get(kind, name);
     const { operations } = patch as { readonly operations: readonly JsonPatchOperation[] };
@@ -80,7 +80,7 @@ export class Truth {
     return this.get(kind, name);
   }
 
-  /** False: it was replaced meanwhile. `object` undefined: it is deleted. */
+  /** Returns false if the object has changed since `from`. `object` undefined: deletes it. */
   store(name: string, from: string | undefined, object: KubernetesObject | null | undefined): boolean {
     if (this.peek(SIDECARSETS, name)?.metadata?.resourceVersion !== from) return false;
     if (object) this.put(SIDECARSETS, name, object, new Date(this.#scheduler.nowMs).toISOString());
@@ -94,7 +94,7 @@ export class Truth {
     return true;
   }
 
-  /** The writer has got the answer. */
+  /** Records that the writer got the answer. */
   answered(name: string): void {
     this.#answered.set(name, this.#states.get(name)?.length ?? 0);
   }
@@ -103,7 +103,7 @@ export class Truth {
     return new Map(this.#answered);
   }
 
-  /** The list that many writes ago, with the present version of the whole store. */
+  /** Returns the list from that many writes ago, with the present version of the whole store. */
   listAt(writesAgo: number): ObjectList<KubernetesObject> {
     const list = this.#lists.at(Math.max(-this.#lists.length, -1 - writesAgo)) ?? {
       metadata: { resourceVersion: "0" },

@@ -1,11 +1,11 @@
-/** While a world runs, the product's timers, clocks and chance are the world's own. */
+/** Replaces the product's timers, clocks and random numbers by the world's while a world runs. */
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import type { Scheduler } from "../scheduler.ts";
 
 type Global = Record<"setTimeout" | "clearTimeout", unknown>;
 
-/** Runs `world` with virtual time. `random`: replaces Math.random. */
+/** Runs `world` in virtual time. `random` replaces Math.random. */
 export async function inVirtualTime<T>(
   scheduler: Scheduler,
   random: () => number,

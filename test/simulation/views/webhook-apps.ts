@@ -1,4 +1,4 @@
-/** The webhooks as functions/server serves them, all in one, and as functions/lambda does, those for pods alone. */
+/** The webhooks as functions/server serves them (all in one), and as functions/lambda does (only the ones for pods). */
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { Work } from "../../../shared/core/rollout/queue/work.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";

@@ -1,4 +1,7 @@
-/** A process that answers reviews, and its way to the API server: calls fail, are held up, find older lists, and it freezes. */
+/**
+ * A process that answers reviews, with its connection to the API server. Its calls fail, are delayed, or get older
+ * lists, and it freezes.
+ */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -9,17 +12,17 @@ import type { Scheduler } from "../scheduler.ts";
 import type { ObjectStates, Place } from "./object-states.ts";
 import { lostBy } from "./registration-judge.ts";
 
-/** Rights of the process: to write announcements and the registration, the registration alone, or nothing. */
+/** Rights of the process: to write announcements and the registration, only the registration, or nothing. */
 type Rights = "all" | "registration" | "none";
 
 export interface WebhookProcess {
   readonly name: string;
   readonly rights: Rights;
-  /** error of its wall clock, in milliseconds */
+  /** error of the process' clock in milliseconds */
   readonly skewMs: number;
   /** virtual time until which the process is frozen */
   frozenUntil: number;
-  /** virtual time of its last trouble */
+  /** virtual time of the process' last fault */
   troubledAt: number;
   calls: number;
   app: Answerer;
@@ -97,7 +100,7 @@ function listed(surface: Surface, process: WebhookProcess, plural: string, { nam
   return { metadata: { resourceVersion: String(at) }, items };
 }
 
-/** The way there and back takes time; a frozen process gets its answer when it continues. */
+/** A call takes time in both directions. A frozen process gets its answer when it continues. */
 async function callBy(surface: Surface, process: WebhookProcess, what: string, carryOut: () => unknown) {
   const { scheduler, chance, rates, note, say } = surface;
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => void scheduler.after(ms, resolve));

@@ -1,7 +1,7 @@
 /**
- * A world of pod webhooks that know SidecarSets by announcements: users write SidecarSets and then create pods, API
- * servers lag, processes stop and continue, clocks differ, people delete the ConfigMap. The judge: a pod is admitted
- * with every state that was answered before its creation began, or the admission says that it may not be.
+ * A world of pod webhooks that learn of SidecarSets from announcements. Users write SidecarSets and then create pods.
+ * API servers lag, processes stop and continue, clocks differ, people delete the ConfigMap. The judge: a pod gets every
+ * state that was answered before its creation began, or the admission says that it may lack some.
  */
 
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
@@ -42,17 +42,18 @@ export const TROUBLE = [
 type Trouble = (typeof TROUBLE)[number];
 
 /**
- * Counts of pods; of pods with a warning or refused, and without a call to the API server; of writes of SidecarSets.
+ * Counts of pods: all, those with a warning or refused, and those admitted without a call to the API server; and of
+ * writes of SidecarSets.
  */
 export type ViewResult = SeedResult<"pods" | "warned" | "unasked" | "writes">;
 
 interface Process {
   readonly name: string;
-  /** error of its wall clock, in milliseconds */
+  /** error of the process' clock in milliseconds */
   readonly skewMs: number;
   /** virtual time until which the process is frozen */
   frozenUntil: number;
-  /** virtual time until which it gets no pods, while others get some */
+  /** virtual time until which the process gets no pods, while others do */
   restsUntil: number;
   calls: number;
 }
@@ -66,14 +67,14 @@ const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
 const TIMEOUT_MS = 5_000;
 const DURATION_MS = 200_000;
-/** After people removed something, minutes pass until announcements are as before. */
+/** Milliseconds until announcements work again after somebody removed something. */
 const LONG_DURATION_MS = 500_000;
 const NAMES = ["a", "b", "c", "d"];
-/** More than announcements are kept. */
+/** More names than announcements are kept for. */
 const MANY_NAMES = Array.from({ length: 150 }, (_, at) => `many-${at}`);
-/** docs/read-your-writes.md: the removal of the registration is noticed with this delay. */
+/** docs/read-your-writes.md: a removed registration is noticed after this many milliseconds. */
 const NOTICED_MS = 2_500;
-/** API servers watch their registrations. */
+/** Milliseconds until API servers see a changed registration. */
 const REGISTERED_MS = 2_000;
 
 export class ViewWorld {
@@ -90,14 +91,14 @@ export class ViewWorld {
   #unasked = 0;
   #views: Seeing[] = [];
   #announcers: Admit[] = [];
-  /** API servers have their writes announced */
+  /** true while API servers send their writes to be announced */
   #isRegistered = true;
 
   constructor(seed: number) {
     this.#seed = seed;
     this.#chance = seededChance(seed);
     const calm = this.#chance.isLucky(0.2);
-    // Without announcements an API server with an older list cannot be recognized.
+    // Without announcements nobody can recognize an API server with an older list.
     const isStale = this.#chance.isLucky(0.5);
     this.#rates = {
       trouble: calm ? 0 : 0.02,
@@ -107,7 +108,7 @@ export class ViewWorld {
       crowds: calm || isStale ? 0 : 0.04,
       refused: this.#chance.pick([0.01, 0.05]),
     };
-    // Starts near a new digit, so that versions gain one during the run.
+    // The start is shortly before a new digit, so that versions get longer during the run.
     this.#truth = new Truth(this.#scheduler, this.#chance.pick([3, 93, 985, 9_990]));
   }
 
@@ -175,7 +176,7 @@ export class ViewWorld {
     })(() => ({ kind: "allowed" }));
   }
 
-  /** The way there and back takes time; a frozen process gets its answer when it continues. */
+  /** A call takes time in both directions. A frozen process gets its answer when it continues. */
   async #call<T>(process: Process, what: string, carryOut: () => T): Promise<T> {
     process.calls++;
     const held = this.#chance.isLucky(this.#rates.slow);
@@ -229,7 +230,7 @@ export class ViewWorld {
     return this.#truth.listAt(this.#chance.between(1, 4));
   }
 
-  /** Writes one SidecarSet, sees the answer, creates a pod. */
+  /** Writes one SidecarSet, waits for the answer, and creates a pod. */
   async #user(name: string): Promise<void> {
     for (;;) {
       await this.#sleep(this.#chance.pick([1, 30, 400, 4_000, 20_000]));
@@ -246,7 +247,7 @@ export class ViewWorld {
     }
   }
 
-  /** Writes as API servers do: a review of an older object is repeated. */
+  /** Writes as an API server does: it repeats a review of an object that has changed. */
   async #write(name: string): Promise<void> {
     const isDeletion = this.#chance.isLucky(0.25);
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -261,7 +262,7 @@ export class ViewWorld {
     }
   }
 
-  /** Admissions by the product and by others. An admitted object may be stored much later. */
+  /** Has the product and others admit a write. The admitted object may be stored much later. */
   async #isAdmitted(request: AdmissionRequest): Promise<boolean> {
     await this.#sleep(this.#chance.between(0, 3));
     if (this.#isRegistered) {
@@ -278,7 +279,7 @@ export class ViewWorld {
     return true;
   }
 
-  /** API servers wait for a webhook no longer; undefined: it failed. */
+  /** Returns the answer within the time that API servers wait; undefined: the webhook failed. */
   #inTime<T>(answering: Promise<T>): Promise<T | undefined> {
     return Promise.race([answering.catch(() => undefined), this.#sleep(TIMEOUT_MS).then(() => undefined)]);
   }
@@ -305,7 +306,7 @@ export class ViewWorld {
     for (const what of [...ghosts, ...missed]) this.#violations.push(`${process.name}: ${what}`);
   }
 
-  /** At times somebody makes a forbidden change. */
+  /** Sometimes makes a change that people are told not to make. */
   async #people(): Promise<void> {
     for (;;) {
       await this.#sleep(this.#chance.between(2_000, 30_000));
@@ -326,7 +327,7 @@ export class ViewWorld {
     for (const name of MANY_NAMES) void this.#write(name);
   }
 
-  /** A process gets a pod after it was put back, and the next one when it trusts the registration. */
+  /** Sends a pod to a process after a rest, and the next one when the process trusts the registration again. */
   async #rest(): Promise<void> {
     const [resting, ...others] = this.#views;
     if (resting === undefined || others.length === 0) return;
@@ -369,7 +370,7 @@ export class ViewWorld {
   }
 }
 
-/** An update changes something, because an API server stores no other. */
+/** The update changes a field, because an API server stores no update without a change. */
 let created = 0;
 function requestFor(name: string, before: KubernetesObject | undefined, isDeletion: boolean): AdmissionRequest {
   const spec = { selector: { matchLabels: { app: name, before: before?.metadata?.resourceVersion ?? "" } } };
