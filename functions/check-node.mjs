@@ -1,4 +1,4 @@
-/** Plain JavaScript on purpose: an older Node can't even read the TypeScript files that would complain about it. */
+/** Plain JavaScript, because an older Node cannot read the TypeScript files that would name the wanted version. */
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 19)) {
   process.stderr.write(

@@ -14,7 +14,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-/** `serve` and `tick --every` run for months, with flags for little memory; `serve` loads no other command. */
+/** `serve` and `tick --every` run for months, so Node gets flags for little memory; `serve` loads no other command. */
 const given = process.argv.slice(2);
 const isServe = wordOf(given) === SERVE.name;
 if (isServe || (wordOf(given) === "tick" && given.some((word) => /^--every(?:=|$)/.test(word)))) startSmall();
@@ -29,5 +29,5 @@ process.exitCode = await runProgram(commands, given, {
   stderr: process.stderr,
   mayColor: mayColor(),
 });
-// Calls without a waiting caller would keep the process alive: an API server may answer one byte at a time.
+// A request that no caller waits for would keep the process alive: an API server may answer one byte at a time.
 process.stdout.write("", () => process.stderr.write("", endSoon));

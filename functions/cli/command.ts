@@ -4,7 +4,7 @@ import { parseDuration } from "../terminal/duration.ts";
 import { CliError } from "../terminal/screen.ts";
 import type { Output, Session } from "./session.ts";
 
-/** The kinds of words that shell completion offers in an argument's place. */
+/** The kinds of words that shell completion offers for an argument. */
 type Completion = "sidecarset" | "set" | "pod" | "container" | "file" | "none";
 
 interface ArgumentSpec {
@@ -15,31 +15,31 @@ interface ArgumentSpec {
 }
 
 interface OptionSpec {
-  /** as commander reads them: `-f, --filename <FILE>` */
+  /** an option as commander reads it: `-f, --filename <FILE>` */
   readonly flags: string;
   readonly about: string;
-  /** may be given several times */
+  /** the option may be given several times */
   readonly isList?: boolean;
   readonly choices?: readonly string[];
 }
 
 export interface Command {
-  /** one word, or two: `set image` */
+  /** the command's name, one word or two: `set image` */
   readonly name: string;
   /** the heading of its group in the help */
   readonly group: string;
-  /** half a sentence */
+  /** half a sentence that says what the command does */
   readonly summary: string;
   readonly details?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options?: readonly OptionSpec[];
-  /** the first is the default; "file": -o names the file to write; absent: -o is not taken */
+  /** formats of -o, the default first; "file": -o names the file to write; absent: the command has no -o */
   readonly outputs?: readonly Output[] | "file";
   /** whole lines, with their effect behind a # */
   readonly examples: readonly string[];
-  /** exit codes beyond 0, 1 and 2 */
+  /** descriptions of exit codes beyond 0, 1 and 2 */
   readonly exits?: readonly string[];
-  /** @returns the exit code; nothing: 0 */
+  /** @returns the exit code; undefined means 0 */
   readonly run: (input: Input, session: Session) => Promise<number | undefined>;
 }
 
@@ -57,18 +57,18 @@ export class Input {
     return this.#arguments;
   }
 
-  /** A required argument: commander has refused calls without it. */
+  /** A required argument. Commander refuses a call without it. */
   argument(index: number): string {
     return this.#arguments[index] ?? "";
   }
 
-  /** by the option's long name */
+  /** The value of the option with this long name. */
   text(option: string): string | undefined {
     const value = this.#options[camelCase(option)];
     return typeof value === "string" ? value : undefined;
   }
 
-  /** @throws CliError */
+  /** The value of a required option. @throws CliError */
   required(option: string): string {
     const value = this.text(option);
     if (value) return value;
@@ -79,7 +79,7 @@ export class Input {
     return this.#options[camelCase(option)] === true;
   }
 
-  /** `--no-tls` was given, for `tls` */
+  /** True if `--no-tls` was given, for the option `tls`. */
   isUnset(option: string): boolean {
     return this.#options[camelCase(option)] === false;
   }
@@ -89,7 +89,7 @@ export class Input {
     return Array.isArray(value) ? value : [];
   }
 
-  /** undefined: not given. @throws CliError unless it is a whole number of at least `least` */
+  /** The option's number; undefined: not given. @throws CliError unless it is a whole number of at least `least` */
   number(option: string, least: number): number | undefined {
     const value = this.text(option);
     if (value === undefined) return undefined;
@@ -97,7 +97,7 @@ export class Input {
     throw new CliError(`--${option} ${value}: write a whole number from ${least} on`);
   }
 
-  /** undefined: not given. @throws CliError unless it is a duration */
+  /** The option's duration; undefined: it was not given. @throws CliError unless it is a duration */
   durationMs(option: string): number | undefined {
     const value = this.text(option);
     return value === undefined ? undefined : parseDuration(option, value);

@@ -16,32 +16,32 @@ import { CliError } from "../terminal/screen.ts";
 
 interface AskedCluster {
   readonly cluster: Cluster;
-  /** gate KruisePodReadinessGate, here or of the passes there */
+  /** gate KruisePodReadinessGate, as set here or in the passes */
   readonly gatesEveryPod: boolean;
 }
 
 export interface WebhooksOptions {
   /** the webhooks' address */
   readonly url: string;
-  /** PATH=URL, for webhooks that answer elsewhere */
+  /** PATH=URL, for webhooks with an address of their own */
   readonly urlsOf?: readonly string[];
-  /** file: PEM of the certificate authority; absent: one that API servers trust anyway */
+  /** file with the certificate authority in PEM; absent: API servers trust the authority anyway */
   readonly caBundle?: string | undefined;
-  /** file: the first line is the secret of the path */
+  /** file whose first line is the secret of the path */
   readonly pathSecrets?: string | undefined;
-  /** the cluster's name, where the address serves several */
+  /** the cluster's name, if the address serves several clusters */
   readonly cluster?: string | undefined;
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
-  /** Asks only about pods that a present SidecarSet, or a launch order, may be meant for. */
+  /** reads the cluster, so that API servers ask only about pods that a SidecarSet or a launch order may concern */
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
-  /** Registers the webhook for pods that turn ready or fail, too. */
+  /** registers the webhook also for pods that become ready or fail */
   readonly statusHints: boolean;
-  /** The part to print where API servers read the registration from a file: that file, or everything to apply. */
+  /** the part to print if API servers read the registration from a file: that file, or the objects to apply */
   readonly staticPart: string | undefined;
-  /** Leaves out the policies around the reconciler. */
+  /** leaves out the policies that limit the reconciler */
   readonly isUnfenced?: boolean;
-  /** Keys and prefixes for those policies, separated by commas. */
+  /** keys and prefixes that those policies allow, separated by commas */
   readonly fenceAnnotations?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ const ANNOTATION = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 /** The secret part of a path, as `serve` and the functions accept it. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-/** @throws CliError, or KubeError when the cluster can't be asked */
+/** Prints the registrations. @throws CliError, or KubeError when the cluster cannot be asked */
 export async function printWebhooks(options: WebhooksOptions): Promise<string> {
   const address = await addressOf(options);
   const configurations = registrations(address, await registrationOf(options));
@@ -58,7 +58,7 @@ export async function printWebhooks(options: WebhooksOptions): Promise<string> {
   return writeYamlDocuments([...configurations, ...(options.statusHints ? [statusHintsWebhook(address)] : [])]);
 }
 
-/** API servers refuse a file with a Service in it: they do not know the cluster's DNS. @throws CliError */
+/** Refuses a Service in a file for API servers: they do not know the cluster's DNS. @throws CliError */
 function withoutService(configuration: KubernetesObject): KubernetesObject {
   const { webhooks = [] } = configuration as WebhookConfiguration;
   if (webhooks.every(({ clientConfig }) => clientConfig?.service === undefined)) return configuration;
@@ -96,7 +96,7 @@ async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
   };
 }
 
-/** @throws CliError for what no table of clusters can have */
+/** The name of a cluster. @throws CliError if a table of clusters cannot have the name */
 export function clusterName(name: string): string {
   if (isClusterName(name)) return name;
   throw new CliError(`--cluster ${name}: write a name of the table CLUSTERS, such as eu (docs/several-clusters.md)`);
@@ -136,7 +136,7 @@ async function secretOf(file: string | undefined): Promise<string | undefined> {
   return file === undefined ? undefined : await readPathSecret(file);
 }
 
-/** The secret from which each path's secret is made. @throws CliError */
+/** The secret from which the secret of each path is made. @throws CliError */
 export async function readPathSecret(file: string): Promise<string> {
   const [secret = ""] = await linesOf(file);
   if (SECRET.test(secret)) return secret;
@@ -181,7 +181,9 @@ async function registrationOf(options: WebhooksOptions): Promise<RegistrationOpt
   };
 }
 
-/** @throws CliError where the condition would have to select every pod: an error is better than a useless condition. */
+/**
+ * The condition for pods. @throws CliError if it would select every pod: an error is better than a useless condition
+ */
 async function conditionOf({ cluster, gatesEveryPod }: AskedCluster): Promise<string> {
   if (gatesEveryPod)
     throw new CliError(

@@ -1,4 +1,4 @@
-/** Makes a command line of the commands: parsing, help, and errors. */
+/** Builds the command line from the commands: parsing, help and errors. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
 import { counted } from "../../shared/go/counted.ts";
 import { nearest } from "../../shared/go/unseen.ts";
@@ -15,9 +15,9 @@ export interface ProgramOptions {
   readonly version: string;
   readonly stdout: Stream;
   readonly stderr: Stream;
-  /** NO_COLOR is not set */
+  /** true if NO_COLOR is not set */
   readonly mayColor: boolean;
-  /** changes apply to this generation alone; absent: to the present one */
+  /** the only generation that may be changed; absent: the present one */
   readonly generation?: number | undefined;
 }
 
@@ -83,7 +83,7 @@ async function codeOf(
 ): Promise<number> {
   let code = 0;
   const program = programOf(commands, options, async (command, input, globals) => {
-    // k9s passes the kubeconfig that it was given, which may be empty.
+    // k9s passes its kubeconfig option even if that is empty.
     const given = { ...globals, kubeconfig: globals.kubeconfig || undefined, generation: options.generation };
     code = (await command.run(input, new Session(screen, given, command.outputs))) ?? 0;
   });
@@ -106,7 +106,7 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
     .version(options.version, "--version", "print the version")
     .configureHelp({ showGlobalOptions: true })
     .addHelpText("after", `\n${FOOTER.flatMap((text) => wrap(text, helpWidth())).join("\n")}`)
-    // A mistake is one sentence; commander's own are two lines.
+    // A mistake is one sentence here; commander would print two lines.
     .configureOutput({
       writeOut: (text) => options.stdout.write(text),
       outputError: () => undefined,
@@ -119,7 +119,7 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
       if (words[0] === undefined || words[0] === "help") commandIn(program, words.slice(1)).outputHelp();
       else throw noSuchCommand(words, commands);
     })
-    // In `apply -f FILE` the word is wrong, and the option is not.
+    // In `apply -f FILE` the command is wrong, and the option is right.
     .allowUnknownOption()
     .argument("[COMMAND...]");
   program.configureHelp({
@@ -167,7 +167,7 @@ function withGlobals(program: Commander): Commander {
 /** Global options whose value is the next word. */
 const TAKES_NEXT = /^(?:-n|-o|--(?:kubeconfig|context|namespace|output|request-timeout))$/;
 
-/** The first word of the command; undefined: there is none, or the program's own help is asked for. */
+/** The first word of the command; undefined: there is none, or the user asks for the program's own help. */
 export function wordOf(args: readonly string[]): string | undefined {
   const at = args.findIndex((word, index) => !word.startsWith("-") && !TAKES_NEXT.test(args[index - 1] ?? ""));
   return args.slice(0, at).some((word) => /^(?:-h|--help|--version)$/.test(word)) ? undefined : args[at];
@@ -193,7 +193,7 @@ function addCommand(program: Commander, command: Command, run: Run): void {
   });
 }
 
-/** `set` of `set image`: made with the first command that needs it. */
+/** The group `set` of `set image`; it is created with the first command that needs it. */
 function groupNamed(above: Commander, word: string, group: string): Commander {
   const there = above.commands.find((one) => one.name() === word);
   if (there) return there;
@@ -234,7 +234,7 @@ function failureOf(error: unknown, screen: Screen): number {
   return error instanceof CliError ? 2 : 1;
 }
 
-/** Commander's messages, in the style of the other ones. */
+/** Rewrites commander's messages in the style of the others. */
 function mistake({ code, message }: CommanderError): string {
   const [sentence = ""] = message.replace(/^error: /, "").split("\n");
   const [, word = ""] = /'([^']+)'/.exec(sentence) ?? [];
@@ -263,7 +263,7 @@ function hintFor(error: unknown): string {
   return "";
 }
 
-/** Points people who know kubectl and other tools from the words they know to the commands that do it. */
+/** Maps words of kubectl and similar tools to the commands that do the same here. */
 const EDIT =
   "write the manifest with `kubectl apply -f FILE`; `diff -f FILE` and `plan -f FILE` say first what it does";
 const RECREATE =

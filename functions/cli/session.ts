@@ -29,10 +29,7 @@ import { CliError, type Screen } from "../terminal/screen.ts";
 /** The feature gates of the last pass. The environment of this command may have others. */
 const GATES = Object.keys(DEFAULT_ROLLOUT_SETTINGS) as readonly (keyof RolloutSettings)[];
 
-/**
- * Reads the settings of passes. Where no pass has run, FEATURE_GATES counts, as for a pass started here, and a warning
- * says what is unknown.
- */
+/** Reads the settings of the passes. If no pass has run, FEATURE_GATES counts, and a warning says what is unknown. */
 async function readPassSettings(
   { kruiseNamespace, screen }: { readonly kruiseNamespace: string; readonly screen: Screen },
   cluster: Cluster,
@@ -69,7 +66,7 @@ export interface GlobalOptions {
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
   readonly requestTimeout?: string | undefined;
-  /** not an option: the generation of the SidecarSet for which a change was confirmed */
+  /** no option: the generation of the SidecarSet for which a change was confirmed */
   readonly generation?: number | undefined;
 }
 
@@ -93,7 +90,7 @@ export class Session {
     return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
   }
 
-  /** Changes apply to this generation alone; undefined: to the present one. */
+  /** The only generation that may be changed; undefined: the present one. */
   get generation(): number | undefined {
     return this.#options.generation;
   }
@@ -112,14 +109,12 @@ export class Session {
     return readConfig().kruiseNamespace;
   }
 
-  /** @throws KubeError or ConfigError: there is no way to it */
+  /** Connects to the cluster. @throws KubeError or ConfigError if there is no connection */
   cluster(): Promise<Cluster> {
     return connect(this.#settings(), readAwsAccess, this.#requestTimeoutMs());
   }
 
-  /**
-   * Every known cluster: of the table CLUSTERS, else the contexts of the kubeconfig. @throws KubeError or ConfigError
-   */
+  /** Every known cluster: of the table CLUSTERS, or else of the kubeconfig. @throws KubeError or ConfigError */
   async clusters(timeoutMs?: number): Promise<readonly NamedCluster[]> {
     const requestTimeoutMs = this.#requestTimeoutMs() ?? timeoutMs;
     const to = (settings: () => ClusterSettings, env?: () => Environment) => async () =>
@@ -140,7 +135,7 @@ export class Session {
     return contexts.map((context) => ({ name: context, connect: to(() => ({ ...settings, context })) }));
   }
 
-  /** The cluster with this name in the table or in the kubeconfig. @throws CliError where there is none */
+  /** The cluster with this name in the table or in the kubeconfig. @throws CliError if no cluster has it */
   async namedCluster(name: string): Promise<NamedCluster> {
     const clusters = await this.clusters();
     const named = clusters.find((one) => one.name === name);
@@ -149,8 +144,8 @@ export class Session {
   }
 
   /**
-   * The session of another context of the same kubeconfig. Its lines begin with the context's name, and nothing that is
-   * on the screen is drawn again. `requestTimeout`: where --request-timeout is not given.
+   * The session of another context of the same kubeconfig. Its lines begin with the context's name, and it redraws
+   * nothing. `requestTimeout` holds if --request-timeout is not given.
    */
   ofContext(context: string, requestTimeout: string): Session {
     const { screen } = this;
@@ -180,13 +175,13 @@ export class Session {
     return `context ${await kubeconfigContext(settings.path, settings.context)}`;
   }
 
-  /** The feature gates of that cluster's passes. A warning comes once. @throws KubeError */
+  /** The feature gates of the passes of that cluster. It warns once. @throws KubeError */
   passSettings(cluster: Cluster): Promise<RolloutSettings> {
     this.#passSettings ??= readPassSettings(this, cluster);
     return this.#passSettings;
   }
 
-  /** The connection to the cluster itself, for requests beside its objects. @throws KubeError or ConfigError */
+  /** The connection to the cluster, for requests that are not about objects. @throws KubeError or ConfigError */
   async access(): Promise<ClusterAccess> {
     const requestTimeoutMs = this.#requestTimeoutMs();
     const access = await accessOf(this.#settings(), readAwsAccess);
@@ -206,7 +201,7 @@ export class Session {
     return (await kubeconfigNamespace(settings.path, settings.context)) ?? "default";
   }
 
-  /** The namespace of -n alone. */
+  /** The namespace of -n; undefined: the option is not given. */
   get givenNamespace(): string | undefined {
     return this.#options.namespace;
   }
@@ -216,11 +211,11 @@ export class Session {
     const settings: ClusterSettings =
       kubeconfig === undefined ? readCluster() : { kind: "kubeconfig", path: kubeconfig };
     if (context === undefined) return settings;
-    // A context belongs to a kubeconfig, also inside of a pod.
+    // Even inside a pod, a context needs a kubeconfig.
     return settings.kind === "kubeconfig" ? { ...settings, context } : { kind: "kubeconfig", context };
   }
 
-  /** Prints one of several values in a row: a line of JSON, or a YAML document. */
+  /** Prints one of several values: a line of JSON, or a YAML document. */
   printNext(value: unknown): void {
     const text = this.output === "yaml" ? `---\n${writeYaml(value)}` : `${JSON.stringify(value)}\n`;
     this.screen.text(withoutSecrets(text));
@@ -235,7 +230,7 @@ export class Session {
   }
 }
 
-/** The lines that `show` writes, without a limit of their width. */
+/** The lines that `show` prints, without a limit of their width. */
 export function shownLines(show: (screen: Screen) => void): readonly string[] {
   const lines: string[] = [];
   const line: Screen["line"] = (...parts) =>

@@ -13,7 +13,7 @@ import type { HttpAnswer } from "../../shared/webhook/server/http.ts";
 
 export type HttpResult = APIGatewayProxyStructuredResultV2 & ALBResult;
 
-/** The longest body of an answer through API Gateway or a Function URL: JSON carries it, with fields around it. */
+/** The longest body of an answer through API Gateway or a Function URL. JSON carries the body, with further fields. */
 export const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
 
 interface Body {
@@ -25,7 +25,7 @@ export function toResult({ status, headers, body }: HttpAnswer): HttpResult {
   return { statusCode: status, headers: { ...headers }, body, isBase64Encoded: false };
 }
 
-/** undefined: the body is larger. */
+/** The decoded body; undefined: the body is larger than allowed. */
 export function decode({ body, isBase64Encoded }: Body, maxBytes: number): string | undefined {
   const text = isBase64Encoded ? Buffer.from(body ?? "", "base64").toString() : (body ?? "");
   return Buffer.byteLength(text) > maxBytes ? undefined : text;
@@ -35,9 +35,9 @@ export function bytesAsJson(text: string): number {
   return Buffer.byteLength(JSON.stringify(text));
 }
 
-// The calls of Lambda for HTTP requests, and one function's answers by several sets of settings.
+// Lambda's calls for HTTP requests. One function may answer with several sets of settings.
 
-/** API Gateway passes the certificate of mutual TLS along; a Function URL has none. */
+/** API Gateway passes on the certificate of mutual TLS; a Function URL has none. */
 export type GatewayEvent = APIGatewayProxyEventV2 & {
   readonly requestContext: {
     readonly authentication?: { readonly clientCert?: { readonly clientCertPem?: string } | null } | null;
@@ -49,5 +49,8 @@ export type HttpEvent = GatewayEvent | ALBEvent | RestEvent;
 
 export type HttpHandler = (event: HttpEvent) => Promise<HttpResult>;
 
-/** Answers by these settings, or by the process' own. @throws ConfigError for one that can't be used, or no AUTHENTICATION */
+/**
+ * Answers with these settings, or with the process's own. @throws ConfigError if one is unusable or AUTHENTICATION
+ * absent
+ */
 export type Serve = (env?: Environment, log?: Log, knownBy?: (of: Authenticator) => Authenticate) => HttpHandler;

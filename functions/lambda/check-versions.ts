@@ -1,6 +1,6 @@
 /**
- * Lambda, called by CodeDeploy before a new version of a webhook gets its first request: asks all new versions like an
- * API server, and refuses when one answers worse than the serving version.
+ * Lambda that CodeDeploy calls before a new version of a webhook gets requests. It asks all new versions as an API
+ * server does, and refuses a version that answers worse than the live one.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
@@ -48,16 +48,16 @@ interface Proof {
   readonly settings: AuthenticationSettings;
 }
 
-/** The alias that receives the requests, infra/aws/canary/alias.ts. */
+/** The alias that receives the requests: infra/aws/canary/alias.ts. */
 const IN_SERVICE = "live";
-/** Longer than a webhook's own limit. */
+/** A time limit that is longer than the webhook's own limit. */
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
-/** The right to call a new version is new too, so AWS may refuse the first calls. */
+/** The number of tries: the right to call a new version is new too, and AWS may refuse the first calls. */
 const REFUSALS = 30;
 
-/** The log does not have the returned value: it is for people who call the function by hand. */
+/** Checks the new versions. The result is for people who call the function by hand; the log does not have it. */
 export async function handler({ DeploymentId: deploymentId, LifecycleEventHookExecutionId }: HookEvent) {
   const log = createLog(readLogLevel());
   const aws = readAwsAccess();
@@ -94,12 +94,12 @@ interface Asking {
   readonly aws: AwsAccess;
 }
 
-/** undefined: the new version answers correctly, or the serving version is no better. */
+/** The reason why the new version is worse; undefined: it answers correctly, or the live version is no better. */
 async function worse(version: CheckedVersion, question: Question, asking: Asking): Promise<string | undefined> {
   for (let attempt = 1; ; attempt++) {
     const problem = await difference(version, question, asking);
     if (problem === undefined || attempt === ATTEMPTS) return problem;
-    // The version's facts may have changed, or it has just started.
+    // The facts of the version may have changed, or the version has just started.
     await sleep(RETRY_MS);
   }
 }
@@ -162,7 +162,7 @@ async function readProof(settings: AuthenticationSettings, aws: AwsAccess): Prom
 
 // Questions to a webhook's version before API servers ask it, and the checks of its answers.
 
-/** Lambda's answer; `errorMessage` comes from a function that ended without an answer. */
+/** Lambda's answer. `errorMessage` is set if the function ended without an answer. */
 export interface VersionAnswer {
   readonly statusCode?: number;
   readonly body?: string;
@@ -172,11 +172,11 @@ export interface VersionAnswer {
 interface Question {
   readonly path: string;
   readonly purpose: "admission" | "conversion";
-  /** absent: it is a GET */
+  /** body of the request; absent for a GET */
   readonly body?: string;
-  /** undefined: it is as it should be */
+  /** the problem of an answer; undefined: the answer is right */
   readonly problemOf: (answer: VersionAnswer) => string | undefined;
-  /** containers that a pod is given */
+  /** containers that the answer adds to a pod */
   readonly given?: (answer: VersionAnswer) => readonly string[];
 }
 
@@ -189,7 +189,7 @@ interface Reviewed {
 const SIDECAR_SETS = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
 const { uid: _, resourceVersion: __, ...metadata } = SAMPLE_SIDECAR_SET.metadata ?? {};
 const SIDECAR_SET_REVIEW = sampleReview({ ...SAMPLE_SIDECAR_SET, metadata }, SIDECAR_SETS);
-/** The review for validation, after the defaults. */
+/** The review for validation, after the webhook has set the defaults. */
 const DEFAULTED_REVIEW = sampleReview(defaulted(SIDECAR_SET_REVIEW), SIDECAR_SETS);
 const CONVERSION_REVIEW = JSON.stringify({
   apiVersion: "apiextensions.k8s.io/v1",
@@ -202,7 +202,7 @@ const READY: Question = { path: READY_PATH, purpose: "admission", problemOf: cod
 const allowed: Question["problemOf"] = (answer) =>
   codeProblem(200)(answer) ?? (reviewed(answer)?.allowed === true ? undefined : "refused what is valid");
 
-/** A pod without labels, which gets what every pod gets. READY has a made-up SidecarSet injected. */
+/** A question about a pod without labels, which gets sidecars for all pods. At READY the SidecarSet is made up. */
 function podOf(labels: Labels): Question {
   return {
     path: MUTATE_POD_PATH,
@@ -232,8 +232,8 @@ const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
 };
 
 /**
- * `canProve`: the check can call as API servers do. This function has no client certificate for a front door. The
- * check then only asks whether the function runs, and whether it refuses a stranger.
+ * Questions for a webhook. `canProve`: the check can prove its identity as API servers do. Without a client certificate
+ * it cannot; it then asks only whether the function runs and refuses unknown callers.
  */
 export function questionsFor(webhook: string, canProve: boolean, labels: Labels): readonly Question[] {
   const all = webhook === "mutate-pod" ? [READY, podOf(labels)] : (QUESTIONS[webhook] ?? []);

@@ -1,12 +1,12 @@
 /**
- * Lambda: the actions of a pass now, and the next steps of one SidecarSet, {"sidecarSet"?: "name", "cluster"?: "name"}.
- * Needs no right to write.
+ * Lambda that shows what a pass would do now, and the next steps of one SidecarSet: {"sidecarSet"?: "name", "cluster"?:
+ * "name"}. It needs no right to write.
  */
 import { dnsSubdomainErrors } from "../../shared/go/label-name.ts";
 import { type RolloutContext, serveDryRun } from "./rollout.ts";
 import type { DryRunEvent } from "./rollout-clusters.ts";
 
-/** The fields that the event may have, and the check of each. */
+/** The fields that the event may have, each with its check. */
 const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> = {
   sidecarSet: isObjectName,
   cluster: (value) => typeof value === "string",
@@ -14,8 +14,8 @@ const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> =
 };
 
 /**
- * The report; `planned` of each SidecarSet lists the actions, `plan` of the requested SidecarSet lists the next steps.
- * Anything else in the event, such as messages of a queue, is not looked at: this function makes no pass.
+ * Returns the report: `planned` of each SidecarSet lists the actions, and `plan` of the requested SidecarSet lists the
+ * next steps. Other fields, such as messages of a queue, are ignored, because this function makes no pass.
  * @throws Error for a field of the wrong type
  */
 export function handler(event: DryRunEvent, context: RolloutContext) {

@@ -1,4 +1,4 @@
-/** Functions' memories of a table's clusters, and calls for all clusters side by side. */
+/** The data that functions keep for each cluster of a table, and calls to all clusters in parallel. */
 import { logWith, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import {
@@ -9,7 +9,7 @@ import {
 } from "../../shared/settings/cluster-table.ts";
 import { type Environment, readAwsAccess, readEnvironment, readLogLevel } from "../../shared/settings/config.ts";
 
-// The table of clusters that this process serves, read once.
+// The table of clusters that this process serves. It is read once.
 
 interface ProcessClusters {
   readonly clusters: ClusterTable;
@@ -17,7 +17,7 @@ interface ProcessClusters {
   readonly env: Environment;
 }
 
-/** Reads it when it is first asked, and again after a failure. Rejects as `readClusterTable`. */
+/** Reads the table at the first call, and again after a failure. It rejects as `readClusterTable` does. */
 export function processClusters(): () => Promise<ProcessClusters> {
   let reading: Promise<ProcessClusters> | undefined;
   return () => {
@@ -38,12 +38,12 @@ export interface NamedSite {
   readonly log: Log;
 }
 
-/** Finds one cluster by its name. Rejects with ConfigError if the table lacks the name, or if its settings cannot be used. */
+/** Finds a cluster by its name. Rejects with ConfigError if the table lacks it, or its settings are unusable. */
 export type Sites<Memory> = (name: string, use?: TokenUse) => Promise<NamedSite & Memory>;
 
 const table = processClusters();
 
-/** `remember`: makes the memory of one cluster, which the process keeps between invocations. */
+/** `remember` makes the data of one cluster, which the process keeps between invocations. */
 export function newSites<Memory extends object>(remember: () => Memory): Sites<Memory> {
   const kept = new Map<string, Memory>();
   return async (name, use = "passes") => {
@@ -72,8 +72,8 @@ export async function oneCluster<Memory, Report>(
 }
 
 /**
- * Runs all clusters at the same time, each to its own end.
- * @throws Error that names the failed clusters, once all are over
+ * Runs all clusters in parallel, and waits for all of them.
+ * @throws Error that names the failed clusters, after the last one has ended
  */
 export async function eachCluster<Memory, Report>(
   sites: Sites<Memory>,

@@ -26,13 +26,13 @@ import {
 import { fromLoadBalancer, oneForm, toLoadBalancerResult } from "./load-balancer.ts";
 
 /**
- * Makes a function's answers; without an environment it reads the process' own. `log`: for events that are no request.
+ * Makes a function's answers; without an environment from the process's own. `log`: for events that are no requests.
  */
 type MakeWebhooks = (env: Environment | undefined, log: Log) => Omit<WebhookOptions, "log" | "isKnown">;
 
 /**
- * Serves webhooks to callers that the settings admit.
- * @throws ConfigError as `Serve`, where there are no CLUSTERS
+ * Serves webhooks to callers that the settings allow.
+ * @throws ConfigError as `Serve` does, if CLUSTERS is not set
  */
 export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
   const own = createLog(readLogLevel());
@@ -54,7 +54,7 @@ export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
 
 const NO_REQUEST = "the event is no HTTP request; call it by API Gateway, Function URL or load balancer";
 
-/** Schedules and keep-warm plugins may call the function too. */
+/** Answers events that are no requests: schedules and keep-warm plugins may call the function too. */
 function refusingOthers(handler: HttpHandler, log: Log): HttpHandler {
   return async (event) => {
     const request = httpEvent(event);
@@ -80,12 +80,12 @@ function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: Aut
 
 // Finds the HTTP request in an event of Lambda.
 
-/** A default stage is no part of the path. */
+/** The default stage, which is not part of the path. */
 const DEFAULT_STAGE = "$default";
 
 /**
- * The event with the path as the caller wrote it behind a named stage, and with one form of its headers: API Gateway sends
- * both with payload format 1.0, and the one with several values has everything. Undefined: no HTTP request.
+ * The event with the path that the caller wrote behind a named stage, and with one form of headers. With payload format
+ * 1.0 API Gateway sends two forms, and the one with several values is complete. Undefined: it is no HTTP request.
  */
 export function httpEvent(event: unknown): HttpEvent | undefined {
   if (typeof event !== "object" || event === null) return undefined;

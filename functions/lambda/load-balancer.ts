@@ -6,13 +6,13 @@ import { certificateIn } from "../../shared/webhook/server/client-certificate.ts
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, type RestEvent, toResult } from "./body.ts";
 
-/** The limit of the JSON that carries the answer, less room for its other fields. */
+/** The limit of the JSON that carries the answer, without the space for its other fields. */
 const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
 
 /** The percent-encoded certificate, from a listener that verifies client certificates. */
 const LEAF_HEADER = "x-amzn-mtls-clientcert-leaf";
 
-/** Node's own Request and Response load a whole HTTP client at their first use: most of a cold start. */
+/** Converts the event. It avoids Node's Request and Response, whose HTTP client takes most of a cold start. */
 export function fromLoadBalancer(event: ALBEvent | RestEvent, settings: AuthenticationSettings): HttpRequest {
   const { httpMethod: method, path } = event;
   const { clientCertificateFrom: source, loadBalancerListener: listener } = settings;
@@ -38,7 +38,7 @@ function isOfLoadBalancer(event: ALBEvent | RestEvent): event is ALBEvent {
   return "elb" in event.requestContext;
 }
 
-/** API Gateway has verified it; a load balancer's event has no such field. */
+/** The client certificate that API Gateway has verified; a load balancer's event has no such field. */
 function gatewayCertificate(event: ALBEvent | RestEvent): string | undefined {
   return isOfLoadBalancer(event) ? undefined : event.requestContext.identity?.clientCert?.clientCertPem;
 }
@@ -53,15 +53,15 @@ type Values = Readonly<Record<string, string | undefined>> | null | undefined;
 type MultiValues = Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
 
 /**
- * A load balancer sends one of the two forms, by the setting of its target group. A name that comes twice can't prove
- * anything.
+ * One value of a header. A load balancer sends one of the two forms, as its target group is set. A header that comes
+ * twice proves nothing.
  */
 function joined(values: Values, multiValues: MultiValues): readonly (readonly [string, string])[] {
   const multi = Object.entries(multiValues ?? {}).map(([name, list]) => [name, list?.join(", ") ?? ""] as const);
   return [...multi, ...Object.entries(values ?? {}).map(([name, value]) => [name, value ?? ""] as const)];
 }
 
-/** Names that differ only in case count as one repeated name. */
+/** Groups headers by name in lower case, so that names that differ only in case are one repeated name. */
 function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const all = new Map<string, string>();
   for (const [name, value] of entries) {
@@ -74,8 +74,8 @@ function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<
 type Event = ALBEvent | RestEvent;
 
 /**
- * Every value that the event has for a name in lower case. A load balancer sends one form of headers, as its target group
- * is set; who sends both, or a name in two cases, has several values.
+ * Every value that the event has for a name in lower case. An event with both forms, or with one name in two cases,
+ * gives several values.
  */
 function valuesOf({ headers, multiValueHeaders }: Event, wanted: string): readonly (string | undefined)[] {
   const all = [...Object.entries(multiValueHeaders ?? {}), ...Object.entries(headers ?? {})];
@@ -88,7 +88,7 @@ function only(event: Event, wanted: string): string | undefined {
 }
 
 /**
- * Checks the listener, because a target group may have several, and through another one anybody can write the header.
+ * Checks the listener, because a target group may have several: through another listener anybody can write the header.
  */
 function isFrom(event: Event, listener: string): boolean {
   const { elb } = event.requestContext as Partial<ALBEvent["requestContext"]>;
@@ -96,7 +96,7 @@ function isFrom(event: Event, listener: string): boolean {
   return from === listener && only(event, "x-forwarded-proto") === "https";
 }
 
-/** undefined: nothing is proven. */
+/** The certificate of the caller; undefined: the event proves none. */
 function loadBalancerCertificate(event: Event, listener: string | undefined): X509Certificate | undefined {
   if (listener === undefined || !isFrom(event, listener)) return undefined;
   return certificateIn(decoded(only(event, LEAF_HEADER)));
@@ -110,7 +110,7 @@ function decoded(text: string | undefined): string | undefined {
   }
 }
 
-/** The event with one form of its headers and query. The form with several values has everything, so it wins. */
+/** The event with one form of headers and query. If the form with several values exists, it is complete and is used. */
 export function oneForm({ headers, queryStringParameters, ...event }: RestEvent): RestEvent {
   return {
     ...event,

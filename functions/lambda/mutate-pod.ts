@@ -12,8 +12,8 @@ import type { HttpHandler } from "./body.ts";
 import { lambdaWebhook } from "./http.ts";
 
 /**
- * Limits a ping of an API server that hangs. At the function's timeout Lambda would end the environment, count an error
- * that pages, and try twice more.
+ * Time limit of a ping when the API server hangs. At the function's timeout Lambda would end the environment, count an
+ * error and try twice more.
  */
 const WARM_MS = 3_000;
 
@@ -32,8 +32,8 @@ const answer = lambdaWebhook((env, log) => {
 });
 
 /**
- * The schedule that keeps an environment warm sends an event that no caller of an URL can. Nobody reads the result of a
- * ping.
+ * Answers pods, and the ping of the schedule that keeps an environment warm. No caller of a URL can send that event,
+ * and nobody reads its result.
  */
 export const handler: HttpHandler = async (event) => {
   if (Object(event).keepWarm !== true) return answer(event);

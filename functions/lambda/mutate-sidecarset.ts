@@ -1,4 +1,4 @@
-/** Lambda: defaults and hashes of SidecarSets, and defaults of Advanced StatefulSets. Decides from the review alone. */
+/** Lambda for defaults and hashes of SidecarSets, and defaults of Advanced StatefulSets. It needs only the review. */
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { mutateStatefulSet } from "../../shared/core/statefulset/mutate.ts";
 import { readConfig } from "../../shared/settings/config.ts";

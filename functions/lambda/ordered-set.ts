@@ -1,6 +1,6 @@
 /**
- * Lambda: a pass over all Advanced StatefulSets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?:
- * true}. With several clusters, {"cluster": "name"} names one; without it each cluster gets a pass.
+ * Lambda that makes a pass over all Advanced StatefulSets, by schedule or by hand: {"set"?: "NAMESPACE/NAME",
+ * "dryRun"?: true}. With several clusters {"cluster": "name"} names one; without it each cluster gets a pass.
  */
 import type { Context } from "aws-lambda";
 import { logWith } from "../../shared/cluster-log.ts";
@@ -20,11 +20,11 @@ import {
 import { logSets } from "../server/tick.ts";
 
 interface StatefulSetEvent {
-  /** one of several; absent: all of them */
+  /** name of one of several clusters; absent: all of them */
   readonly cluster?: string;
   readonly set?: string;
   readonly dryRun?: boolean;
-  /** dry run of one set: how long its pods take until they are ready again; absent: 5 */
+  /** for a dry run of one set: seconds until its pods are ready again; absent: 5 */
   readonly readyAfterSeconds?: number;
 }
 
@@ -33,7 +33,7 @@ type SetContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Conte
 /** Time left for the report after the pass. */
 const REPORT_MS = 1_000;
 
-/** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
+/** Makes the pass, and reports its trouble. @throws KubeError or ConfigError if the cluster cannot be reached at all */
 export async function handler(event: StatefulSetEvent, context: SetContext): Promise<SetPassReport>;
 export async function handler(event: StatefulSetEvent, context: SetContext): Promise<object> {
   if (!hasClusters()) return serveSets(event, context, { log: createLog(readConfig().logLevel) });
@@ -47,7 +47,7 @@ export async function handler(event: StatefulSetEvent, context: SetContext): Pro
 }
 
 interface SetSite {
-  /** absent: the process' own */
+  /** environment; absent: the process's own */
   readonly env?: Environment;
   readonly log: Log;
 }

@@ -15,8 +15,8 @@ type ServeSite = (event: RolloutEvent | SQSEvent, site: Site) => Promise<PassRep
 const ownSites = newSites(() => ({ served: new Map(), refusals: new Map(), memory: newPassMemory() }));
 
 /**
- * The report of the cluster that was asked for, else all by cluster.
- * @throws Error naming the clusters whose pass failed, once all are over
+ * The report of the requested cluster, or else all reports by cluster.
+ * @throws Error that names the clusters whose pass failed, after the last one has ended
  */
 export async function serveClusters(event: RolloutEvent | SQSEvent, use: TokenUse, serve: ServeSite) {
   const sites: typeof ownSites = (name) => ownSites(name, use);
@@ -38,29 +38,29 @@ export async function serveClusters(event: RolloutEvent | SQSEvent, use: TokenUs
 // The event that calls the rollout function, and the cluster that it names.
 
 export interface RolloutEvent {
-  /** one of several; absent: all of them */
+  /** name of one of several clusters; absent: all of them */
   readonly cluster?: string;
   readonly sidecarSet?: string;
   readonly dryRun?: boolean;
-  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
+  /** for a dry run of one SidecarSet: seconds until its pods are ready again; absent: 5 */
   readonly readyAfterSeconds?: number;
-  /** RFC3339: the planned time of the Scheduler's call, which may be late; absent: now */
+  /** planned time of the Scheduler's call, in RFC3339, because the call may be late; absent: now */
   readonly scheduledTime?: string;
 }
 
 /** The event of the function for dry runs. */
 export type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
 
-/** A cluster with its settings, and the process' memory of it. */
+/** A cluster with its settings, and the data that the process keeps for it. */
 export interface Site {
-  /** absent: the process' own */
+  /** environment; absent: the process's own */
   readonly env?: Environment;
-  /** of several */
+  /** name of one of several clusters */
   readonly name?: string;
   readonly log: Log;
   readonly served: Served;
   readonly refusals: Gates["refusals"];
   readonly memory?: PassMemory;
-  /** the process makes only dry runs: it cannot write to the cluster */
+  /** the process cannot write to the cluster, so it makes only dry runs */
   readonly isReadOnly?: boolean;
 }

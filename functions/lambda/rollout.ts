@@ -1,7 +1,7 @@
 /**
- * Lambda: a pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. Where there
- * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
- * With several clusters, {"cluster": "name"} and each message name one; without it each cluster gets a pass.
+ * Lambda that makes a pass over all SidecarSets, by schedule or by hand: {"sidecarSet"?: "name", "dryRun"?: true}. If
+ * there is a queue, the scheduled pass puts SidecarSets into it, and each message starts a pass for one of them. With
+ * several clusters {"cluster": "name"} and each message name one; without it each cluster gets a pass.
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
@@ -44,9 +44,9 @@ const REPORT_MS = 1_000;
 const own: Pick<Site, "served" | "refusals"> = { served: new Map(), refusals: new Map() };
 
 /**
- * Messages give the report of the last of them.
- * @throws KubeError or ConfigError when there is no way to the cluster, and an Error when SidecarSets cannot be listed;
- * other trouble there is in the report, and logged. For a message also when its pass failed: it comes again.
+ * Makes the pass; several messages return the last report. Trouble of a pass is in the report and the log.
+ * @throws KubeError or ConfigError without a connection, and Error if SidecarSets cannot be listed, or a message's pass
+ * failed; the queue repeats it
  */
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
@@ -54,7 +54,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
   return serve(event, context, {});
 }
 
-/** A dry run, which cannot write to the cluster. Rejects as `handler` does. */
+/** Makes a dry run, which cannot write to the cluster. It rejects as `handler` does. */
 export async function serveDryRun(event: DryRunEvent, context: RolloutContext): Promise<PassReport> {
   return serve({ ...event, dryRun: true }, context, { isReadOnly: true }) as Promise<PassReport>;
 }
@@ -85,7 +85,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
   const cluster = await toCluster(site);
   const queue = sidecarSet === undefined && !dryRun ? readQueue(env) : undefined;
-  // All other work has its turn, also when the queue fails.
+  // The other work is done first, even if the queue fails.
   const failure = queue && (await fillQueue(cluster, queue, { event, site }).catch((error: unknown) => ({ error })));
   const report = await runPass(cluster, {
     ...pass,
@@ -96,7 +96,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
   logReport(log, report, name);
-  // Alarms watch failed invocations, and nobody repeats them.
+  // Alarms watch failed invocations, and nothing repeats the call.
   if (failure) throw failure.error;
   if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
   return report;
@@ -124,7 +124,7 @@ type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
   readonly site: Site;
 };
 
-/** Serves messages in order, though the queue hands them over one by one. */
+/** Serves messages in order, although the queue delivers one at a time. */
 async function serveMessages({ Records }: SQSEvent, { site, ...options }: MessageOptions) {
   const { log, served, name } = site;
   let last: PassReport | undefined;
@@ -145,17 +145,20 @@ async function serveMessages({ Records }: SQSEvent, { site, ...options }: Messag
 
 // Lines of Lambda's log about a pass.
 
-/** The time of trouble before somebody is called, and the time after which the call ends. */
+/** Milliseconds of trouble before an alarm calls somebody, and milliseconds after which the alarm ends. */
 const [ATTENTION_MS, CALLED_MS] = [600_000, 1_200_000];
 
-/** An alarm counts the lines with this field. They have it for ten minutes; then the alarm ends, and the next SidecarSet can ring it. `failing`: since when passes fail. */
+/**
+ * The start of trouble that rings an alarm: it counts lines with this field, for ten minutes, so that the next
+ * SidecarSet can ring. `failing`: since when passes fail.
+ */
 function attentionSince(
   { state, troubleSince }: SidecarSetReport,
   failing: string | undefined,
   nowMs: number,
 ): string | undefined {
   const isTrouble = state !== undefined && natureOf(state).isTrouble === true;
-  // OpenKruise's definition lacks this time. The alarm then lasts as long as the trouble.
+  // OpenKruise's definition has no field for this time, so the alarm lasts as long as the trouble.
   const since = failing ?? (isTrouble ? (troubleSince ?? "unknown") : undefined);
   if (since === undefined || since === "unknown") return since;
   const ms = nowMs - Date.parse(since);
@@ -165,31 +168,31 @@ function attentionSince(
 function logSidecarSet(log: Log, report: SidecarSetReport, attention: string | undefined): void {
   const { name, stop, ...rest } = report;
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
-  // Alarms count the lines about missed pods and trouble, so every level of the log has them.
+  // Alarms count these lines about missed pods and trouble, so every log level prints them.
   const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
   const isGrave =
     attention !== undefined || isGraveStop(stop) || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest, attentionSince: attention });
 }
 
-/** Reports of passes that had no pod to start in order. */
+/** True for reports of passes without pods that start in order. */
 function isQuiet(launches: PassReport["launches"]): boolean {
   return launches === undefined || Object.values(launches).every((count) => count === 0 || count.length === 0);
 }
 
-/** `cluster`: of several; `nowMs`: epoch milliseconds */
+/** Logs a report. `cluster`: name of one of several clusters; `nowMs`: epoch milliseconds */
 export function logReport(log: Log, report: PassReport, cluster?: string, nowMs = Date.now()): void {
   const { sidecarSets, problems, launches, ...others } = report;
-  // Every tick logs this line, and CloudWatch bills each byte.
+  // Every tick logs this line, and CloudWatch bills each byte, so empty fields are left out.
   const pass = { ...others, ...(isQuiet(launches) ? {} : { launches }) };
   for (const one of sidecarSets) logSidecarSet(log, one, attentionSince(one, pass.failing?.[one.name], nowMs));
   // An alarm counts lines of level error as passes that failed.
   const graves = new Set(gravesOf(report));
   for (const problem of problems) log[graves.has(problem) ? "error" : "warn"](problem);
-  // An alarm counts the lines that name some.
+  // An alarm counts the lines that name objects which could not be read.
   log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
   if (report.isDryRun || !readEmbedsMetrics()) return;
-  // Every level of the log has these lines: metrics read them, not people.
+  // Metrics read these lines, so every log level prints them.
   const of = { stage: readStage(), cluster };
   for (const fields of embeddedMetrics(report, nowMs, of)) createLog("info").info("metrics", fields);
 }

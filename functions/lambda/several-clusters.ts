@@ -6,18 +6,18 @@ import { ofCluster, splitClusterPath } from "../../shared/webhook/server/cluster
 import type { HttpEvent, HttpHandler, Serve } from "./body.ts";
 import { processClusters } from "./each-cluster.ts";
 
-/** Settings that read no secret and know no caller. */
+/** Settings that read no secret and accept no caller. */
 const NOBODY = { AUTHENTICATION: "secret-path", PATH_DIGESTS: `/=${"A".repeat(43)}` };
-/** The wait before settings that could not be used are read again. */
+/** Milliseconds before unusable settings are read again. */
 const RETRY_MS = 10_000;
 
 interface Served {
   readonly handler: HttpHandler;
-  /** a time of `performance.now()`; absent: for good */
+  /** end of the validity, a time of `performance.now()`; absent: it stays valid */
   readonly until?: number;
 }
 
-/** A handler for each cluster, which keeps its own connections, views, secrets and trouble. */
+/** A handler for each cluster. Each keeps its own connections, views, secrets and error states. */
 export function severalClusters(serve: Serve, log: Log): HttpHandler {
   const table = processClusters();
   const stranger = serve(NOBODY, log, () => () => false);

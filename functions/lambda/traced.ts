@@ -1,6 +1,6 @@
 /**
- * Handlers with traces: the same answers and reports, with spans. They stand in a file beside the function's bundle, so
- * that a function without traces loads and pays nothing.
+ * Handlers with traces: the same answers and reports, with spans. Their file is beside the function's bundle, so a
+ * function without traces does not load it.
  */
 import type { ALBEvent, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { withDoing } from "../../shared/doings.ts";
@@ -15,11 +15,11 @@ type TracedRequest = Parameters<Tracing["traceRequest"]>[0];
 type TracedAnswer = ReturnType<Parameters<Tracing["traceRequest"]>[2]>;
 type Inner = (event: unknown, context: Invoked) => Promise<unknown>;
 
-/** The longest wait for a collector, within a part of the time left to answer. */
+/** The longest wait for a trace collector, within a part of the time left to answer. */
 const FLUSH_MS = 300;
 const PART_OF_LEFT = 1 / 4;
 
-/** Adds traces. Never throws: unusable variables are an error in the log, and there are no traces. */
+/** Adds traces. It never throws: unusable variables are an error in the log, and there are no traces. */
 export function traced(inner: Inner): Inner {
   const starting = start();
   if (starting === undefined) return inner;
@@ -30,7 +30,7 @@ export function traced(inner: Inner): Inner {
     try {
       return await invoke(inner, tracing, event, context);
     } finally {
-      // An environment is frozen from its answer to the next event.
+      // Lambda freezes an environment between its answer and the next event.
       await tracing.flush(Math.min(FLUSH_MS, PART_OF_LEFT * leftMs(event, context, performance.now() - beganAt)));
     }
   };
@@ -75,7 +75,7 @@ function requestOf(event: HttpEvent): TracedRequest {
     : { method: event.httpMethod, path: event.path, traceparent };
 }
 
-/** Load balancers send either form, with names in any case. */
+/** The value of a header. Load balancers send either form, with names in any case. */
 function headerOf(event: HttpEvent, wanted: string): string | undefined {
   const { multiValueHeaders } = event as Partial<ALBEvent>;
   const all = [...Object.entries(event.headers ?? {}), ...Object.entries(multiValueHeaders ?? {})];
@@ -88,7 +88,7 @@ function answerOf(answered: unknown): TracedAnswer {
   return { status: statusCode, body };
 }
 
-/** The time until Lambda ends the invocation, or until the API server stops waiting, which its URL says. */
+/** Milliseconds until Lambda ends the invocation, or until the API server's timeout, which is in its URL. */
 function leftMs(event: unknown, context: Invoked, tookMs: number): number {
   const left = context.getRemainingTimeInMillis();
   if (!isHttp(event)) return left;

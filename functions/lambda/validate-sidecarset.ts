@@ -1,7 +1,7 @@
 /**
- * Lambda: refuses SidecarSets and Advanced StatefulSets that are invalid or conflict with others, and admits
- * ContainerRecreateRequests. It announces changed SidecarSets, and pods that turn ready, to the queue of rollouts if
- * there is one.
+ * Lambda that refuses SidecarSets and Advanced StatefulSets that are invalid or conflict with others, and admits
+ * ContainerRecreateRequests. If there is a queue of rollouts, it announces changed SidecarSets, and pods that become
+ * ready.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
@@ -29,7 +29,7 @@ import { lambdaWebhook } from "./http.ts";
 
 export const handler = lambdaWebhook((env, log) => {
   const [config, cluster, queue] = [readConfig(env), readCluster(env), readQueue(env)];
-  // Always read again, because conflicts depend on the present objects.
+  // The objects are always read again, because conflicts depend on the present state.
   const site = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now, log };
   const view = clusterView(site);
   const options = { ...site, connect: patientConnect(site.connect, new Breaker(site)) };

@@ -1,4 +1,4 @@
-/** Arguments of the library's calls. They are checked before anything is done, so that a mistake is one sentence. */
+/** Arguments of the library's calls. They are checked before any work, so that a mistake gives one sentence. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
@@ -22,7 +22,7 @@ import { LABEL_SELECTOR, OBJECT_META } from "../../shared/go/types/meta.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
 import { nearest } from "../../shared/go/unseen.ts";
 
-/** Go types of the library's other inputs beside SidecarSets and pods, in the fields that it reads. */
+/** Go types of the library's inputs beside SidecarSets and pods, with the fields that the library reads. */
 const STATUSES = list(
   struct({
     ...each("name image imageID", always(STRING)),
@@ -102,7 +102,7 @@ export interface Argument {
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => isJsonObject(value);
 
-/** Go's message about the value, after the checks that no Go type makes, such as presence. */
+/** Go's message about the value. Before it come checks that no Go type makes, such as presence. */
 function fits(type: GoType, value: unknown, kind: string): string | undefined {
   if (!isRecord(value)) return `is not a ${kind}: ${shown(value)}`;
   const decoded = decodeGo(type, value);
@@ -194,7 +194,7 @@ export const POD: Argument = { problem: podProblem };
 export const PODS: Argument = { problem: eachOf(podProblem, "Pods") };
 export const OBJECT: Argument = { problem: objectProblem };
 export const OBJECTS: Argument = { problem: eachOf(objectProblem, "Kubernetes objects") };
-/** Mistakes inside manifests become findings. */
+/** The argument for manifests. Mistakes inside a manifest become findings. */
 export const MANIFESTS: Argument = {
   problem: eachOf((one) => (isRecord(one) ? undefined : `is not an object: ${shown(one)}`), "Kubernetes objects"),
 };
@@ -253,8 +253,8 @@ export function optionally({ problem }: Argument): Argument {
 }
 
 /**
- * @param call the function's name, with which each sentence begins
- * @returns the given arguments without null members: as in Go, null stands for nothing
+ * @param call the function's name, with which each message begins
+ * @returns the given arguments without null members: as in Go, null means absent
  * @throws TypeError that says in one sentence which argument is wrong, and what it should be
  */
 export function readArguments<T extends object>(
@@ -276,11 +276,11 @@ export function readArguments<T extends object>(
   return Object.fromEntries(read) as T;
 }
 
-/** No Kubernetes object nests deeper; one that contains itself does. */
+/** Depth limit. No Kubernetes object is nested deeper, but an object that contains itself is. */
 const MAX_DEPTH = 100;
 
 /**
- * The value without members that are null, which counts as absent, as in Go.
+ * The value without null members, because null counts as absent, as in Go.
  * @throws the problem, as text behind the argument's name
  */
 function withoutNulls(value: unknown, place = "", depth = 0): unknown {
@@ -325,7 +325,7 @@ function shown(value: unknown): string {
   return printed.length > 60 ? `${printed.slice(0, 59)}…` : printed;
 }
 
-/** Adds `name` to errors of what it reads. */
+/** Runs a read, and adds `name` to its errors. */
 export function within<T>(call: string, name: string, read: () => T): T {
   try {
     return read();

@@ -25,29 +25,31 @@ import {
 } from "./arguments.ts";
 import { budgetsOf, hubSidecarSet, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
-/** A part that is left out becomes a finding `NotLookedAt`. Rights, probes and trials need a cluster and do so too. */
+/**
+ * A part that is left out becomes a finding `NotLookedAt`. Rights, probes and dry runs need a cluster and do so too.
+ */
 export interface CheckInput extends PassInput {
-  /** all in the cluster */
+  /** all MutatingWebhookConfigurations in the cluster */
   readonly mutatingWebhookConfigurations?: readonly KubernetesObject[];
-  /** all in the cluster */
+  /** all ValidatingWebhookConfigurations in the cluster */
   readonly validatingWebhookConfigurations?: readonly KubernetesObject[];
   /** CustomResourceDefinition of SidecarSets; null: there is none */
   readonly definition?: KubernetesObject | null;
-  /** as the API server has them, hashes included */
+  /** SidecarSets as the API server returns them, hashes included */
   readonly sidecarSets?: readonly KubernetesObject[];
-  /** all in the cluster, with their labels */
+  /** all namespaces in the cluster, with their labels */
   readonly namespaces?: readonly Namespace[];
-  /** all in the cluster, with their status */
+  /** all pods in the cluster, with their status */
   readonly pods?: readonly Pod[];
   /** the revisions of all SidecarSets */
   readonly revisions?: readonly ControllerRevision[];
-  /** of kruise-system */
+  /** ConfigMaps of the namespace kruise-system */
   readonly configMaps?: readonly ConfigMap[];
   /** Deployments named kruise-controller-manager */
   readonly managers?: readonly KubernetesObject[];
-  /** when a pass ran last, RFC 3339; null: none ever did */
+  /** time of the last pass, RFC 3339; null: no pass ever ran */
   readonly lastPass?: string | null;
-  /** RFC 3339 */
+  /** the present time, RFC 3339 */
   readonly now: string;
 }
 
@@ -76,7 +78,7 @@ function seen<T>(value: T | undefined): Seen<T> {
   return value === undefined ? NOT_GIVEN : { value };
 }
 
-/** The stored object: missing hashes are a finding, an unreadable object is a wrong argument. */
+/** The stored object. A missing hash is a finding; an unreadable object is a wrong argument. */
 function readable(object: KubernetesObject): SidecarSet {
   storedSidecarSet(object);
   const sidecarSet = hubSidecarSet(object);

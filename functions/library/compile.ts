@@ -6,17 +6,17 @@ import { gates, NOW, OBJECT, OBJECTS, oneOf, optionally, REVISIONS, readArgument
 import { storedSidecarSet } from "./pass-input.ts";
 
 export interface CompileInput {
-  /** as it stands in a manifest, or as the API server has it */
+  /** the SidecarSet from a manifest, or from the API server */
   readonly sidecarSet: KubernetesObject;
-  /** all SidecarSets of the cluster, for canaries; absent: no other */
+  /** all SidecarSets of the cluster, for canaries; absent: there is no other one */
   readonly sidecarSets?: readonly KubernetesObject[];
   /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
   /** RFC 3339: the time that every injection gets */
   readonly now: string;
-  /** the fate of a pod when the policy cannot be evaluated; absent: Ignore */
+  /** what happens to a pod if the policy cannot be evaluated; absent: Ignore */
   readonly failurePolicy?: "Ignore" | "Fail";
-  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  /** FEATURE_GATES of the webhooks; an absent gate is off */
   readonly featureGates?: { readonly EnableSortSidecarContainerByName?: boolean; readonly PodOptOut?: boolean };
 }
 
@@ -29,7 +29,7 @@ const ARGUMENTS = {
   featureGates: gates("EnableSortSidecarContainerByName", "PodOptOut"),
 };
 
-/** @throws TypeError that says in one sentence which argument is wrong */
+/** The policy. @throws TypeError that says in one sentence which argument is wrong */
 export function compile(given: CompileInput): CompiledSidecarSet {
   const input = readArguments("compile", given, ARGUMENTS);
   const { revisions = [], now, failurePolicy = "Ignore", featureGates } = input;

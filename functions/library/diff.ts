@@ -5,19 +5,19 @@ import { OBJECT, PASS, PODS, REVISIONS, readArguments, within } from "./argument
 import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface DiffInput extends PassInput {
-  /** as the API server has it */
+  /** the SidecarSet before the change, from the API server */
   readonly before: KubernetesObject;
-  /** as it stands in the changed manifest */
+  /** the SidecarSet of the changed manifest */
   readonly after: KubernetesObject;
-  /** the pods that either of them selects, as the API server has them, with their status */
+  /** the pods that either SidecarSet selects, from the API server, with their status */
   readonly pods: readonly Pod[];
-  /** the SidecarSet's own; absent: none were recorded */
+  /** the SidecarSet's revisions; absent: none was recorded */
   readonly revisions?: readonly ControllerRevision[];
 }
 
 const ARGUMENTS = { ...PASS, before: OBJECT, after: OBJECT, pods: PODS, revisions: REVISIONS };
 
-/** @throws TypeError that says in one sentence which argument is wrong */
+/** The effect of the change. @throws TypeError that says in one sentence which argument is wrong */
 export function diff(given: DiffInput): SidecarSetDiff {
   const input = readArguments("diff", given, ARGUMENTS);
   const { pods, revisions = [] } = input;

@@ -1,4 +1,4 @@
-/** The library: why a pod has its sidecars or not, and why it waits. Objects in, values out, no I/O. */
+/** The library: the reasons why a pod has or lacks its sidecars, and why it waits. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -22,23 +22,23 @@ import {
 import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface ExplainInput extends PassInput {
-  /** with its status */
+  /** the SidecarSet with its status */
   readonly sidecarSet: KubernetesObject;
-  /** the one to explain; absent: the rollout as a whole */
+  /** the pod to explain; absent: the whole rollout is explained */
   readonly pod?: Pod;
   /** the pods that the SidecarSet selects, with their status; absent: only `pod` */
   readonly pods?: readonly Pod[];
   /** the pod's namespace, with its labels */
   readonly namespaceObject?: Namespace;
-  /** all SidecarSets of the cluster, for conflicts and canaries; absent: this one */
+  /** all SidecarSets of the cluster, for conflicts and canaries; absent: only this one */
   readonly sidecarSets?: readonly KubernetesObject[];
-  /** the SidecarSet's own */
+  /** the SidecarSet's revisions */
   readonly revisions?: readonly ControllerRevision[];
-  /** webhooks that inject sidecars; absent: not known */
+  /** webhooks that inject sidecars; absent: they are unknown */
   readonly registrations?: readonly PodRegistration[];
-  /** when a pass ran last, RFC 3339; absent: not known */
+  /** time of the last pass, RFC 3339; absent: it is unknown */
   readonly lastPass?: string;
-  /** RFC 3339, whole seconds, UTC */
+  /** the present time, RFC 3339, whole seconds, UTC */
   readonly now: string;
 }
 
@@ -56,7 +56,7 @@ const ARGUMENTS = {
 };
 
 /**
- * Every rule in the order in which it is looked at, with its verdict.
+ * Every rule in the order of its evaluation, with its result.
  * @throws TypeError that says in one sentence which argument is wrong
  */
 export function explain(given: ExplainInput): readonly Step[] {
@@ -73,7 +73,7 @@ export function explain(given: ExplainInput): readonly Step[] {
   return explainPod(pod, sidecarSet, { ...facts, namespace: input.namespaceObject, registrations });
 }
 
-/** Keeps the status, which counts here and which a manifest does not have. */
+/** The stored SidecarSet with its status. The status counts here, and a manifest has none. */
 function asStored(object: KubernetesObject): SidecarSet {
   const { status } = object as SidecarSet;
   return { ...storedSidecarSet(object), ...(status ? { status } : {}) };

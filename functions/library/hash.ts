@@ -7,14 +7,14 @@ import { storedSidecarSet } from "./pass-input.ts";
 export interface Hashes {
   /** value of the annotation kruise.io/sidecarset-hash */
   readonly hash: string;
-  /** value of kruise.io/sidecarset-hash-without-image: the same for two that differ in images only */
+  /** value of kruise.io/sidecarset-hash-without-image, which is equal for two SidecarSets that differ in images only */
   readonly hashWithoutImage: string;
 }
 
 /**
  * The hashes that the webhook would write, with or without defaults in the SidecarSet.
- * @param sidecarSet of v1beta1 or v1alpha1, as it stands in a manifest
- * @throws TypeError for what is no SidecarSet, in one sentence
+ * @param sidecarSet in v1beta1 or v1alpha1, as in a manifest
+ * @throws TypeError in one sentence, if it is no SidecarSet
  */
 export function hash(sidecarSet: KubernetesObject): Hashes {
   const annotations = within("hash", "sidecarSet", () => storedSidecarSet(sidecarSet)).metadata?.annotations ?? {};

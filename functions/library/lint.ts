@@ -1,4 +1,4 @@
-/** The library: faults of SidecarSets that files show. Objects in, values out, no I/O. */
+/** The library: faults of SidecarSets that their files show. Objects in, values out, no I/O. */
 import type { ConfigMap, KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -15,20 +15,20 @@ import { storedSidecarSet } from "./pass-input.ts";
 export interface LintInput {
   /** SidecarSets of v1beta1 or v1alpha1; other kinds are skipped, except the ConfigMap kruise-configuration */
   readonly objects: readonly KubernetesObject[];
-  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  /** FEATURE_GATES of the webhooks; an absent gate is off */
   readonly featureGates?: Partial<RolloutSettings> & { readonly SidecarSetPatchPodMetadataDefaultsAllowed?: boolean };
-  /** the API server's version, such as "1.34"; absent: fields that only some versions take are no finding */
+  /** version of the API server, such as "1.34"; absent: a field that only some versions support is no finding */
   readonly kubernetesVersion?: string;
 }
 
 export interface LintFinding {
   /** the object's index in `objects` */
   readonly index: number;
-  /** the SidecarSet's name; "" where it has none */
+  /** name of the SidecarSet; "" if it has none */
   readonly name: string;
-  /** "error": the webhook refuses it */
+  /** "error": the webhook refuses the SidecarSet */
   readonly severity: "error" | "warning";
-  /** one sentence */
+  /** the finding in one sentence */
   readonly message: string;
   /** a warning that only a cluster can confirm or clear */
   readonly needsCluster?: true;
@@ -79,7 +79,7 @@ function isWhitelist({ kind, metadata }: KubernetesObject): boolean {
   return kind === "ConfigMap" && metadata?.name === WHITELIST;
 }
 
-/** The stored form, or a sentence that says why it cannot be read. */
+/** The stored form of the object, or one sentence that says why it cannot be read. */
 function storedOrProblem(object: KubernetesObject): SidecarSet | string {
   try {
     return storedSidecarSet(object);
@@ -125,7 +125,7 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   return [...errors, ...warnings];
 }
 
-/** OpenKruise requires fields that an API server would fill in: docs/compatibility.md. */
+/** Explanations for fields that OpenKruise requires and an API server would fill in: docs/compatibility.md. */
 const LINES: readonly (readonly [RegExp, string])[] = [
   [/\.startupProbe\.successThreshold$/, "successThreshold: 1"],
   [/\.startupProbe\.(?:\w+\.)?scheme$/, "scheme: HTTP"],
@@ -147,7 +147,7 @@ function nextStep({ field, detail, badValue }: Problem): string {
     : `; add the line ${line}`;
 }
 
-/** The reason why only a cluster can judge; undefined: it is wrong everywhere. */
+/** The reason why only a cluster can decide; undefined: the field is wrong in every cluster. */
 function needsCluster({ field, detail }: Problem, hasWhitelist: boolean): string | undefined {
   if (field === "revision" && detail.startsWith("Cannot find specific"))
     return "whether there is such a revision only a cluster can tell";

@@ -1,4 +1,4 @@
-/** The library: settings of the cluster's passes that change their actions. */
+/** The library: settings of the passes of a cluster that change their actions. */
 
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
@@ -15,13 +15,13 @@ import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 
 export interface PassInput {
-  /** FEATURE_GATES of the passes; absent, as each that is left out: off */
+  /** FEATURE_GATES of the passes; an absent gate is off */
   readonly featureGates?: Partial<RolloutSettings>;
-  /** node → version of its kubelet, for NativeSidecarInPlaceUpdate; absent: all unknown */
+  /** versions of kubelets by node, for NativeSidecarInPlaceUpdate; absent: all are unknown */
   readonly kubelets?: ReadonlyMap<string, string>;
   /** the API server serves pods/resize, for InPlaceResize; absent: false */
   readonly isResizeServed?: boolean;
-  /** namespace → its labels, for waves; absent: no namespace has any */
+  /** labels of namespaces by name, for waves; absent: no namespace has labels */
   readonly namespaceLabels?: ReadonlyMap<string, Labels>;
   /** all PodDisruptionBudgets and PodUnavailableBudgets, with their status, for RespectDisruptionBudgets; absent: there are none */
   readonly disruptionBudgets?: readonly KubernetesObject[];
@@ -31,14 +31,14 @@ export function settingsOf({ featureGates }: PassInput): RolloutSettings {
   return { ...DEFAULT_ROLLOUT_SETTINGS, ...featureGates };
 }
 
-/** The parts of an observation that the caller left out. No pass is writing. */
+/** The parts of an observation that the caller leaves out. It assumes that no pass is writing. */
 export function assumed(input: PassInput): Omit<Observation, "sidecarSet" | "revisions" | "pods"> {
   const { kubelets = new Map(), isResizeServed = false, namespaceLabels = new Map() } = input;
   const surroundings = { kubelets, isResizeServed, namespaceLabels, disruptionBudgets: budgetsOf(input) };
   return { taken: [], checks: [], reserved: NOTHING_RESERVED, ...surroundings };
 }
 
-/** Passes read none without the gate. */
+/** The disruption budgets. Without the gate passes read none. */
 export function budgetsOf({ featureGates, disruptionBudgets = [] }: PassInput): readonly DisruptionBudget[] {
   if (featureGates?.RespectDisruptionBudgets !== true) return [];
   return disruptionBudgets.flatMap((object) => {
@@ -47,7 +47,7 @@ export function budgetsOf({ featureGates, disruptionBudgets = [] }: PassInput): 
   });
 }
 
-// A SidecarSet out of a manifest, as the webhook would have it stored: v1beta1, with defaults and hashes.
+// Reads a SidecarSet from a manifest, in the form that the webhook would store: v1beta1, with defaults and hashes.
 
 export function kindText(object: KubernetesObject): string {
   const { kind } = object ?? {};
@@ -65,7 +65,7 @@ export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   return hub.value as SidecarSet;
 }
 
-/** @throws TypeError that says in one sentence what is wrong */
+/** The SidecarSet as the webhook would store it. @throws TypeError that says in one sentence what is wrong */
 export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const written = hubSidecarSet(object);
   // API servers drop the namespace of cluster-wide objects before they ask a webhook.
@@ -76,9 +76,9 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const request: AdmissionRequest = { uid: "library", resource, operation, object: hub };
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
-  // A copy, because the caller may change its own object while results are kept for this one.
+  // The object is copied, because the caller may change its own while results are kept.
   const { spec, ...rest } = (admission.object ?? hub) as SidecarSet;
-  // The one default that the definition has; API servers fill it in last.
+  // The only default in the definition; API servers set it last.
   const secrets = spec.imagePullSecrets?.map((one) => ({ name: "", ...one }));
   return { ...rest, spec: { ...spec, ...(secrets ? { imagePullSecrets: secrets } : {}) } };
 }

@@ -7,17 +7,17 @@ import { COUNT, NOW, OBJECT, PASS, PODS, REVISIONS, readArguments, STEPS, within
 import { assumed, type PassInput, settingsOf, storedSidecarSet } from "./pass-input.ts";
 
 export interface PlanInput extends PassInput {
-  /** as it stands in a manifest, or as the API server has it */
+  /** the SidecarSet from a manifest, or from the API server */
   readonly sidecarSet: KubernetesObject;
-  /** the pods that it selects, as the API server has them, with their status */
+  /** the pods that the SidecarSet selects, from the API server, with their status */
   readonly pods: readonly Pod[];
-  /** the SidecarSet's own; absent: none were recorded */
+  /** the SidecarSet's revisions; absent: none was recorded */
   readonly revisions?: readonly ControllerRevision[];
-  /** RFC 3339, whole seconds, UTC */
+  /** the present time, RFC 3339, whole seconds, UTC */
   readonly now: string;
-  /** seconds that a pod is not ready after a change of images; absent: 5 */
+  /** seconds until a pod is ready after a change of images; absent: 5 */
   readonly readyAfterSeconds?: number;
-  /** the most steps; absent: 10,000 */
+  /** the largest number of steps; absent: 10,000 */
   readonly maxSteps?: number;
 }
 
@@ -31,7 +31,7 @@ const ARGUMENTS = {
   maxSteps: STEPS,
 };
 
-/** @throws TypeError that says in one sentence which argument is wrong */
+/** The rollout plan. @throws TypeError that says in one sentence which argument is wrong */
 export function plan(given: PlanInput): RolloutPlan {
   const input = readArguments("plan", given, ARGUMENTS);
   const { pods, revisions = [], now, readyAfterSeconds = 5, maxSteps } = input;

@@ -19,31 +19,31 @@ import {
 import { kindText, storedSidecarSet } from "./pass-input.ts";
 
 export interface PreviewInput {
-  /** a Pod, or an object with pod templates, of which the first counts */
+  /** a Pod, or an object with pod templates; only the first template is used */
   readonly object: KubernetesObject;
-  /** as they stand in manifests, or as the API server has them */
+  /** SidecarSets from manifests, or from the API server */
   readonly sidecarSets: readonly KubernetesObject[];
-  /** the namespace of a pod that names none; absent: default */
+  /** namespace for a pod without one; absent: default */
   readonly namespace?: string;
-  /** the namespace with its labels; absent: one with only its name's label */
+  /** the namespace with its labels; absent: a namespace that has only the label of its name */
   readonly namespaceObject?: Namespace;
   /** the revisions that injectionStrategy.revision may name */
   readonly revisions?: readonly ControllerRevision[];
-  /** RFC 3339: written to the pod's annotations */
+  /** time for the pod's annotations, RFC 3339 */
   readonly now: string;
-  /** a number in [0, 1), drawn for injectionStrategy.revision with the policy Partial; absent: 0 */
+  /** a random number in [0, 1), for injectionStrategy.revision with the policy Partial; absent: 0 */
   readonly random?: () => number;
-  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  /** FEATURE_GATES of the webhooks; an absent gate is off */
   readonly featureGates?: InjectionGates;
 }
 
 export type PreviewResult =
-  /** `patch` is the webhook's, as it goes over the wire: a JSON patch as text, "[]" when nothing changes */
+  /** `patch`: a JSON patch as text, as the webhook sends it; "[]" if nothing changes */
   | {
       readonly kind: "admitted";
       readonly pod: Pod;
       readonly patch: string;
-      /** names of the SidecarSets that the pod got */
+      /** names of the injected SidecarSets */
       readonly injected: readonly string[];
     }
   | { readonly kind: "refused"; readonly message: string };
@@ -59,7 +59,7 @@ const ARGUMENTS = {
   featureGates: gates("EnableSortSidecarContainerByName"),
 };
 
-/** @throws TypeError that says in one sentence which argument is wrong */
+/** The pod after injection. @throws TypeError that says in one sentence which argument is wrong */
 export function preview(given: PreviewInput): PreviewResult {
   const input = readArguments("preview", given, ARGUMENTS);
   const {

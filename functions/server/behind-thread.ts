@@ -1,4 +1,4 @@
-/** The thread behind the webhooks of `serve`; behind.ts starts it. */
+/** The thread that runs beside the webhooks of `serve`; behind.ts starts it. */
 import { once } from "node:events";
 import { constants, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
@@ -65,17 +65,17 @@ async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Pr
   } catch (error) {
     send({ kind: "unusable", message: failureOf(error).message });
   }
-  // Connections that are kept would keep the thread.
+  // Open connections would keep the thread alive.
   process.exit();
 }
 
-/** Reviews come first where work is more than the processors can do. Only Linux has a priority for each thread. */
+/** Gives reviews priority when there is too much work for the processors. Only Linux has a priority for each thread. */
 function yieldToReviews(): void {
   if (process.platform !== "linux") return;
   try {
     setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // Some sandboxes do not let a process change its priority.
+    // Some sandboxes forbid a process to change its priority.
   }
 }
 
@@ -89,16 +89,16 @@ function failureOf(error: unknown): Failure {
 }
 
 interface PageSource {
-  /** Called for every page that is not at hand. */
+  /** context of a page; it is read for every page that is not cached */
   readonly context: () => Promise<ReadReportContext>;
-  /** milliseconds, of a clock that only goes forward */
+  /** milliseconds of a clock that only goes forward */
   readonly elapsed: () => number;
 }
 
 /** A second request within this time gets the same page, because a page may cost a list of every pod. */
 const KEPT_MS = 5_000;
 
-/** Makes one page at a time, and keeps it for a moment. */
+/** Makes one page at a time, and keeps it for five seconds. */
 function inTurn(source: PageSource): MakePage {
   let last: { readonly key: string; readonly at: number; readonly page: ReturnType<MakePage> } | undefined;
   return (wanted) => {

@@ -1,4 +1,6 @@
-/** The thread behind the webhooks of `serve`: passes, pages and the numbers of passes, so that no admission waits for them. */
+/**
+ * The thread beside the webhooks of `serve`: passes, pages and metrics of passes, so that no admission waits for them.
+ */
 import { Worker } from "node:worker_threads";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -9,19 +11,19 @@ import type { MakePage, Wanted } from "./ui.ts";
 
 /** The thread's start data. */
 export interface BehindPlan {
-  /** path; absent: the cluster of the environment's settings */
+  /** path of a kubeconfig; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string | undefined;
-  /** absent: no passes */
+  /** milliseconds between passes; absent: no passes */
   readonly tickMs?: number | undefined;
-  /** absent: the thread logs nothing */
+  /** lowest level of the log; absent: the thread logs nothing */
   readonly logFrom?: LogLevel | undefined;
-  /** a report of each pass is wanted */
+  /** the caller wants a report of each pass */
   readonly isReporting: boolean;
 }
 
 interface Asked {
   readonly id: number;
-  /** absent: the numbers of passes */
+  /** the requested page; absent: the metrics of passes */
   readonly page?: Wanted;
 }
 
@@ -38,7 +40,7 @@ type Answered =
   | { readonly kind: "answer"; readonly id: number; readonly text: string | undefined }
   | { readonly kind: "failure"; readonly id: number; readonly failure: Failure };
 
-/** An error that crosses threads loses its class and its own fields. */
+/** An error in a form that can cross threads, which removes its class and its own fields. */
 export interface Failure {
   readonly message: string;
   /** the code of a KubeError */
@@ -49,36 +51,36 @@ export interface Failure {
 export interface Behind {
   /** Resolves when the thread has read its settings; rejects with ConfigError when passes cannot use theirs. */
   readonly start: () => Promise<void>;
-  /** Makes the next pass begin soon. */
+  /** Makes the next pass start soon. */
   readonly wake: () => void;
   readonly makePage: MakePage;
-  /** The numbers of passes, or the last known ones where the thread does not answer in time. */
+  /** The metrics of passes, or the last known ones if the thread does not answer in time. */
   readonly metrics: () => Promise<string>;
-  /** Resolves when the pass under way has ended between two rounds. */
+  /** Resolves when the running pass has ended between two rounds. */
   readonly close: () => Promise<void>;
 }
 
 export interface BehindOptions {
   readonly log: Log;
-  /** Takes lines that are printed already. */
+  /** takes lines that are already formatted */
   readonly print: (lines: string) => void;
   readonly onReport: (report: PassReport) => void;
-  /** absent: ours */
+  /** the file of the thread; absent: the product's own */
   readonly thread?: URL;
 }
 
-/** The built file stands beside this file's chunk. */
+/** The path of the thread's file. The built file is beside this file's chunk. */
 const THREAD = new URL(import.meta.url.endsWith(".ts") ? "behind-thread.ts" : "behind-thread.mjs", import.meta.url);
-/** A thread that always fails must not keep a processor busy. */
+/** Milliseconds before a new start, so that a thread that always fails does not use a whole processor. */
 const AGAIN_MS = 5_000;
-/** Prometheus gives up after ten seconds. */
+/** Time limit for metrics; Prometheus gives up after ten seconds. */
 const METRICS_MS = 3_000;
 
-/** A thread that is started again when it ends by an error: the webhooks answer meanwhile. */
+/** A thread that is started again after an error. Meanwhile the webhooks continue to answer. */
 export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = THREAD }: BehindOptions): Behind {
   const ready = Promise.withResolvers<void>();
   const waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
-  /** absent: it has not begun, or begins again soon */
+  /** undefined: the thread has not started, or starts again soon */
   let worker: Worker | undefined;
   let isReady = false;
   let isClosing = false;

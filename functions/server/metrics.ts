@@ -1,4 +1,4 @@
-/** /metrics on a port of its own. It authenticates nobody, so it is for the cluster's own network. */
+/** /metrics on a port of its own. It accepts every caller, so it is for the cluster's own network. */
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
@@ -12,14 +12,14 @@ import type { ViewState } from "../../shared/webhook/view/cluster-view.ts";
 
 export interface MeteredServer {
   readonly metrics: Metrics;
-  /** Returns the same answers, and counts them. */
+  /** returns the same answers, and counts them */
   readonly metered: (app: Answerer) => Answerer;
   readonly server: WebhookServer;
 }
 
 /**
- * `ofPasses`: metrics of passes in another thread. `ofView`: the source of decisions on pods now.
- * @throws ServerError when the port cannot be had
+ * `ofPasses`: metrics of passes in another thread. `ofView`: the present source of decisions on pods.
+ * @throws ServerError if the port is not free
  */
 export async function serveMetrics(
   port: number,
@@ -56,18 +56,18 @@ function lastOf(path: string): string {
   return path.split("/").at(-1) ?? "";
 }
 
-/**
- * Requests to unknown paths share one name, because anyone can ask for anything and pages have names of pods in paths.
- */
+/** The webhook's name in metrics. Requests to unknown paths share one name, because anyone can request any path. */
 function webhookOf(request: HttpRequest, status: number): string {
   const { path } = request;
-  // An alert counts callers that are refused at the path of a webhook, and none of our probes.
+  // An alert counts callers that a webhook's path refuses. Our own probes do not count.
   if (status === 404 || (status === 401 && !isFromApiServer(request))) return "none";
   if (PAGE.test(path)) return "page";
   return NAMES.has(lastOf(path)) ? lastOf(path) : "none";
 }
 
-/** Numbers of a process that serves, as Prometheus reads them. Source: Prometheus, text-based exposition format 0.0.4. */
+/**
+ * Metrics of a process that serves, as Prometheus reads them. Source: Prometheus, text-based exposition format 0.0.4.
+ */
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 const REQUESTS = "sidecarset_webhook_requests_total";
@@ -75,7 +75,7 @@ const DURATION = "sidecarset_webhook_request_duration_seconds";
 const STATE = "sidecarset_state";
 const VIEW = "sidecarset_webhook_view";
 const LAST_PASS = "sidecarset_last_pass_timestamp_seconds";
-/** Upper bounds, in seconds: admissions take milliseconds, and API servers wait for ten seconds at most. */
+/** Upper bounds of buckets, in seconds: admissions take milliseconds, and API servers wait ten seconds at most. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 type Labels = Readonly<Record<string, string>>;
@@ -83,7 +83,7 @@ type Labels = Readonly<Record<string, string>>;
 interface Family {
   readonly help: string;
   readonly type: "gauge" | "counter" | "histogram";
-  /** line without its value → value */
+  /** values of a metric, by its line without the value */
   readonly values: Map<string, number>;
 }
 
@@ -92,7 +92,7 @@ export interface Metrics {
   readonly addPass: (report: PassReport, at: number) => void;
   /** Counts a request to a webhook after its answer. */
   readonly addRequest: (webhook: string, code: number, seconds: number) => void;
-  /** Undefined: no webhook is served. */
+  /** sets the view's state; undefined: the process serves no webhook */
   readonly setView: (state: ViewState | undefined) => void;
   readonly text: () => string;
 }
@@ -117,7 +117,7 @@ export function createMetrics(): Metrics {
     "gauge",
     "1 for how pods are decided on: where SidecarSets come from, and how the API server answers",
   );
-  /** name of a SidecarSet → its labels in the last pass that knew it */
+  /** Labels of each SidecarSet in the last pass that reported it, by name. */
   const stands = new Map<string, Labels>();
   const lastPass = family(LAST_PASS, "gauge", "When the last pass ended");
 
@@ -161,15 +161,15 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** A pass that failed knows the cause and no state. */
+/** The labels of a report. A failed pass knows the cause, but no state. */
 function standOf({ state, cause }: SidecarSetReport): Labels {
   return { ...(state === undefined ? {} : { state }), ...(cause === undefined ? {} : { cause }) };
 }
 
 function forgetOld(families: ReadonlyMap<string, Family>, stands: Map<string, Labels>, report: PassReport): void {
-  // Another replica makes the passes, and its numbers are the newer ones.
+  // Another replica makes the passes, and its metrics are newer.
   if (report.heldBy !== undefined) forget(families, stands, new Set(), ["gauge"]);
-  // A pass that could not look knows of no SidecarSet that is gone.
+  // A pass that could not read says nothing about deleted SidecarSets.
   else if (report.failure === undefined) forget(families, stands, namesIn(report), ["gauge", "counter"]);
 }
 
@@ -177,7 +177,7 @@ function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
   return new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
 }
 
-/** Removes the values of SidecarSets that are not among `names`. */
+/** Removes the values of SidecarSets that `names` does not contain. */
 function forget(
   families: ReadonlyMap<string, Family>,
   stands: Map<string, Labels>,
@@ -211,9 +211,9 @@ function escaped(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-// Pages for people and Prometheus go through hono; reviews, thousands a second, do not.
+// Pages for people and Prometheus use hono; reviews, thousands a second, do not.
 
-/** A hono app's answer; `path` replaces the request's own, which may hold a secret. */
+/** The answer of a hono app. `path` replaces the request's own path, which may hold a secret. */
 export async function askPages(pages: Hono, { method, query }: HttpRequest, path: string): Promise<HttpAnswer> {
   const url = new URL(`http://pages${path}`);
   url.search = query;

@@ -17,36 +17,36 @@ import { endSoon, logCrashes, tracedApp, withTraces } from "./tracing.ts";
 import { serveUi, type UiServer } from "./ui.ts";
 
 export interface ServeOptions extends ServerOptions {
-  /** path; absent: the cluster of the environment's settings */
+  /** path of a kubeconfig; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string;
-  /** absent: this process makes no passes */
+  /** milliseconds between passes; absent: this process makes no passes */
   readonly tickMs?: number;
   /** The API servers' proof of identity. */
   readonly authentication: AuthenticationSettings;
-  /** the Secret with the secrets of the page's path; absent: no page */
+  /** the Secret with the secrets of the page's path; absent: there is no page */
   readonly uiSecrets?: SecretReference;
-  /** absent: VIEW_FRESHNESS_MS */
+  /** milliseconds for which the view is fresh; absent: VIEW_FRESHNESS_MS */
   readonly freshnessMs?: number;
-  /** absent: nothing is logged */
+  /** log; absent: nothing is logged */
   readonly log?: Log;
-  /** Takes log lines of the thread of passes and pages, from a level on; absent: it logs nothing */
+  /** takes log lines from the thread of passes and pages, from this level on; absent: that thread logs nothing */
   readonly threadLog?: { readonly from: LogLevel; readonly write: (lines: string) => void };
-  /** port of /metrics, over plain HTTP; absent: there is none */
+  /** port of /metrics, over plain HTTP; absent: no metrics are served */
   readonly metricsPort?: number;
-  /** absent: there are no traces */
+  /** traces; absent: there are none */
   readonly tracing?: Tracing | undefined;
   /** called after every pass */
   readonly onReport?: (report: PassReport) => void;
 }
 
-/** `close` resolves when the requests in flight are answered and the pass under way has ended between two rounds. */
+/** A server. `close` resolves when all requests are answered and the running pass has ended between two rounds. */
 export interface Server extends WebhookServer {
   readonly metricsPort?: number;
 }
 
 /**
- * Begins to serve and to tick. The environment's settings apply, except for the kubeconfig.
- * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what cannot be used
+ * Starts to serve and to make passes. The environment's settings apply, except for the kubeconfig.
+ * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what is unusable
  */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const opened: (() => Promise<void>)[] = [];
@@ -56,7 +56,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   try {
     return { ...(await openServer(options, opened)), close };
   } catch (error) {
-    // Open connections would keep the process alive, with nothing served.
+    // Open connections would keep the process alive, although it serves nothing.
     await close();
     throw error;
   }
@@ -81,7 +81,7 @@ async function openServer(options: ServeOptions, opened: (() => Promise<void>)[]
   const answerer = options.tracing ? tracedApp(counted, options.tracing) : counted;
   const server = await serveHttps(answerer, options);
   opened.push(server.close);
-  // It starts after the first answers, because loading it would delay them.
+  // The thread starts after the first answers, because loading it would delay them.
   if (behind) opened.push(behind.close);
   await behind?.start();
   return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}) };
@@ -99,7 +99,7 @@ function behindOf({ kubeconfig, tickMs, threadLog, onReport }: ServeOptions, log
 
 function noop(): void {}
 
-/** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
+/** Resolves after SIGTERM or SIGINT, when all running work is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
   const from = readConfig().logLevel;
   const log = createBatchedLog(from);
@@ -116,7 +116,7 @@ export async function serveUntilSignal(options: ServeOptions): Promise<void> {
   endSoon();
 }
 
-// The options of `serve` that say how its callers prove who they are.
+// The options of `serve` for the proof of a caller's identity.
 
 interface Values {
   readonly "client-ca"?: string | undefined;
@@ -126,7 +126,7 @@ interface Values {
   readonly insecure?: boolean | undefined;
 }
 
-/** @throws CliError when the options don't say exactly one way, or lack what it needs */
+/** The kind of authentication. @throws CliError if the options do not name exactly one kind, or lack what it needs */
 export function authenticationOf(values: Values): AuthenticationSettings {
   const mode = modeOf(values);
   const clientNames = (values["client-names"] ?? "").split(",").flatMap((name) => name.trim() || []);
@@ -174,7 +174,7 @@ function reference<Field extends string>(field: Field, option: string, place: st
   return { [field]: secretsAt(option, place) } as { readonly [field in Field]: SecretReference };
 }
 
-/** The place is kept because an option, unlike a variable, may name a file relative to the working directory. */
+/** The place of secrets. An option, unlike a variable, may name a file relative to the working directory. */
 export function secretsAt(option: string, place: string): SecretReference {
   return parseSecretReference(`--${option}`, place.startsWith("arn:") ? place : resolve(place));
 }

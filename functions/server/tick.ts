@@ -15,9 +15,9 @@ import { type Environment, readConfig } from "../../shared/settings/config.ts";
 export interface TickOptions {
   readonly deadlineMs: number;
   readonly dryRun: boolean;
-  /** only this one */
+  /** name of the only SidecarSet to cover */
   readonly sidecarSet?: string;
-  /** dry run of one: the assumptions of its plan */
+  /** for a dry run of one SidecarSet: the assumptions of its plan */
   readonly plan?: PlanWish;
   /** absent: FEATURE_GATES */
   readonly settings?: RolloutSettings;

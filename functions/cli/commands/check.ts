@@ -1,4 +1,4 @@
-/** `check`: present and coming faults of an installation. */
+/** `check`: faults of an installation, today's and coming ones. */
 
 import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
@@ -118,14 +118,14 @@ async function readBeforeInstall(
   return { facts, tried };
 }
 
-/** Facts that only a running installation has; before an installation they are empty. */
+/** Facts that only a running installation has. They are empty before an installation. */
 const UNUSED = {
   sidecarSets: { value: [] },
   pods: { value: [] },
   revisions: { value: [] },
   configMaps: { value: [] },
   lastPass: { value: undefined },
-  // An address that is not reached from here is only in question: API servers may reach it.
+  // An address that this machine cannot reach is only in doubt: API servers may reach it.
   trial: { value: { kind: "untouched" } },
   podTrial: { value: undefined },
   rights: { value: [] },

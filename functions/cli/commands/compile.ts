@@ -17,7 +17,7 @@ import { readGivenSet } from "../input/given-set.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 
-/** Exit code when something is left out. */
+/** Exit code when the policy leaves something out. */
 const PARTLY = 3;
 
 function failurePolicyOf(given: string): "Ignore" | "Fail" {
@@ -25,7 +25,7 @@ function failurePolicyOf(given: string): "Ignore" | "Fail" {
   throw new CliError(`--failure-policy ${given}: write Ignore (the default) or Fail`);
 }
 
-/** Revisions of a SidecarSet whose injection strategy names one for new pods. */
+/** Revisions of a SidecarSet whose injection strategy names one revision for new pods. */
 async function revisionsOf(
   cluster: Cluster,
   { metadata, spec }: SidecarSet,

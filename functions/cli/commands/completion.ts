@@ -53,7 +53,7 @@ export const COMPLETION: Command = {
   },
 };
 
-/** Words for the scripts that may replace the last word. */
+/** The words for the scripts that may replace the last typed word. */
 export function completeWords(commands: () => readonly Command[]): Command {
   return {
     name: "complete-words",
@@ -80,7 +80,7 @@ async function wordsFor(
   return [...new Set(candidates)].filter((word) => word.startsWith(last));
 }
 
-/** Next words of commands with several: for `set image` first `set`, then `image`. */
+/** Next words of commands that have two words: for `set image` first `set`, then `image`. */
 function nextNames(commands: readonly Command[], before: readonly string[]): readonly string[] {
   return commands.flatMap(({ name }) => {
     const words = name.split(" ");
@@ -118,12 +118,12 @@ async function wordsOf(
   return name === "explain" ? [...names.map((one) => `sidecarset/${one}`), ...ordered, "pod/"] : [...names, ...ordered];
 }
 
-/** `fluent-bit=`, to be followed by an image. */
+/** The start of arguments, such as `fluent-bit=`; the user adds an image. */
 async function containersFor(cluster: Cluster, sidecarSet: string): Promise<readonly string[]> {
   return containersOf(await readSet(cluster, sidecarSet)).map(({ name }) => `${name}=`);
 }
 
-/** A caller who may not list them gets no words. */
+/** Names of StatefulSets. A caller who may not list them gets no words. */
 async function statefulSetsOf(session: Session, cluster: Cluster): Promise<readonly string[]> {
   const listing = listStatefulSets(cluster, await session.namespace());
   const sets = await listing.catch(() => []);

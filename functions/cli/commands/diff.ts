@@ -81,7 +81,7 @@ function isChange(meaning: Meaning): boolean {
   return "isNew" in meaning || meaning.changes.length > 0;
 }
 
-/** @throws CliError for what the webhook would refuse */
+/** The effect of the changed SidecarSet. @throws CliError if the webhook would refuse the SidecarSet */
 export async function meaningOf(session: Session, cluster: Cluster, given: GivenSet): Promise<Meaning> {
   if ((await storedSet(cluster, given)) === undefined) return readNewSet(session, cluster, given);
   const name = given.sidecarSet.metadata?.name ?? "";
@@ -98,7 +98,7 @@ export async function givenSets({ screen }: Session, files: readonly string[], w
   return [await readGivenSet(screen, files, wanted)].filter((given) => given !== undefined);
 }
 
-/** The changed SidecarSet may have another selector. */
+/** The pods that the SidecarSet selects before or after its change; the selector may change. */
 function ofEither(before: readonly Pod[], selected: readonly Pod[]): readonly Pod[] {
   const known = new Set(selected.map(({ metadata }) => metadata?.uid));
   return [...selected, ...before.filter(({ metadata }) => !known.has(metadata?.uid))];
@@ -171,7 +171,7 @@ function showOtherWays({ renewals, byRollout = "", noRenewal }: SidecarSetDiff, 
     screen.line({ text: `Recreating pods does not help yet: ${noRenewal}`, color: "yellow" });
 }
 
-/** `standing`: text about what the budget allows now. */
+/** The line about the budget. `standing`: text about what the budget allows now. */
 function budgetLine(pods: number, standing: string): string {
   return `${counted(pods, "pod is", "pods are")} updated no faster than a budget allows: ${standing}`;
 }
@@ -221,7 +221,7 @@ function paragraph(text: string, screen: Screen): void {
   for (const line of [`        ${first}`, ...rest]) screen.line({ text: line, color: "dim" });
 }
 
-/** Short, since -o json has all of it. */
+/** A value in few characters; -o json has all of it. */
 function shown(value: unknown, { width }: Pick<Screen, "width"> = { width: Number.POSITIVE_INFINITY }): string {
   if (value === undefined) return "(nothing)";
   const text = JSON.stringify(value);
@@ -231,17 +231,17 @@ function shown(value: unknown, { width }: Pick<Screen, "width"> = { width: Numbe
 
 /** One SidecarSet's review in a comment on a pull request; all texts are Markdown. */
 export interface Review {
-  /** its cells: the change, the effect on pods, and the duration */
+  /** cells of the row: the change, the effect on pods, and the duration */
   readonly change: string;
   readonly pods: string;
   readonly rollout?: string;
-  /** blocks of the row's own section; empty: the row says all */
+  /** blocks of the section below the table; empty: the row says all */
   readonly blocks: readonly string[];
   /** the exit code */
   readonly code: number;
 }
 
-/** Exit code 3 is an answer, such as pods that would be left behind. 1 and 2 are failures, which no answer may hide. */
+/** Exit code 3 is a result, such as pods that would be left behind; no result may hide the failures 1 and 2. */
 const WORST_LAST = [0, DIFFERS, 1, 2];
 
 /** A row for each SidecarSet, then a section for each one with more to say. @returns the worst exit code */
@@ -280,7 +280,7 @@ export async function printReviews<Given extends { readonly sidecarSet: SidecarS
 
 const CHANGES_SHOWN = 30;
 
-/** Pods by their fate, in the table and in their row. */
+/** Pods by the change's effect on them, for the table and for their row. */
 export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
   if ("isNew" in meaning) {
     const { pods, renewals, excluded } = meaning;

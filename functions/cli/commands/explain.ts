@@ -63,7 +63,7 @@ export const EXPLAIN: Command = {
 type Subject = Target | WorkloadTarget | { readonly kind: "pod"; readonly name: string; readonly namespace?: string };
 
 const POD = /^(pods?|po)$/;
-/** A StatefulSet of apps/v1, or an Advanced StatefulSet. */
+/** Matches the kind of a StatefulSet of apps/v1, and of an Advanced StatefulSet. */
 const EITHER = /^(statefulsets?|sts)$/i;
 
 function subjectOf(text: string): Subject {
@@ -86,7 +86,7 @@ async function settled(session: Session, cluster: Cluster, text: string): Promis
   const { name, namespace = await session.namespace() } = subject;
   const isThere = async (resource: Resource) => (await find(cluster, resource, { namespace, name })) !== undefined;
   const [isBuiltIn, isOrdered] = await Promise.all([isThere(subject.resource), isThere(STATEFUL_SETS)]);
-  // Says how to name the wanted object.
+  // The error says how to name the wanted object.
   if (isBuiltIn && isOrdered) return targetOf(text);
   return isOrdered ? { kind: "statefulset", name, namespace } : subject;
 }

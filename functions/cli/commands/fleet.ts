@@ -110,7 +110,7 @@ interface Fleet {
 
 interface PlannedMember {
   readonly cluster: string;
-  /** empty: the cluster has the whole release */
+  /** changes that the cluster still needs; empty: the cluster has the whole release */
   readonly changes: readonly string[];
   readonly problem?: string;
 }
@@ -200,7 +200,7 @@ function sayNext(session: Session, data: object, text: string): void {
 
 interface TakeOptions {
   readonly input: Input;
-  /** 0: the last cluster, for which no other one waits */
+  /** soak time in milliseconds; 0 for the last cluster, because no other cluster waits for it */
   readonly soakMs: number;
 }
 
@@ -223,16 +223,16 @@ async function takeThrough(member: FleetMember, release: Release, { input, soakM
 }
 
 const SOAK_LOOK_MS = 30_000;
-/** No exit code: the rollout is watched again, with its timeout, and then soaks from the beginning. */
+/** A result that is no exit code: the rollout is watched again, with its timeout, and then soaks from the beginning. */
 const NOT_READY_AGAIN = -1;
 
 interface LookOptions {
   readonly soakMs: number;
-  /** the wait ends with the soak time, or when the rollout is no longer done; false: as soon as the rollout is done */
+  /** true: the wait ends with the soak time or a rollout that is no longer done; false: with a rollout that is done */
   readonly isSoaking: boolean;
 }
 
-/** @throws CliError when somebody changed it */
+/** The cluster's SidecarSet. @throws CliError when somebody changed it */
 async function lookAtMember(member: FleetMember, release: Release, { soakMs, isSoaking }: LookOptions) {
   const { name, session } = member;
   const { sidecarSet, facts } = await readFacts(session, await member.connect(), release.name);
@@ -260,7 +260,7 @@ async function lookAtMember(member: FleetMember, release: Release, { soakMs, isS
   return shown(`Ready since ${readyAt}, soaks until ${until}`, undefined, Math.min(leftMs, SOAK_LOOK_MS));
 }
 
-/** Undefined: the SidecarSet equals the release. @throws CliError when somebody changed it */
+/** The reason to write the release again; undefined: both are equal. @throws CliError when somebody changed it */
 function whyPutBack(stored: SidecarSet, release: Release): string | undefined {
   const changed = fieldsThatDiffer(stored, release);
   if (changed.length === 0) return undefined;
@@ -279,7 +279,7 @@ async function keepReadyAt(
 
 const shownAs = (cluster: string, why: string) => ({ why, data: { cluster, why }, show: () => undefined });
 
-/** Prints the state of the stopped fleet, and the commands that go on and back. */
+/** Prints the state of the stopped fleet, and the commands to continue and to go back. */
 function showStop(session: Session, { members, release }: Fleet, index: number): void {
   const names = members.map(({ name }) => name);
   const [done, at, later] = [names.slice(0, index), names[index] ?? "", names.slice(index + 1)];
@@ -322,7 +322,7 @@ export async function statusOfFleet(session: Session, members: readonly FleetMem
   return all.some(({ row }) => row?.verdict !== undefined && natureOf(row.verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
 }
 
-/** @returns the exit code: 1 where a cluster could not be told to go back */
+/** @returns the exit code: 1 if the command failed in a cluster */
 export async function undoFleet(input: Input, session: Session, members: readonly FleetMember[]): Promise<number> {
   const name = input.argument(0);
   const twins = twinsOf(members, await readEachMember(members, (member) => readIdentified(member, name)));
@@ -330,7 +330,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   const first = await forEachMember(members, async (member) =>
     twinOf(member) === undefined ? await undoMember(input, member, name) : undefined,
   );
-  // A cluster that only says that it is another one, or a restored copy of it, still has the release.
+  // A twin whose release is still there gets the undo too: it is another cluster, or a restored copy.
   const second = await forEachMember(members, async (member) => {
     const twin = twinOf(member);
     if (twin === undefined) return undefined;
@@ -342,7 +342,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
     if (one instanceof Error) sayFailed(own, cluster, withoutSecrets(one.message));
     else sayUndone(own, cluster, one);
   }
-  // A twin's row repeats the one before it.
+  // A twin is a second context of the same cluster, so its row repeats the earlier one.
   if (done.every((one, index) => twins[index] !== undefined || (!(one instanceof Error) && one.isMissing)))
     throw new CliError(`none of ${counted(done.length, "cluster")} has a SidecarSet ${name}: is that its name?`);
   const failed = done.filter((one) => one instanceof Error);
@@ -351,7 +351,7 @@ export async function undoFleet(input: Input, session: Session, members: readonl
   return failed.length > 0 ? 1 : 0;
 }
 
-/** A cluster with nothing to go back to has nothing the next time either, so it gets no advice to repeat. */
+/** A cluster without an earlier release has none the next time either, so the advice does not repeat it. */
 function adviceAfter(failed: readonly Error[]): string {
   return failed.some((one) => !(one instanceof CliError)) ? "; repeat the command" : "";
 }
@@ -375,7 +375,7 @@ interface UndoneMember {
   readonly isMissing?: true;
 }
 
-/** `twin`: the cluster that it says to be. @throws CliError or KubeError */
+/** `twin`: another context of the same cluster. @throws CliError or KubeError */
 async function undoMember(input: Input, member: FleetMember, name: string, twin?: string): Promise<UndoneMember> {
   const { stored, record } = await readStanding(member, name);
   if (stored === undefined) return { ...leftAlone(`no SidecarSet ${name}`), isMissing: true };

@@ -45,10 +45,10 @@ export const INSTALL: Command = {
   },
 };
 
-/** Any address will do: deletion needs names alone. */
+/** Deletion needs only names, so any address will do. */
 const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
 
-/** Reading SidecarSets as v1alpha1 would fail, since the address that converts them no longer answers. */
+/** The address that converts SidecarSets no longer answers, so reading them as v1alpha1 would fail. */
 const NO_CONVERSION = `the definition stays, and still names the webhook that is removed for conversions from v1alpha1; to take that out: kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`;
 
 export const UNINSTALL: Command = {

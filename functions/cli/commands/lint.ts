@@ -1,4 +1,4 @@
-/** `lint`: faults of SidecarSets in files, before a cluster sees them. */
+/** `lint`: faults of SidecarSets in files, before a cluster gets them. */
 import manifest from "../../../package.json" with { type: "json" };
 import { minorVersion } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -13,7 +13,7 @@ const WARNINGS = 3;
 const ERRORS = 4;
 
 interface Placed extends Omit<LintFinding, "index"> {
-  /** file:line:column */
+  /** position as file:line:column */
   readonly place: string;
 }
 
@@ -99,9 +99,9 @@ function show(findings: readonly Placed[], count: number, screen: Screen): void 
 
 /** Findings of `lint` as tools read them: SARIF 2.1.0, and the workflow commands of GitHub Actions. */
 interface Finding {
-  /** file:line:column */
+  /** position as file:line:column */
   readonly place: string;
-  /** of the SidecarSet */
+  /** name of the SidecarSet */
   readonly name: string;
   readonly severity: "error" | "warning";
   readonly message: string;
@@ -119,7 +119,7 @@ function partsOf(place: string): { readonly file: string; readonly line: number;
   return { file, line: Number(line), column: Number(column) };
 }
 
-/** One log with one run, also without findings. */
+/** One log with one run, even if there are no findings. */
 export function sarifLog(findings: readonly Finding[], version: string): object {
   const rules = (["error", "warning"] as const).map((level) => ({
     id: RULES[level].id,
@@ -147,7 +147,7 @@ export function sarifLog(findings: readonly Finding[], version: string): object 
   };
 }
 
-/** A relative reference, or file: where the path is absolute; Windows writes \ in paths. */
+/** A relative reference, or a file: URI for an absolute path; Windows writes \ in paths. */
 function fileUri(file: string): string {
   const path = file.replaceAll("\\", "/").replace(/^(\.\/)+/, "");
   const encoded = path.split("/").map(encodeURIComponent).join("/");

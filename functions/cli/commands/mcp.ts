@@ -157,7 +157,7 @@ const POSITIONAL = ["name", "subject", "pods"] as const;
 /** Arguments that the server reads itself and passes to no command. */
 const OWN: ReadonlySet<string> = new Set([...POSITIONAL, "images", "manifest", "action", "confirmation"]);
 
-/** The arguments of the command line. `file`: that holds the manifest. */
+/** Arguments for the command line. `file`: path of the file that holds the manifest. */
 function argumentsOf(words: readonly string[], given: Given, file: string | undefined): readonly string[] {
   // Sorted, because an agent may name the options in any order, and the confirmation holds for this text.
   const options = Object.entries(given)
@@ -179,7 +179,7 @@ interface Outcome {
 }
 
 interface Intent extends Intended {
-  /** the effect in words */
+  /** the effect of the change, in words */
   readonly text: string;
   readonly notes: readonly string[];
 }
@@ -189,7 +189,7 @@ class Tools {
   readonly #commands: readonly Command[];
   readonly #session: Session;
   readonly #confirmations: Confirmations | undefined;
-  /** Asks the person before a write; true also where the client cannot ask. */
+  /** Asks the person before a write. It is also true if the client cannot ask. */
   mayWrite: (question: string, signal: AbortSignal) => Promise<boolean> = async () => true;
 
   constructor(commands: readonly Command[], session: Session, allowWrites: boolean) {
@@ -210,7 +210,7 @@ class Tools {
     return { plan: PLAN, ...READ, ...(this.#confirmations ? Object.fromEntries(writes) : {}) };
   }
 
-  /** `signal`: aborted when the client gives the call up. @throws CliError, or an error of the cluster */
+  /** `signal` aborts when the client cancels the call. @throws CliError, or an error of the cluster */
   async call(name: string, given: Given, signal: AbortSignal): Promise<string> {
     if (name === "plan" && given["action"] !== undefined) return this.#planAction(String(given["action"]), given);
     const tool = this.all[name];
@@ -250,7 +250,7 @@ class Tools {
     return this.#answer(await this.#run(WRITE[action]?.words ?? [], options, generation), action);
   }
 
-  /** The effect of the action, as the API server and the webhooks judge it; a text says why it has none. */
+  /** The effect of the action, as the API server and the webhooks judge it. A text says why there is none. */
   async #intended(action: string, options: Given): Promise<Intent | string> {
     const tool = WRITE[action];
     if (tool === undefined) throw new CliError(`${action}: no such action`);
@@ -273,7 +273,7 @@ class Tools {
     return { action: shown.join(" "), before, after: object, text: change, notes };
   }
 
-  /** The manifest has a folder of its own while the command runs, and answers do not name that folder. */
+  /** Runs a command with the manifest in a folder of its own. Answers do not name that folder. */
   async #run(words: readonly string[], given: Given, generation?: number): Promise<Outcome> {
     const { manifest: content } = given;
     if (content === undefined) return this.#runCommand(argumentsOf(words, given, undefined), generation);
@@ -306,7 +306,7 @@ class Tools {
     return { code, ...written };
   }
 
-  /** @throws CliError for a command that failed, in its words */
+  /** The answer of a command. @throws CliError with the command's words if it failed */
   #answer({ code, out, err }: Outcome, name: string, isBounded = true): string {
     const warnings = err.trim().split("\n").filter(Boolean);
     if (code === 1 || code === 2) throw new CliError(warnings.join(" ") || `${name} failed`);
@@ -338,7 +338,7 @@ export function mcpCommand(commands: () => readonly Command[]): Command {
   };
 }
 
-/** Loaded only here, since nothing else needs it. @throws CliError where it is not installed */
+/** Loads the SDK only here, because no other code needs it. @throws CliError if it is not installed */
 async function loadSdk() {
   try {
     const [{ Server }, { StdioServerTransport }, { AjvJsonSchemaValidator }, types] = await Promise.all([

@@ -1,4 +1,4 @@
-/** `migrate`: a plan of the way from OpenKruise and back, from the objects of the cluster. Writes nothing. */
+/** `migrate`: a plan to move from OpenKruise and back, made from the objects of the cluster. It writes nothing. */
 
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
@@ -47,7 +47,7 @@ interface ReadMigrationFacts extends MigrationFacts {
   readonly neighbours: Pick<Neighbours, "revisions" | "configMaps">;
 }
 
-/** @throws KubeError when the cluster is not reached at all */
+/** The facts of a migration. @throws KubeError if the cluster cannot be reached */
 async function readMigrationFacts(session: Session): Promise<ReadMigrationFacts> {
   const { kruiseNamespace: namespace } = session;
   const cluster = await session.cluster();
@@ -167,7 +167,7 @@ function urlOf(url: string | undefined): string {
   throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
 }
 
-/** SidecarSets that the webhook would refuse, or hash in another way. A healthy installation has neither. */
+/** SidecarSets that the webhook would refuse or hash differently. A healthy installation has none. */
 function problemsOf({ sidecarSets, neighbours }: ReadMigrationFacts): readonly string[] {
   return sidecarSets.flatMap((one) => {
     const place = `SidecarSet ${one.metadata?.name}`;

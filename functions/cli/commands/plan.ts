@@ -72,7 +72,7 @@ function codeOfPlan(plan: RolloutPlan): number {
   return plan.isComplete || isHeldOnPurpose(plan) ? 0 : NOT_DONE;
 }
 
-/** Undefined: it could not be planned, and a warning says why. */
+/** The plan of a rollout; undefined: planning failed, and a warning says why. */
 async function readPlan(input: Input, session: Session, planned: Wished) {
   const { cluster, name } = planned;
   const report = await runTick(cluster, {
@@ -149,7 +149,7 @@ function restartRows(pods: readonly PlannedPod[]): readonly (readonly string[])[
   return [...same.values()].map((those) => [...(those[0] ?? []), String(those.length)]);
 }
 
-/** Undefined: the SidecarSet in the file. @throws CliError */
+/** The target that the arguments name; undefined: the SidecarSet in the file. @throws CliError */
 function targetIn(input: Input): Target | undefined {
   const [text] = input.arguments;
   if (text !== undefined) return targetOf(text);
@@ -157,7 +157,7 @@ function targetIn(input: Input): Target | undefined {
   throw new CliError("NAME is missing; write the name of a SidecarSet, or -f FILE");
 }
 
-/** True if the SidecarSet's own settings keep the other pods. */
+/** True if the SidecarSet's own settings hold the remaining pods back. */
 function isHeldOnPurpose({ after }: RolloutPlan): boolean {
   return severityOf(after) === "held";
 }
@@ -210,13 +210,13 @@ function resultText(plan: RolloutPlan): string {
   return `${taken === "" ? "" : `${taken}. `}${plan.isCutShort ? "There are more steps than are shown. " : ""}${end}`;
 }
 
-/** The hold of the rollout now; the plan assumes that it ends. */
+/** The reason why the rollout waits now; the plan assumes that it ends. */
 function heldNow({ steps, before }: RolloutPlan): string {
   const clause = BOOK[before.hold].clause(before);
   return steps.length === 0 || before.selected > 0 || clause === "" ? "" : `; ${clause}`;
 }
 
-/** OpenKruise counts pods with the new release: it updates pods that were already down, and they stay down. */
+/** Text about pods that are down. OpenKruise updates pods that were already down, and they stay down. */
 function downText({ steps, before, downBefore }: RolloutPlan): string {
   const most = Math.max(unavailableOf(before), ...steps.map(({ down }) => down));
   const limit = Math.max(...steps.map(({ maxUnavailable }) => maxUnavailable));
@@ -266,7 +266,7 @@ function assumptions(plan: RolloutPlan): readonly string[] {
   ];
 }
 
-/** Pods of nodes that could not pull are not in the plan. */
+/** Text about image pulls. The plan leaves out pods of nodes that could not pull. */
 function pullsText(pulls: RolloutPlan["before"]["rules"]["prePull"]): readonly string[] {
   const nodes = (pulls?.nodes ?? 0) - (pulls?.failedCount ?? 0);
   return pulls && nodes > 0 ? [`${pulledFirstText({ ...pulls, nodes })} That is not in the times below.`] : [];
@@ -277,7 +277,7 @@ function changeText({ images, isReplaced }: PlannedPod): string {
   return images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
 }
 
-/** Times in a plan assume that nothing holds the rollout. */
+/** Text about metric checks. Times in a plan assume that no check stops the rollout. */
 function checksText(
   { names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>,
   { rules: { waves } }: RolloutPlan["before"],

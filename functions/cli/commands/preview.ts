@@ -109,7 +109,7 @@ async function refuseInvalid(
   if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
 }
 
-/** Warns of fields of the injected SidecarSets that this API server drops, or refuses pods for. */
+/** Prints warnings about fields of the injected SidecarSets that this API server drops, or refuses in pods. */
 async function warnOfVersion(session: Session, all: readonly SidecarSet[], injected: readonly string[]): Promise<void> {
   const used = all.filter((one) => injected.includes(one.metadata?.name ?? "") && newerFields(one).length > 0);
   if (used.length === 0) return;
@@ -146,7 +146,7 @@ interface World extends Known {
   readonly registrations: Registrations;
 }
 
-/** Names skipped objects: charts hold Services and ConfigMaps beside workloads. */
+/** Names skipped objects: Helm charts hold Services and ConfigMaps beside workloads. */
 function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void {
   const without = others.filter(({ object }) => podsOf(object).length === 0);
   const kinds = new Map<string, number>();
@@ -163,7 +163,7 @@ interface Planned {
 
 interface Shown extends Preview {
   readonly from: string;
-  /** the SidecarSets that would be injected, but for a pause */
+  /** SidecarSets that a pause keeps from being injected */
   readonly paused: readonly string[];
   /** whether the API server asks the webhook about the pod */
   readonly asked: Step;
@@ -313,7 +313,7 @@ function lineAt(old: string | undefined, young: string | undefined, isRemovedFir
   return { kind: "added", text: young };
 }
 
-/** [i][j]: how many lines the rest of `before` from i on and the rest of `after` from j on have in common. */
+/** [i][j]: number of lines that the rest of `before` from i on and the rest of `after` from j on have in common. */
 function commonLengths(before: readonly string[], after: readonly string[]): readonly (readonly number[])[] {
   const lengths: number[][] = [Array(after.length + 1).fill(0)];
   for (const old of before.toReversed()) {

@@ -58,14 +58,14 @@ export const SERVE: Command = {
 };
 
 /**
- * Settings with which Node takes two thirds of the memory, at the same speed of reviews: `npm run bench -- serve`,
+ * Settings with which Node takes two thirds of the memory, and reviews take as long: `npm run bench -- serve`,
  * test/bench/README.md.
  */
 const SMALL_FLAGS = ["--max-semi-space-size=2", "--no-maglev"];
-/** glibc reads them when a process starts; others ignore them. */
+/** glibc reads these variables when a process starts; other C libraries ignore them. */
 const SMALL_ENV = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "131072" };
 
-/** Replaces this process by one with these settings: the same pid, arguments and streams. Windows has no such call. */
+/** Replaces this process by one with these settings, the same pid, arguments and streams. Windows has no such call. */
 export function startSmall(): void {
   const { argv, env, execArgv, execPath, execve, permission, platform } = process;
   const isSmall =
@@ -93,20 +93,20 @@ function pageSecretsOf(place: string, ofWebhooks: string | undefined): SecretRef
   );
 }
 
-/** @throws CliError */
+/** The port of the option. @throws CliError */
 function portOf(input: Input): number {
   const port = input.text("port") === undefined ? readPort() : undefined;
   return port === undefined ? portNumber("--port", input.required("port")) : portNumber("the variable PORT", port);
 }
 
-/** `given`: the option or variable, for people. @throws CliError */
+/** A port number. `given`: the option or variable, as the error names it. @throws CliError */
 export function portNumber(given: string, text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new CliError(`${given} ${text}: not a port number; write one between 0 (any free port) and 65535`);
 }
 
-/** Plain HTTP needs this option; no client shows a certificate there. */
+/** The TLS options. Plain HTTP needs an option of its own, because its clients show no certificate. */
 function tlsOf(input: Input) {
   if (!input.isUnset("tls")) return { tlsCert: input.required("tls-cert"), tlsKey: input.required("tls-key") };
   const odd = ["tls-cert", "tls-key", "client-ca"].find((option) => input.text(option) !== undefined);

@@ -46,7 +46,7 @@ export const SET_IMAGE: Command = {
   },
 };
 
-/** The lists of containers with the images of `pairs`, and a text for each that changes. @throws CliError */
+/** The lists of containers with the images of `pairs`, and one text for each changed image. @throws CliError */
 function imageChange(
   sidecarSet: SidecarSet,
   pairs: readonly string[],
@@ -83,7 +83,7 @@ function pairOf(pair: string, sidecarSet: SidecarSet): readonly [string, string]
   return [name, image];
 }
 
-// `canary`: new images for a share of the running pods and of the new pods.
+// `canary`: new images for a part of the running pods, and for the same part of the new pods.
 
 export const CANARY: Command = {
   name: "canary",

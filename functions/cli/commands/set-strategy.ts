@@ -17,7 +17,7 @@ interface Field {
   readonly word: string;
   readonly summary: string;
   readonly details: string;
-  /** the default when the field is absent */
+  /** the field's default */
   readonly byDefault: IntOrString;
 }
 
@@ -121,7 +121,7 @@ interface Standing {
   readonly before: IntOrString;
   readonly kept: number;
   readonly total: number;
-  /** new pods follow the partition too, as long as it is a share */
+  /** new pods follow the partition too, if it is a percentage */
   readonly isCanary: boolean;
 }
 
@@ -147,9 +147,9 @@ function stepped(text: string, { before, kept, total, isCanary }: Standing): Int
   return Math.max(0, kept - pods);
 }
 
-// Typed values that are a number of pods, or a share of all.
+// Typed values that are a number of pods or a percentage.
 
-/** `where`: the typed option, for the error. @throws CliError */
+/** The number or percentage. `where`: the option, as the error names it. @throws CliError */
 export function intOrShare(where: string, text: string): IntOrString {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (/^\d{1,3}%$/.test(text) && Number.parseInt(text, 10) <= 100) return text;

@@ -49,7 +49,7 @@ async function storedRows(cluster: Cluster, sidecarSets: readonly SidecarSet[]):
   return setRows(told).map(({ images, ...row }): Row => row);
 }
 
-/** In a file or a pipe only changes are printed, because whole lists would hide them. */
+/** Prints only changes after the first look, for a file or a pipe. Whole lists would hide them. */
 function showLater(rows: readonly Row[], before: readonly Row[] | undefined): (screen: Screen) => void {
   return (screen) => {
     if (before === undefined || screen.isTerminal) return showRows(rows, screen);
@@ -63,8 +63,8 @@ function showLater(rows: readonly Row[], before: readonly Row[] | undefined): (s
 }
 
 /**
- * Shows what the last pass wrote when these rights do not allow reading pods.
- * @throws `error` when it is about something else
+ * Shows the counts of the last pass if the caller may not read pods.
+ * @throws `error` if it has another cause
  */
 async function showStored(session: Session, cluster: Cluster, name: string, error: unknown): Promise<void> {
   if (!isKubeError(error, 403)) throw error;
@@ -87,7 +87,7 @@ function showRows(rows: readonly Row[], screen: Screen, isChosen = false): void 
 
 export const HEADINGS = ["NAME", "UPDATED", "READY", "STATE", "SINCE", "WHY"];
 
-/** Under HEADINGS. */
+/** Cells of a row, below HEADINGS. */
 export function cellsOf(row: Row, now: string): readonly Part[] {
   const { name, matched, updated, ready, verdict, since, reason } = row;
   return [
@@ -106,26 +106,24 @@ function colorOf(verdict: RolloutVerdict) {
   return isReady ? "green" : "yellow";
 }
 
-/** undefined: at least one still moves without help. */
+/** The exit code; undefined: at least one rollout still moves without help. */
 function codeOf(rows: readonly Row[]): number | undefined {
   if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) return undefined;
   return rows.every(({ verdict }) => verdict !== undefined && natureOf(verdict).isReady) ? 0 : NOT_DONE;
 }
 
-/**
- * `status --all-clusters`: the SidecarSets of every cluster in one table. SidecarSets that need somebody come first.
- */
+/** `status --all-clusters`: SidecarSets of every cluster in one table. SidecarSets that need a person come first. */
 const NOT_READ = 5;
 
-/** The time for one answer of an API server without --request-timeout. */
+/** Time limit in milliseconds for one answer of an API server, without --request-timeout. */
 const REQUEST_MS = 10_000;
-/** The time for all questions to one cluster; then the others wait for it no longer. */
+/** Time limit in milliseconds for all requests to one cluster. After it the other clusters wait no longer. */
 const CLUSTER_MS = 15_000;
 
 interface ClusterRows {
   readonly cluster: string;
   readonly rows: readonly Row[];
-  /** the reason why it could not be read */
+  /** the reason why the cluster could not be read */
   readonly problem?: string;
 }
 

@@ -1,4 +1,4 @@
-/** `tick`: one pass by hand, or one after the other. */
+/** `tick`: one pass by hand, or one pass after another. */
 
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { createLog, withoutSecrets } from "../../../shared/log.ts";
@@ -45,10 +45,10 @@ export const TICK: Command = {
   },
 };
 
-/** Only the report goes to standard output. */
+/** A log to stderr, because standard output holds only the report. */
 const ERRORS = createLog("warn", (line) => process.stderr.write(line));
 
-/** undefined: the cluster that every command asks. @throws CliError */
+/** The chosen clusters; undefined: the cluster that every command uses. @throws CliError */
 async function chosen(input: Input, session: Session): Promise<readonly NamedCluster[] | undefined> {
   const [name, isAll] = [input.text("cluster"), input.isSet("all-clusters")];
   if (name !== undefined && isAll) throw new CliError("--cluster and --all-clusters exclude each other");
@@ -62,8 +62,8 @@ async function chosen(input: Input, session: Session): Promise<readonly NamedClu
 }
 
 /**
- * One cluster's result alone, or all results by name once all are done. All have the same time, and none waits for
- * another.
+ * Result of one cluster alone, or all results by name when all passes are done. All passes start with the same time,
+ * and none waits for another.
  */
 async function tickedAmong(
   input: Input,
@@ -116,7 +116,7 @@ interface Ticked {
   readonly trouble: readonly string[];
 }
 
-/** Without a name it serves all objects of both kinds. An unreachable cluster is reported once. */
+/** Makes a pass. Without a name it covers all objects of both kinds. An unreachable cluster is reported once. */
 async function ticked(
   cluster: Cluster,
   options: { readonly deadlineMs: number; readonly dryRun: boolean; readonly env?: Environment | undefined },

@@ -107,7 +107,7 @@ export const HISTORY: Command = {
   },
 };
 
-/** Paths of the fields that a revision changed, beside images. Empty: the revision before it is not kept. */
+/** Paths of the fields that a revision changed, beside images; empty if the revision before it is not kept. */
 function changedFields(sidecarSet: SidecarSet, before: ControllerRevision | undefined, after: ControllerRevision) {
   if (before === undefined) return [];
   const [old, young] = [before, after].map((one) => restoreRevision(sidecarSet, one));

@@ -54,7 +54,7 @@ export function registrationOf(input: Input, session: Session): WebhooksOptions 
 }
 
 /**
- * Webhooks and passes share their gates, and a Lease names the gates of passes. A setting here may not be there yet.
+ * Gates of the passes, read from their Lease. Webhooks and passes must agree on gates, and a setting here may differ.
  */
 async function askCluster(session: Session) {
   const cluster = await session.cluster();

@@ -32,13 +32,13 @@ import { podRows } from "./pod-rows.ts";
 import { nowText, type ReadSet } from "./read-set.ts";
 
 export interface Change {
-  /** merge patch of its spec: null takes a field away */
+  /** merge patch of the object's spec: null removes a field */
   readonly spec: object;
-  /** absent: none is changed */
+  /** annotations to write; absent: none is changed */
   readonly annotations?: Readonly<Record<string, string>>;
   /** the change, as in "log-agent: paused" */
   readonly text: string;
-  /** notes about the change, one sentence each */
+  /** notes about the change, each one sentence */
   readonly notes?: readonly string[];
 }
 
@@ -92,19 +92,19 @@ export function showUnchanged(session: Session, subject: Readonly<Record<string,
 interface StoredChange {
   readonly title: string;
   readonly name: string;
-  /** the target in the JSON */
+  /** the changed object, in the JSON output */
   readonly subject: Readonly<Record<string, string>>;
   readonly change: Pick<Change, "text" | "notes">;
   /** the object that the change is based on */
   readonly before: KubernetesObject;
   readonly read: () => Promise<KubernetesObject>;
-  /** a patch on condition that the object has this version */
+  /** a patch that requires this version of the object */
   readonly store: (resourceVersion: string | undefined, options: PatchOptions) => Promise<KubernetesObject>;
   /** warnings about the webhooks after the change */
   readonly doubts?: (stored: KubernetesObject) => Promise<readonly string[]>;
 }
 
-/** While a rollout is under way its status is written every second. */
+/** While a rollout runs, a pass writes the status every second, so a write may need several tries. */
 const MAX_TRIES = 10;
 
 export async function storeChange(input: Input, session: Session, given: StoredChange): Promise<void> {
@@ -121,7 +121,7 @@ export async function storeChange(input: Input, session: Session, given: StoredC
   });
 }
 
-/** Retries when only the status has changed: its writes move the version, and the wanted parts have their own count. */
+/** Retries when only the status has changed: a status write changes the version, but not the generation. */
 export async function storeUnlessChanged(
   given: Pick<StoredChange, "title" | "before" | "read" | "store">,
   options: PatchOptions,
@@ -150,9 +150,9 @@ export interface ChangeOf {
   readonly change: Change;
 }
 
-// Finds the revision that `undo` and `abort` go back to, and the change that they write for it.
+// Finds the revision that `undo` and `abort` return to, and the change that they write for it.
 
-/** Returns the change that `undo` writes, and the sentence about it. @throws CliError where waves cannot be skipped */
+/** Returns the change that `undo` writes, and the sentence about it. @throws CliError if waves cannot be skipped */
 export function undoChange(read: ReadSet, revision: ControllerRevision, isSkipping: boolean): Required<Change> {
   const { updateStrategy } = read.sidecarSet.spec;
   const notes = [
@@ -168,7 +168,7 @@ export function undoChange(read: ReadSet, revision: ControllerRevision, isSkippi
   return { ...changeTo(revision), annotations, notes: [...notes, ...skip.notes] };
 }
 
-/** Returns the change that `abort` writes. @throws CliError where nothing can be given up */
+/** Returns the change that `abort` writes. @throws CliError if there is no release to give up */
 export function abortChange(read: ReadSet): Change {
   const revision = revisionOfOthers(read);
   const { spec, text } = changeTo(revision);
@@ -221,7 +221,7 @@ export function outcomesOf({ sidecarSet, facts }: ReadSet): OutcomeFacts {
   return outcomeFacts(sidecarSet, facts.revisions, sceneOf({ ...facts, sidecarSet }, facts).states);
 }
 
-/** The annotation that records for which release the current one was given up. */
+/** The annotation that records the release that `abort` gave up for the current one. */
 function givenUp(read: ReadSet, target: ControllerRevision, how: "aborted" | "undone") {
   return giveUpCurrent({ sidecarSet: read.sidecarSet, revisions: recordedRevisions(read) }, target, {
     how,
@@ -235,7 +235,7 @@ function notUpdateNotes({ spec }: SidecarSet): readonly string[] {
     : [];
 }
 
-/** Reasons against a revision: it was taken back before, or no ready pod runs it. */
+/** Reasons against a revision: it was rolled back before, or no ready pod runs it. */
 function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[] {
   const { sidecarSet, facts } = read;
   const name = sidecarSet.metadata?.name ?? "";
@@ -259,7 +259,7 @@ function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[
   return [...taken, `It is not known whether revision ${revision.revision} was ever ready. ${seen}.${other}`];
 }
 
-/** The revision that most pods run that are not updated. */
+/** The revision that most of the pods run that are not updated. */
 function revisionOfOthers(read: ReadSet): ControllerRevision {
   const { sidecarSet, facts } = read;
   const name = sidecarSet.metadata?.name;
@@ -284,7 +284,7 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
   );
 }
 
-/** The way back keeps the order of waves and says so, unless the user skips them, for this revision alone. */
+/** Lets the rollback to this revision skip the waves if the user asks for it; otherwise a note names the waves. */
 function skipOf(
   sidecarSet: SidecarSet,
   { metadata }: ControllerRevision,
@@ -301,7 +301,7 @@ function skipOf(
   return { annotations: { [SKIP_WAVES_ANNOTATION]: hash }, notes: [] };
 }
 
-/** The recorded fields; null where there was nothing. */
+/** The recorded fields; null for a field that the revision lacks. */
 function changeTo(revision: ControllerRevision): Pick<Change, "spec" | "text"> {
   return { spec: recordedFields(revision), text: `back to revision ${revision.revision} (${imagesText(revision)})` };
 }

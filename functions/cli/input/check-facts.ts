@@ -1,4 +1,4 @@
-/** Reads the facts of a check. A fact that may not be read carries the reason. */
+/** Reads the facts of a check. A fact that the caller may not read carries the reason. */
 import type {
   ConfigMap,
   ControllerRevision,
@@ -74,7 +74,7 @@ export const VALIDATING: Resource = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural
 const MANAGER = "kruise-controller-manager";
 export const PROBES_AT_ONCE = 4;
 
-/** @throws KubeError when the cluster is not reached at all */
+/** The facts of a check. @throws KubeError if the cluster cannot be reached */
 export async function readCheckFacts(session: Session): Promise<Facts> {
   const server = await readServer(session);
   const cluster = await session.cluster();
@@ -109,7 +109,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   };
 }
 
-/** A refusal is a finding; an unreachable cluster is not. */
+/** The value, or the reason why the caller may not read it. An unreachable cluster is an error, not a finding. */
 export async function readOrWhy<T>(read: () => Promise<T>): Promise<Seen<T>> {
   try {
     return { value: await read() };
@@ -154,7 +154,7 @@ export async function readConfigurations(cluster: Cluster): Promise<Pick<Facts, 
   return { mutating, validating };
 }
 
-/** undefined: there is none */
+/** The definition of SidecarSets; undefined: the cluster has none. */
 async function readDefinition(cluster: Cluster): Promise<Definition | undefined> {
   try {
     return await cluster.get<Definition>(DEFINITIONS, { name: "sidecarsets.apps.kruise.io" });
@@ -166,7 +166,7 @@ async function readDefinition(cluster: Cluster): Promise<Definition | undefined>
 
 type Stored = Pick<Facts, "sidecarSets" | "namespaces" | "pods" | "revisions" | "configMaps" | "lastPass" | "managers">;
 
-/** Facts that passes need only with these gates. */
+/** Facts that passes need only with the gates for updates in place. */
 async function readInPlace(
   cluster: Cluster,
   settings: RolloutSettings,
@@ -206,7 +206,7 @@ async function readLastPass(cluster: Cluster, namespace: string): Promise<string
   return stored?.spec?.renewTime;
 }
 
-/** Numbers of objects by the role that serves them. A kind without a definition counts none. */
+/** Number of objects by the role that serves them. A kind without a definition counts as 0. */
 async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, number>>> {
   const [recreate, sets] = await Promise.all(
     [CONTAINER_RECREATE_REQUESTS, STATEFUL_SETS].map((resource) =>
@@ -230,7 +230,7 @@ async function readDeclaredFeatures(
   return new Map(items.map(({ metadata, status }) => [metadata?.name ?? "", status?.declaredFeatures ?? []]));
 }
 
-/** Reads one item: the API server counts the others. */
+/** Reads one object only, because the API server reports the number of the others. */
 export async function count(cluster: Cluster, resource: Resource): Promise<number> {
   const { items, metadata } = await cluster.list(resource, { limit: 1 });
   return items.length + (metadata.remainingItemCount ?? 0);
@@ -238,7 +238,7 @@ export async function count(cluster: Cluster, resource: Resource): Promise<numbe
 
 const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMINATE_SIDECAR_ENV]);
 
-/** Keeps the fields that a pass keeps, with the variables that show optional features. */
+/** Keeps the fields of a pod that a pass keeps, and the variables that show optional features. */
 function shrink(pod: Pod, withResources: boolean): Pod {
   const small = projectPod(pod, undefined, { resources: withResources, workloads: true, budgetLabels: undefined });
   const containers = small.spec.containers.map((container, index) => {
@@ -284,8 +284,8 @@ async function tryOut(cluster: Cluster, resource: Resource, object: KubernetesOb
 }
 
 /**
- * Asks the API server for the rights of the product's accounts: the ones that infra/rbac grants, and ones that nothing
- * here needs.
+ * Asks the API server about the rights of the product's accounts: rights that infra/rbac grants, and rights that
+ * nothing here needs.
  */
 const REVIEWS: Resource = {
   group: "authorization.k8s.io",
@@ -309,7 +309,7 @@ interface Attributes {
   readonly namespace?: string;
 }
 
-/** @throws KubeError where the caller may not ask */
+/** The answers about rights. @throws KubeError if the caller may not ask */
 function askRights(cluster: Cluster): Promise<readonly Right[]> {
   return mapLimited(questions(), AT_ONCE, async ({ attributes, ...question }) => ({
     ...question,
@@ -377,7 +377,7 @@ function question(account: string, attributes: Attributes, role: string): Questi
   return { account, role, attributes, what: `${verb} ${object}${namespace === undefined ? "" : ` in ${namespace}`}` };
 }
 
-/** Rights that no role of the product grants, with any feature in use. */
+/** Rights that no role of the product grants, with any feature. */
 function excess(): readonly Question[] {
   const nobody: readonly Attributes[] = [
     { verb: "get", group: "", resource: "secrets" },

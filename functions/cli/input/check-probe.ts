@@ -1,4 +1,4 @@
-/** Calls the addresses of API servers: the shown certificate, and whether strangers are answered. */
+/** Calls the webhook addresses: reads their certificates, and tests whether unknown callers are answered. */
 import { X509Certificate } from "node:crypto";
 import { request } from "node:https";
 import { isIP } from "node:net";
@@ -7,10 +7,10 @@ import type { Answer, Handshake, Probe } from "../../../shared/core/inspect/chec
 import type { Address } from "../../../shared/core/inspect/check/webhooks.ts";
 
 const PATIENCE_MS = 5_000;
-/** The secret part of a path, as it is registered. */
+/** The secret part of a registered path. */
 const PATH_SECRET = /\/s\/[^/]+(?=\/)/;
 
-/** Never rejects: failures are its result. */
+/** Calls an address. It never rejects: a failure is its result. */
 export async function probe(address: Address): Promise<Probe> {
   const { origin, url, caBundle } = address;
   const ca = caBundle ? pemOf(caBundle) : undefined;
@@ -29,7 +29,7 @@ function pemOf(caBundle: string): string {
   return Buffer.from(caBundle, "base64").toString();
 }
 
-/** `caBundle`: PEM in base64. */
+/** True if the text is a certificate. `caBundle`: PEM in base64. */
 export function isCertificate(caBundle: string): boolean {
   try {
     return new X509Certificate(pemOf(caBundle)).subject !== undefined;
@@ -84,7 +84,7 @@ function textOf(error: unknown): string {
   return code === undefined ? message : `${code}${message.includes(code) ? "" : `, ${message}`}`;
 }
 
-/** A request that is valid except for the caller's proof, so that only the proof can cause a refusal. */
+/** A request that is valid except for the caller's proof of identity, so only the proof can cause a refusal. */
 function bodyFor({ url, isConversion }: Address): object {
   if (isConversion)
     return {

@@ -5,12 +5,12 @@ import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { CliError } from "../../terminal/screen.ts";
 
 export const VALID_MINUTES = 5;
-/** Older ones are forgotten, so that a client in a loop takes no memory. */
+/** The number of kept confirmations. Older ones are forgotten, so that a client in a loop uses no more memory. */
 const MOST = 100;
 
-/** The change that a plan showed; the write makes exactly this one if nothing has changed. */
+/** The change that a plan showed. The write makes exactly this change, if nothing has changed since. */
 export interface Intended {
-  /** such as `undo log-agent --to-revision=3` */
+  /** the action, such as `undo log-agent --to-revision=3` */
   readonly action: string;
   /** the state before the plan */
   readonly before: SidecarSet;
@@ -28,7 +28,7 @@ export class Confirmations {
   readonly #given = new Map<string, Given>();
   readonly #now: () => number;
 
-  /** `now`: in milliseconds, never going back */
+  /** `now`: milliseconds of a clock that never goes back */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -42,7 +42,7 @@ export class Confirmations {
     return token;
   }
 
-  /** Uses a token up, with any result. @throws CliError for a token that does not allow this change */
+  /** Uses up a token, with any result. @throws CliError for a token that does not allow this change */
   use(token: string, intended: Intended): void {
     const given = this.#given.get(token);
     this.#given.delete(token);
@@ -56,7 +56,7 @@ export class Confirmations {
   }
 }
 
-/** The parts that people write. Passes write the status, which may change every second without a change of the plan. */
+/** The parts that people write. Passes write the status every second, and the plan stays valid. */
 function stateOf({ before, after }: Intended): string {
   const { uid = "", generation = 0, labels = {}, annotations = {} } = before.metadata ?? {};
   const state = { uid, generation, labels, annotations, spec: after.spec };

@@ -102,7 +102,7 @@ export async function printPodExplanation(session: Session, cluster: Cluster, wa
   });
 }
 
-/** Reads less, and says so, when these rights do not allow reading the whole rollout. */
+/** Steps of a trace. If the caller may not read the whole rollout, it reads less and says so. */
 async function stepsOf(
   session: Session,
   cluster: Cluster,
@@ -118,7 +118,7 @@ async function stepsOf(
   }
 }
 
-/** @throws CliError when `only` names none */
+/** SidecarSets that are meant for the pod. @throws CliError if `only` names none */
 function meantFor(
   pods: readonly Pod[],
   { sidecarSets, namespace }: Surroundings,
@@ -131,7 +131,7 @@ function meantFor(
   throw new CliError(`there is no SidecarSet ${only}; sidecarset status lists those that there are`);
 }
 
-/** True if the SidecarSet is meant for the pod, or has injected it. */
+/** True if the SidecarSet is meant for the pod or was injected into it. */
 function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): boolean {
   const subject = { namespace, podLabels: pod.metadata?.labels };
   return isInjected(pod, sidecarSet.metadata?.name ?? "") || matches(sidecarSet, subject) !== false;
@@ -139,9 +139,9 @@ function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | unde
 
 interface Nearest {
   readonly nearest: readonly NearSet[];
-  /** number of SidecarSets */
+  /** number of all SidecarSets */
   readonly of: number;
-  /** the reason why the webhook is not even asked; absent: it is, or nobody knows */
+  /** the reason why the API server does not ask the webhook; absent: it asks, or the answer is unknown */
   readonly webhook?: Step;
 }
 
@@ -151,7 +151,7 @@ function nearestOf(pod: Pod, { sidecarSets, namespace, registrations }: Surround
   return { nearest, of: sidecarSets.length, ...(webhook.verdict === "stop" ? { webhook } : {}) };
 }
 
-/** `what`: text such as `pod shop/web-0`. */
+/** Prints the nearest SidecarSets. `what`: text such as `pod shop/web-0`. */
 function showNearest(what: string, { nearest, of, webhook }: Nearest, screen: Screen): void {
   const title = of === 0 ? "The cluster has no SidecarSets." : `No SidecarSet is meant for ${what}`;
   if (webhook) showSteps(title, [webhook], screen);
@@ -187,15 +187,15 @@ async function printMissing(session: Session, cluster: Cluster, { namespace, nam
   );
 }
 
-// `explain` of a workload: the sidecars of its new pods, and why its running pods are as they are.
+// `explain` of a workload: the sidecars of its new pods, and the reasons for the state of its running pods.
 
 export interface WorkloadTarget {
   readonly kind: "workload";
   readonly resource: Resource;
-  /** in the form of `workloadOf`: `deployment/web` */
+  /** the workload in the form of `workloadOf`: `deployment/web` */
   readonly workload: string;
   readonly name: string;
-  /** absent: the namespace of -n, or of the context */
+  /** the workload's namespace; absent: the namespace of -n, or of the context */
   readonly namespace?: string;
 }
 
@@ -207,7 +207,7 @@ const KINDS: readonly (readonly [string, RegExp, string])[] = [
   ["job", /^jobs?(\.batch)?$/, "batch"],
 ];
 
-/** undefined: the kind is unknown */
+/** The workload that a text names; undefined: the kind is unknown. */
 export function workloadTarget(text: string): WorkloadTarget | undefined {
   const [kind = "", first = "", second, ...rest] = text.split("/");
   const known = KINDS.find(([, pattern]) => pattern.test(kind.toLowerCase()));
@@ -225,7 +225,7 @@ interface Workload extends KubernetesObject {
 
 interface WorkloadTrace {
   readonly sidecarSet: string;
-  /** steps of its next pods */
+  /** steps of the workload's next pods */
   readonly newPods: readonly Step[];
   /** steps of the running pods */
   readonly pods: readonly Step[];

@@ -25,16 +25,16 @@ import { nowText } from "./read-set.ts";
 
 /** A cluster that --contexts names. */
 export interface FleetMember {
-  /** name of its context */
+  /** name of the cluster's context */
   readonly name: string;
   readonly session: Session;
   readonly connect: () => Promise<Cluster>;
 }
 
-/** The SidecarSet that a fleet is to have. */
+/** The SidecarSet that each cluster of a fleet should have. */
 export interface Release {
   readonly name: string;
-  /** with defaults and hashes */
+  /** the SidecarSet with defaults and hashes */
   readonly sidecarSet: SidecarSet;
   /** digest of the whole file */
   readonly digest: string;
@@ -43,31 +43,31 @@ export interface Release {
 /** The record that `fleet apply` keeps in an annotation of a SidecarSet. Times are RFC3339. */
 interface FleetRecord {
   readonly release: string;
-  /** digest of the revision before; empty: there was none */
+  /** digest of the revision before; empty if there was none */
   readonly from: string;
   /** digest of the SidecarSet after the write */
   readonly to: string;
-  /** keys of labels and annotations in the file; later releases remove the ones that they lack */
+  /** keys of the file's labels and annotations; a later release removes the keys that it lacks */
   readonly keys?: readonly string[];
   readonly at: string;
-  /** since when `fleet apply` sees it Ready */
+  /** time since which `fleet apply` sees the SidecarSet Ready */
   readonly readyAt?: string;
 }
 
 export interface MemberStanding {
   readonly member: FleetMember;
-  /** undefined: there is no such SidecarSet */
+  /** the cluster's SidecarSet; undefined: it has none */
   readonly stored: SidecarSet | undefined;
   readonly record: FleetRecord | undefined;
 }
 
-/** The time for one answer of an API server without --request-timeout. */
+/** Time limit for one answer of an API server, without --request-timeout. */
 const REQUEST = "10s";
-/** The time for all reads of one cluster before anything is written. */
+/** Time limit for all reads of one cluster before the first write. */
 const MEMBER_SECONDS = 15;
 const AT_ONCE = 10;
 
-/** @throws CliError for contexts that the kubeconfig does not have, and for one that is named twice */
+/** The clusters of --contexts. @throws CliError for a context that the kubeconfig lacks, or that is named twice */
 export async function namedMembers(input: Input, session: Session): Promise<readonly FleetMember[]> {
   const names = input
     .required("contexts")
@@ -105,7 +105,7 @@ export function releaseOfFile({ apiVersion, kind, metadata, spec }: SidecarSet):
   return { name, sidecarSet, digest: digest.slice(0, 10) };
 }
 
-/** Reads a few members at a time, in their order. Slow reads are given up, so `work` must write nothing. */
+/** Reads a few clusters at a time, in their order. A slow read is cancelled, so `work` must write nothing. */
 export function readEachMember<T>(members: readonly FleetMember[], work: (member: FleetMember) => Promise<T>) {
   return forEachMember(members, (member) =>
     within(MEMBER_SECONDS * 1_000, () => work(member)).catch((error: Error) => {
@@ -114,7 +114,7 @@ export function readEachMember<T>(members: readonly FleetMember[], work: (member
   );
 }
 
-/** Does `work` for a few members at a time, in their order. */
+/** Runs `work` for a few clusters at a time, in their order. */
 export async function forEachMember<T>(
   members: readonly FleetMember[],
   work: (member: FleetMember) => Promise<T>,
@@ -129,7 +129,7 @@ export async function forEachMember<T>(
   return all;
 }
 
-/** @throws KubeError */
+/** The state of a cluster's SidecarSet. @throws KubeError */
 export async function readStanding(member: FleetMember, name: string): Promise<MemberStanding> {
   const cluster = await member.connect();
   const stored = await cluster.get<SidecarSet>(SIDECARSETS, { name }).catch((error: unknown) => {
@@ -139,7 +139,7 @@ export async function readStanding(member: FleetMember, name: string): Promise<M
   return { member, stored, record: stored && fleetRecord(stored) };
 }
 
-/** The identity of a cluster: two contexts may lead to the same one. Undefined: it may not be read. */
+/** The identity of a cluster, because two contexts may name the same cluster; undefined: the caller may not read it. */
 async function clusterIdentity(member: FleetMember): Promise<string | undefined> {
   const cluster = await member.connect();
   const one = await cluster.get<Namespace>(NAMESPACES, { name: "kube-system" }).catch((error: unknown) => {
@@ -149,7 +149,7 @@ async function clusterIdentity(member: FleetMember): Promise<string | undefined>
   return one?.metadata?.uid;
 }
 
-/** The identities of a cluster, whichever context leads to it. @throws KubeError */
+/** All identities of a cluster. They are the same through every context. @throws KubeError */
 export async function identitiesOf({ member, stored }: MemberStanding): Promise<readonly string[]> {
   return [await clusterIdentity(member), stored?.metadata?.uid].filter((uid) => uid !== undefined);
 }
@@ -160,7 +160,7 @@ export async function readIdentified(member: FleetMember, name: string) {
   return { ...standing, identities, now: timeAt(await member.connect()) };
 }
 
-/** The name of an earlier member in the same cluster, for each member; undefined: none is known. */
+/** For each cluster, the name of an earlier context of the same cluster; undefined: none is known. */
 export function twinsOf(
   members: readonly FleetMember[],
   read: readonly ({ readonly identities: readonly string[] } | Error)[],
@@ -172,7 +172,7 @@ export function twinsOf(
   });
 }
 
-/** Returns the time of the API server, which all callers share: a wrong clock of one caller shortens no soak time. */
+/** Returns the time of the API server, which all callers share. A caller's wrong clock then shortens no soak time. */
 export function timeAt(cluster: Cluster): string {
   const ms = cluster.serverTimeMs?.();
   return ms === undefined ? nowText() : secondText(ms);
@@ -187,7 +187,7 @@ function fleetRecord({ metadata }: SidecarSet): FleetRecord | undefined {
   return typeof readyAt === "string" ? { ...known, readyAt } : known;
 }
 
-/** Returns a digest of all that undo takes back: the hashes in annotations say nothing of volumes. `data`: of a revision. */
+/** Returns a digest of all that undo restores: the hashes in annotations leave volumes out. `data`: of a revision. */
 export function releaseHash(data: unknown): string {
   return createHash("sha256").update(revisionText(data)).digest("hex").slice(0, 10);
 }
@@ -208,14 +208,14 @@ export function fieldsThatDiffer(stored: SidecarSet, { sidecarSet }: Release): r
   return [...new Set([...paths, ...written, ...taken])].filter((path) => !isHash(path));
 }
 
-/** The keys as paths below metadata. */
+/** The keys of labels and annotations, as paths below metadata. */
 function keysOf({ metadata }: SidecarSet): readonly string[] {
   return KEYED.flatMap((kind) => Object.keys(metadata?.[kind] ?? {}).map((key) => `${kind}{${key}}`));
 }
 
 const KEYED = ["labels", "annotations"] as const;
 
-/** A merge patch: null removes a key that the last file had and this one lacks. */
+/** A merge patch: null removes a key that the last file had and this file lacks. */
 function writtenKeys(kind: (typeof KEYED)[number], stored: SidecarSet, { sidecarSet }: Release) {
   const own = sidecarSet.metadata?.[kind] ?? {};
   const before = fleetRecord(stored)?.keys ?? [];
@@ -227,7 +227,7 @@ function writtenKeys(kind: (typeof KEYED)[number], stored: SidecarSet, { sidecar
 
 /**
  * The changes that the cluster needs for the release; empty: it has all of it.
- * @throws CliError where a write would undo somebody else's change
+ * @throws CliError if a write would undo another person's change
  */
 export function planMember({ member, stored, record }: MemberStanding, release: Release): readonly string[] {
   if (stored === undefined) return ["new"];
@@ -247,7 +247,7 @@ export function planMember({ member, stored, record }: MemberStanding, release: 
   );
 }
 
-/** The hash of the containers, which identifies given up releases. */
+/** The hash of the containers, which identifies a given up release. */
 export function podHash({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
@@ -264,7 +264,7 @@ const TOOLS: readonly (readonly [RegExp, string])[] = [
   [/^(?:kustomize|helm)-controller$|^flux|toolkit\.fluxcd\.io/, "Flux"],
 ];
 
-/** The tool that would restore Git's version; undefined: nothing shows one. */
+/** The GitOps tool that would restore Git's version; undefined: the object shows none. */
 function gitOpsTool({ metadata }: SidecarSet): string | undefined {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly manager?: string }[] };
   const marks = [
@@ -284,7 +284,7 @@ export async function storeRelease(
   const cluster = await member.connect();
   const to = releaseHash(revisionData(sidecarSet));
   const before = stored === undefined ? "" : releaseHash(revisionData(stored));
-  // A record of another release does not tell when this release came, or was Ready.
+  // The record of another release says nothing about the start and readiness of this release.
   const isSame = stored !== undefined && record?.to === to && fieldsThatDiffer(stored, release).length === 0;
   const next: FleetRecord = {
     release: digest,
@@ -308,7 +308,7 @@ export async function storeRelease(
   return patchMember(member, stored, { labels, annotations: recordedIn(annotations, next), spec }, options);
 }
 
-/** Remembers since when the release is Ready, so that a soak time can continue. Undefined: the release is not Ready. */
+/** Records since when the release is Ready, so that a soak time can continue; undefined: the release is not Ready. */
 export async function storeReadyAt(
   member: FleetMember,
   stored: SidecarSet,
@@ -329,7 +329,7 @@ function recordedIn<T extends string | null>(annotations: Readonly<Record<string
 interface MemberChange {
   readonly labels?: Readonly<Record<string, string | null>>;
   readonly annotations: Readonly<Record<string, string | null>>;
-  /** a merge patch */
+  /** merge patch of the spec */
   readonly spec?: unknown;
 }
 
@@ -349,7 +349,7 @@ export async function patchMember(
   return (await storeUnlessChanged({ title: `SidecarSet ${name}`, before, read, store }, options)) as SidecarSet;
 }
 
-/** The merge patch from `before` to `after`: removed members are null. */
+/** The merge patch from `before` to `after`: null removes a member. */
 function replacingPatch(before: unknown, after: unknown): unknown {
   if (!isJsonObject(before) || !isJsonObject(after)) return after;
   const gone = Object.keys(before).filter((key) => after[key] === undefined);

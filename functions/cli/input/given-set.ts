@@ -1,4 +1,4 @@
-/** A SidecarSet out of a file, as the webhook would have it stored: with defaults and hashes, and valid. */
+/** Reads a SidecarSet from a file, in the form that the webhook would store: valid, with defaults and hashes. */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
@@ -43,16 +43,16 @@ export function storedForm({ object, place }: Pick<ReadObject, "object" | "place
 }
 
 export interface Neighbours {
-  /** all in the cluster */
+  /** all SidecarSets in the cluster */
   readonly sidecarSets: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
-  /** the whitelist of patchPodMetadata among them */
+  /** ConfigMaps, with the whitelist of patchPodMetadata */
   readonly configMaps: readonly ConfigMap[];
   /** settings of the passes, which run with the webhooks' gates; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
 }
 
-/** The other objects that the webhook reads for it. @throws KubeError */
+/** The other objects that the webhook reads for a SidecarSet. @throws KubeError */
 export async function readNeighbours(session: Session, cluster: Cluster, { metadata, spec }: SidecarSet) {
   const { kruiseNamespace: namespace } = session;
   const [sidecarSets, revisions, whitelist, settings] = await Promise.all([
@@ -73,7 +73,7 @@ async function readWhitelist(cluster: Cluster, namespace: string): Promise<Confi
   }
 }
 
-/** @throws CliError with every field error, as the webhook would refuse it */
+/** Refuses an invalid SidecarSet. @throws CliError with every field error that the webhook would report */
 export function requireValid(
   sidecarSet: SidecarSet,
   before: SidecarSet | undefined,
@@ -102,8 +102,8 @@ export interface GivenSet {
 }
 
 /**
- * The SidecarSet with this name in the files, or their only one; undefined: no file was given. Warns of fields without
- * effect.
+ * The SidecarSet with this name in the files, or their only one; undefined: no file was given. It warns about fields
+ * without effect.
  * @throws CliError
  */
 export async function readGivenSet(
@@ -125,7 +125,7 @@ export async function readGivenSet(
   return { sidecarSet: storedForm(only), place: only.place };
 }
 
-/** All SidecarSets in the files, in their order. Warns of fields without effect. @throws CliError */
+/** All SidecarSets in the files, in their order. It warns about fields without effect. @throws CliError */
 export async function readGivenSets(screen: Screen, files: readonly string[]): Promise<readonly GivenSet[]> {
   const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
   const names = found.map(({ object }) => object.metadata?.name);
@@ -139,7 +139,7 @@ export async function readGivenSets(screen: Screen, files: readonly string[]): P
   return found.map((one) => ({ sidecarSet: storedForm(one), place: one.place }));
 }
 
-/** Prints the warnings of `lint`, and the fields that kubectl reads differently from how they look. */
+/** Prints the warnings of `lint`, and the values that kubectl reads differently than they look. */
 export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   for (const finding of lint({ objects: read.map(({ object }) => object) }))
     if (finding.severity === "warning" && !finding.needsCluster)
@@ -147,18 +147,18 @@ export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   warnOfRepeated(read, screen);
 }
 
-/** Keys of which kubectl takes the last. */
+/** Warns about repeated keys; kubectl takes the last one. */
 export function warnOfRepeated(read: readonly ReadObject[], screen: Screen): void {
   for (const { key, place } of read.flatMap((one) => one.repeatedKeys))
     screen.warn(`${place}: ${key} is given twice; the last one counts`);
 }
 
 const FIELD = /\b(?:spec|metadata)(?:\.[\w-]+|\[[^\]]*\])+/;
-/** Fields that OpenKruise names without their parents. */
+/** Fields that OpenKruise's messages name without their parents. */
 const SHORT = /^(?:revision|updateStrategy)(?=[.:])/;
 const PARENTS: Readonly<Record<string, string>> = { revision: "spec.injectionStrategy.", updateStrategy: "spec." };
 
-/** file:line:column of the field that a finding names, else of its object. */
+/** Position of the field that a finding names, as file:line:column; otherwise the position of its object. */
 export function placeOfFinding({ index, message }: LintFinding, read: readonly ReadObject[]): string {
   const whole = message.replace(SHORT, (name) => `${PARENTS[name]}${name}`);
   const [field = ""] = FIELD.exec(whole) ?? [];
@@ -176,14 +176,14 @@ function onlyName(files: readonly string[], found: readonly ReadObject[]): strin
   throw new CliError(`${files.join(", ")}: ${what}; say which one: NAME behind the command`);
 }
 
-// The effect of a SidecarSet in the cluster before it is stored.
+// The effect of a SidecarSet on the cluster, before it is stored.
 
 interface Given {
   readonly sidecarSet: SidecarSet;
   readonly place: string;
 }
 
-/** The stored SidecarSet of this name; undefined: none is stored. @throws KubeError */
+/** The stored SidecarSet with this name; undefined: the cluster has none. @throws KubeError */
 export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promise<SidecarSet | undefined> {
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name: sidecarSet.metadata?.name ?? "" });
@@ -194,8 +194,8 @@ export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promis
 }
 
 /**
- * The pods that it selects, and how they get its sidecars. @throws CliError for a SidecarSet that the webhook would
- * refuse
+ * The pods that the new SidecarSet selects, and how they get its sidecars. @throws CliError if the webhook would refuse
+ * it
  */
 export async function readNewSet(session: Session, cluster: Cluster, given: Given): Promise<NewSetEffect> {
   const { sidecarSet, place } = given;

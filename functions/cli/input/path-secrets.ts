@@ -60,7 +60,7 @@ export const PATH_SECRETS: Command = {
   },
 };
 
-/** `value` as JSON when -o asks for it, or else `plain`. Secrets are wanted output here. */
+/** Prints `value` as JSON if -o asks for it, or else `plain`. The secrets are the wanted output here. */
 function printOf({ output, screen }: Session, value: object, plain: string): void {
   screen.text(output === "json" ? `${JSON.stringify(value, null, 2)}\n` : plain);
 }

@@ -15,13 +15,13 @@ export interface PodRow {
   readonly namespace: string;
   readonly name: string;
   readonly node: string;
-  /** name of the ControllerRevision; "" where none with the hash is left */
+  /** name of the ControllerRevision; "" if no revision has the pod's hash */
   readonly revision: string;
   readonly isUpdated: boolean;
   readonly isReady: boolean;
-  /** such as `ready`, `waiting for its turn`, `agent: ImagePullBackOff` */
+  /** state of the pod, such as `ready`, `waiting for its turn`, `agent: ImagePullBackOff` */
   readonly state: string;
-  /** name → image, of the sidecar containers */
+  /** images of the sidecar containers, by container name */
   readonly images: Readonly<Record<string, string>>;
 }
 
@@ -53,7 +53,7 @@ function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<strin
   };
 }
 
-/** The state of an updated pod that no count calls down. */
+/** The state of an updated pod that no count includes among pods that are down. */
 function uncountedText({ isReady }: PodState): string {
   return isReady ? "ready" : "not ready, as before its update, and not counted";
 }

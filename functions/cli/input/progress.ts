@@ -1,4 +1,4 @@
-/** The progress of a rollout, and the time for the rest by the pace of the updated pods. */
+/** The progress of a rollout, and an estimate of the remaining time from the pace of the updated pods. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
@@ -24,15 +24,15 @@ import type { Session } from "../session.ts";
 
 export interface Progress {
   readonly summary: Summary;
-  /** only a person can continue it: it was stopped, or no pod that holds the budget comes back */
+  /** only a person can continue the rollout: it was stopped, or no pod that holds the budget comes back */
   readonly isStopped?: true;
-  /** the next pass takes the stopped release back */
+  /** the next pass rolls the stopped release back */
   readonly isUndone?: true;
-  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or nothing is left */
+  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or no pod is left */
   readonly etaSeconds?: number;
 }
 
-/** A longer plan is not worth a simulation at every look. */
+/** Most steps of a simulated plan. A longer plan takes too long for every look. */
 const MAX_STEPS = 500;
 const MAX_PODS = 2_000;
 
@@ -49,7 +49,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   return plan.isCutShort || plan.seconds === 0 ? standing : { summary, etaSeconds: plan.seconds };
 }
 
-/** Leaves out the time that the rest takes, which costs many times as much. */
+/** The progress without the estimate of the remaining time, which costs many times as much. */
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
   const { summary, undo, failing, halt } = asLastAnswered(observation, decide(observation, facts), facts.now);
@@ -63,14 +63,14 @@ export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   return isLost || isTrouble ? { summary, isStopped: true } : { summary };
 }
 
-/** No pod that holds the budget comes back by itself. */
+/** True if no pod that holds the budget comes back by itself. */
 function isStuck({ states, budgetUse }: Scene): boolean {
   const holding = where(states, (state) => usesBudget(state, budgetUse));
   const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !budgetUse.reserved.has(pod.metadata?.uid ?? "");
   return holding.length > 0 && !budgetUse.rules.missed && holding.every(isLost);
 }
 
-/** The median time from a pod's update until it was ready. */
+/** The median time from the update of a pod until it was ready. */
 function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): number | undefined {
   const name = sidecarSet.metadata?.name ?? "";
   const times = [...states].flatMap(({ pod, isUpdated, isReady }) => {
@@ -88,13 +88,13 @@ function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): numbe
 const WATCH_MS = 2_000;
 
 interface Look {
-  /** one sentence; a changed sentence gets a line. absent: each change shows everything again */
+  /** one sentence, and each changed sentence gets a line; absent: each change prints the whole text again */
   readonly why?: string;
   readonly data: object;
   readonly show: (screen: Screen) => void;
-  /** the exit code; undefined: look again */
+  /** the exit code; undefined: the watch continues */
   readonly code: number | undefined;
-  /** time until the next look; absent: two seconds */
+  /** milliseconds until the next look; absent: two seconds */
   readonly waitMs?: number;
 }
 
@@ -111,7 +111,7 @@ export async function watch(input: Input, session: Session, look: () => Promise<
   }
 }
 
-/** On a terminal everything is drawn again; elsewhere each change is a line. */
+/** Draws the whole view again on a terminal. Elsewhere each change is one line. */
 function showLook(session: Session, { why, data, show }: Look, isNew: boolean): void {
   const { screen, output } = session;
   if (output === "table" && screen.isTerminal) {
@@ -123,7 +123,7 @@ function showLook(session: Session, { why, data, show }: Look, isNew: boolean): 
 
 // The exit code with which `status -w` ends, and when it goes on watching.
 
-/** The rollout was watched, and was not done at the end. */
+/** Exit code if the watch ended before the rollout was done. */
 export const NOT_DONE = 3;
 
 interface WatchedSet {
@@ -131,7 +131,7 @@ interface WatchedSet {
   readonly progress: Progress;
 }
 
-/** undefined: it still moves without help, or no pass has seen its newest state. */
+/** The exit code of a watch; undefined: the rollout still moves without help, or no pass has seen its newest state. */
 export function watchCode(status: WatchedSet): number | undefined {
   const { summary, isStopped, isUndone } = status.progress;
   if (isStopped) return NOT_DONE;

@@ -1,4 +1,4 @@
-/** Reads a SidecarSet's facts as a pass does, and the further facts of an explanation. */
+/** Reads the facts of a SidecarSet as a pass does, and further facts for an explanation. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
@@ -14,7 +14,7 @@ export function nowText(): string {
   return timestamp(systemClock);
 }
 
-/** @throws CliError when there is none */
+/** The SidecarSet and its facts. @throws CliError if the SidecarSet does not exist */
 export async function readSet(cluster: Cluster, name: string): Promise<SidecarSet> {
   if (name.includes("/"))
     throw new CliError(
@@ -23,7 +23,7 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name });
   } catch (error) {
-    // 502: only the list shows whether the whole group is unknown.
+    // With status 502 only the list shows whether the whole API group is unknown.
     if (!isKubeError(error, 404, 502)) throw error;
     const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
     if (isKubeError(error, 502)) throw error;
@@ -32,7 +32,7 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
   }
 }
 
-/** `labelSelector`: as kubectl takes it; absent: all. */
+/** Lists SidecarSets. `labelSelector`: written as for kubectl; absent: all SidecarSets. */
 export async function listSets(cluster: Cluster, labelSelector?: string): Promise<readonly SidecarSet[]> {
   const options = labelSelector === undefined ? {} : { labelSelector };
   try {
@@ -48,7 +48,7 @@ export interface ReadSet {
   readonly facts: SetFacts;
 }
 
-/** `changed`: replaces the stored SidecarSet. @throws CliError when there is none */
+/** Facts of a SidecarSet. `changed` replaces the stored SidecarSet. @throws CliError if there is no such SidecarSet */
 export async function readFacts(
   session: Session,
   cluster: Cluster,
@@ -69,8 +69,8 @@ export async function readFacts(
 }
 
 /**
- * Reads the pods of one namespace where not all may be read, with a warning that names the rest.
- * @throws `error` when it is not about missing rights, or no namespace is named
+ * Reads the pods of one namespace if the caller may not read all pods, and a warning names what is missing.
+ * @throws `error` if it is not about missing rights, or no namespace is named
  */
 export async function readFactsWithin(
   session: Session,
@@ -91,15 +91,15 @@ export async function readFactsWithin(
   return { sidecarSet, facts: { ...observed, ...decideOn, lastPass: undefined } };
 }
 
-/** A command may concern several SidecarSets. */
+/** Adds the SidecarSet's name to an error, because a command may concern several. */
 function named(error: unknown, name: string): unknown {
   if (isKubeError(error) || !(error instanceof Error)) return error;
   return new Error(`SidecarSet ${name}: ${error.message}`, { cause: error });
 }
 
 /**
- * The time when a pass last renewed its Lease, RFC3339; undefined: no Lease, or no right to read it.
- * `name`: the Lease; absent: the one of rollouts.
+ * The time when a pass last renewed its Lease, in RFC3339; undefined: there is no Lease, or no right to read it.
+ * `name`: the Lease; absent: the Lease of rollouts.
  */
 export async function readLastPass(cluster: Cluster, namespace: string, name?: string): Promise<string | undefined> {
   try {
@@ -118,7 +118,7 @@ export async function readLastPass(cluster: Cluster, namespace: string, name?: s
 export interface SetTarget {
   readonly kind: "statefulset";
   readonly name: string;
-  /** absent: the namespace of -n, or of the context */
+  /** namespace of the set; absent: the namespace of -n, or of the context */
   readonly namespace?: string;
 }
 
@@ -139,7 +139,7 @@ const SIDECARSET_WORD = /^sidecarsets?(\.apps\.kruise\.io)?$/i;
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 /**
- * Text without a kind is the name of a SidecarSet.
+ * The object that a text names; a text without a kind is the name of a SidecarSet.
  * @throws CliError for another kind, and for a text that names two
  */
 export function targetOf(text: string): Target {

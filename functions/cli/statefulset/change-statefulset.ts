@@ -24,7 +24,7 @@ export interface StatefulSetChange {
   readonly after: StatefulSet;
   /** the change, as in "db: paused" */
   readonly text: string;
-  /** notes about the change, one sentence each */
+  /** notes about the change, each one sentence */
   readonly notes?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export async function changeStatefulSet(
   });
 }
 
-// `undo` and `history` of an Advanced StatefulSet: back to the pod template that a revision recorded.
+// `undo` and `history` of an Advanced StatefulSet: a return to the pod template that a revision recorded.
 
 export async function undoStatefulSet(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();
@@ -69,7 +69,7 @@ export async function undoStatefulSet(input: Input, session: Session, target: Se
   return 0;
 }
 
-/** Settings that keep pods from going back by themselves. */
+/** Notes about settings that keep pods from returning by themselves. */
 function notesOf({ set, seen }: AdvancedStatefulSet, { metadata }: ControllerRevision): readonly string[] {
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   const partition = rollingUpdate?.partition ?? 0;
@@ -110,9 +110,9 @@ interface HistoryRow extends Readonly<Record<"name" | "created" | "images", stri
   readonly revision: number;
   readonly pods: number;
   readonly isCurrent: boolean;
-  /** absent: of an ordered set, where it is not remembered */
+  /** outcome of the revision; absent for an ordered set, which does not record it */
   readonly outcome?: string;
-  /** paths of fields that differ from the revision before, beside images; absent: of an ordered set */
+  /** paths of fields that differ from the revision before, beside images; absent for an ordered set */
   readonly changed?: readonly string[];
 }
 

@@ -119,7 +119,7 @@ function podText({ name, action, images = [] }: PlannedSetPod): string {
   return change ? `${action} ${name}  ${change}` : `${action} ${name}`;
 }
 
-// An Advanced StatefulSet out of a file, as the webhook would have it stored: with defaults, and valid.
+// Reads an Advanced StatefulSet from a file, in the form that the webhook would store: valid, with defaults.
 
 /** The file's object as the update of `before` would store it; undefined: no file was given. @throws CliError */
 async function readGivenStatefulSet(

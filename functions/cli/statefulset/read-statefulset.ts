@@ -36,7 +36,7 @@ export async function keyOf(session: Session, { name, namespace }: SetTarget): P
   return { namespace: namespace ?? (await session.namespace()), name };
 }
 
-/** @throws CliError when there is none, saying what there is */
+/** The facts of the set with this name. @throws CliError if there is none; the error names the existing sets */
 export async function readSetNamed(cluster: Cluster, key: SetKey): Promise<StatefulSet> {
   try {
     return await cluster.get<StatefulSet>(STATEFUL_SETS, key);
@@ -58,7 +58,7 @@ async function missing(cluster: Cluster, { namespace, name }: SetKey): Promise<C
   return new CliError(`${what}, ${others}; choose another namespace with -n`);
 }
 
-/** A caller without the right to ask counts as outside. */
+/** True if apps/v1 has a StatefulSet with this key. Without the right to read it the answer is false. */
 async function isBuiltIn(cluster: Cluster, key: SetKey): Promise<boolean> {
   try {
     await cluster.get<KubernetesObject>(BUILT_IN, key);
@@ -69,7 +69,7 @@ async function isBuiltIn(cluster: Cluster, key: SetKey): Promise<boolean> {
   }
 }
 
-/** @throws CliError where the cluster has no such kind */
+/** Lists the Advanced StatefulSets. @throws CliError if the cluster has no such kind */
 export async function listStatefulSets(cluster: Cluster, namespace: string): Promise<readonly StatefulSet[]> {
   try {
     const { items } = await listAll<StatefulSet, StatefulSet>(cluster, STATEFUL_SETS, { namespace }, (one) => one);
@@ -82,7 +82,7 @@ export async function listStatefulSets(cluster: Cluster, namespace: string): Pro
   }
 }
 
-/** @throws CliError when there is none */
+/** Reads an Advanced StatefulSet. @throws CliError if it does not exist */
 export async function readStatefulSet(
   session: Session,
   cluster: Cluster,
@@ -95,7 +95,7 @@ export async function readStatefulSet(
   throw new CliError(`${SET_KIND} ${key.name} has just been deleted; look again`);
 }
 
-/** undefined: there is none. */
+/** The Advanced StatefulSet; undefined: it does not exist. */
 export async function findStatefulSet(
   session: Session,
   cluster: Cluster,

@@ -1,4 +1,4 @@
-/** `status` of an Advanced StatefulSet: its revisions and pods, and how far it is. */
+/** `status` of an Advanced StatefulSet: its revisions, its pods and its progress. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import { STATEFUL_SET_KIND } from "../../../shared/api/names.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
@@ -81,7 +81,7 @@ function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {
   return { text: state, color: isUpdated ? "green" : "yellow" };
 }
 
-/** undefined: it still moves without help. */
+/** The exit code; undefined: the rollout still moves without help. */
 function codeOf({ standing, isSeen, isStuck }: SetProgress): number | undefined {
   if (isStuck) return NOT_DONE;
   if (!isSettled(standing) || !isSeen) return undefined;
@@ -91,15 +91,15 @@ function codeOf({ standing, isSeen, isStuck }: SetProgress): number | undefined 
 /** A revision's pod template in one line. */
 const NOTHING: StatefulSet = { spec: {} };
 
-/** `db=postgres:18, agent=agent:2` */
+/** The template's images as text: `db=postgres:18, agent=agent:2`. */
 export function templateImages(revision: ControllerRevision): string {
   const { spec } = restoreTemplate(NOTHING, revision).spec.template ?? {};
   return (spec?.containers ?? []).map(({ name, image }) => `${name}=${image}`).join(", ");
 }
 
-// The progress of an Advanced StatefulSet, its pods' revisions, and the time for the rest by the pace of updated pods.
+// The progress of an Advanced StatefulSet, the revisions of its pods, and an estimate of the remaining time.
 
-/** A longer plan is not worth a simulation at every look. */
+/** Most steps of a simulated plan. A longer plan takes too long for every look. */
 const MAX_STEPS = 200;
 const MAX_PODS = 200;
 
@@ -111,19 +111,19 @@ interface SetPodRow {
   readonly revision: string;
   readonly isUpdated: boolean;
   readonly isReady: boolean;
-  /** such as `ready`, `is not ready (container main: ImagePullBackOff)` */
+  /** state of the pod, such as `ready`, `is not ready (container main: ImagePullBackOff)` */
   readonly state: string;
 }
 
 interface SetProgress {
   readonly standing: SetStanding;
-  /** the newest change has been seen by a pass */
+  /** a pass has seen the newest change */
   readonly isSeen: boolean;
-  /** every pod that is waited for fails, and nothing but a person helps */
+  /** every pod that the rollout waits for fails, and only a person can help */
   readonly isStuck: boolean;
-  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or nothing is left */
+  /** seconds until all allowed pods are updated; undefined: no updated pod shows the pace yet, or no pod is left */
   readonly etaSeconds?: number;
-  /** highest ordinal first, as they are updated */
+  /** pods of the set, highest ordinal first, in the order of updates */
   readonly pods: readonly SetPodRow[];
 }
 
@@ -157,7 +157,7 @@ function rowOf(pod: Pod, { set, now }: AdvancedStatefulSet["seen"], updateRevisi
   };
 }
 
-/** The median time from when a pod was made, or updated in place, until it was ready. */
+/** The median time from the creation or update in place of a pod until it was ready. */
 function usualSeconds(pods: readonly Pod[], updateRevision: string | undefined): number | undefined {
   const times = pods.flatMap((pod) => {
     const state = readState(pod);
@@ -171,7 +171,7 @@ function usualSeconds(pods: readonly Pod[], updateRevision: string | undefined):
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
 }
 
-// `explain` of an Advanced StatefulSet, and of the pods that it has or is to have.
+// `explain` of an Advanced StatefulSet, and of its present and future pods.
 
 export async function printStatefulSetExplanation(
   session: Session,
@@ -192,7 +192,7 @@ interface SetPodTrace {
   readonly steps: readonly SetStep[];
 }
 
-/** Traces the Advanced StatefulSet that owns the pod. undefined: there is none, or the caller may not read it. */
+/** Traces the Advanced StatefulSet that owns the pod; undefined: there is none, or the caller may not read it. */
 export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod): Promise<SetPodTrace | undefined> {
   const { namespace = "", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -200,7 +200,7 @@ export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod):
   return isOfSet ? await trace(session, cluster, { namespace, name: owner.name }, name) : undefined;
 }
 
-/** Traces a missing pod whose name is one of an Advanced StatefulSet. */
+/** Traces a missing pod that has a name of an Advanced StatefulSet. */
 export async function traceMissingPod(
   session: Session,
   cluster: Cluster,
