@@ -1,6 +1,6 @@
 /**
- * Checks that a real API server takes injected pods: each generated pod is tried with the webhook and without. None may
- * be refused only with it.
+ * Creates each generated pod on a real API server with the webhook and without it. The API server may not refuse a pod
+ * only because of the webhook.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -20,12 +20,12 @@ import { until } from "./support/until.ts";
 
 const PODS_A_GROUP = 10;
 const GROUPS = size({ ci: 1_000, soak: 5_000 }) / PODS_A_GROUP;
-/** A new seed in each soak run; to repeat one, put it here. */
+/** Every soak run has a new seed. To repeat a run, write its seed here. */
 const SEED = IS_SOAK ? Date.now() % 2 ** 31 : 20_260_101;
 const AT_ONCE = 8;
 
 const INJECTED = "acceptance";
-/** The webhook leaves it alone. */
+/** The namespace that the webhook ignores. */
 const CONTROL = "acceptance-control";
 const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
 
@@ -81,7 +81,7 @@ const counts = {
   "generated pods accepted both ways, injected": 0,
   "generated pods refused both ways": 0,
   "generated pods accepted only with sidecars": 0,
-  /** by class */
+  /** class of the reference's fault → number of pods */
   brokenAsByOpenKruise: {} as Record<string, number>,
 };
 const unexplained: object[] = [];
@@ -94,7 +94,7 @@ function noteAccepted({ body }: RawAnswer): void {
   counts["generated pods accepted both ways, injected"] += metadata.annotations?.[INJECTED_LIST_ANNOTATION] ? 1 : 0;
 }
 
-/** Refused only with its sidecars. */
+/** Counts a pod that is refused only with its sidecars. */
 function noteBroken(answer: RawAnswer, pod: Pod, sets: readonly Set[]): void {
   const known = brokenByReference(answer.body as object);
   if (known === undefined) unexplained.push({ why: messageOf(answer), pod, sets });

@@ -1,4 +1,4 @@
-/** The API server's proof to webhooks of who it is, and that `serve` answers it and nobody else. */
+/** Tests how the API server authenticates to webhooks, and that `serve` answers nobody else. */
 
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ beforeAll(async () => {
   cluster = clusterOf(controlPlane());
 });
 
-/** Starts `serve` as by hand, with the settings for this credential of the API server. */
+/** Starts `serve` as a person does, with the settings for this credential of the API server. */
 async function serveBy(credential: Credential): Promise<void> {
   const { webhookCredentials: known } = controlPlane();
   folder = await mkdtemp(join(tmpdir(), "sidecarset-authentication-"));
@@ -104,7 +104,7 @@ interface Call {
   readonly authorization?: string;
 }
 
-/** Status code of a request that no API server made. */
+/** Returns the status code of a request that does not come from an API server. */
 function call({ path = MUTATE_POD_PATH, client, authorization }: Call): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const outgoing = request(`https://127.0.0.1:${server.port}${path}`, {
@@ -125,7 +125,7 @@ function call({ path = MUTATE_POD_PATH, client, authorization }: Call): Promise<
 
 const OTHER: Readonly<Record<Credential, Credential>> = { certificate: "token", token: "certificate" };
 
-/** Calls of a known caller, and of unknown ones. */
+/** Returns a call of a known caller, and calls of unknown ones. */
 function callsBy(credential: Credential): readonly [Call, Readonly<Record<string, Call>>] {
   const { client, otherClient, token } = controlPlane().webhookCredentials;
   const known = { certificate: { client }, token: { authorization: `Bearer ${token}` } };
@@ -159,7 +159,7 @@ describe.each(["token", "certificate"] as const)("an API server that shows webho
       const pod = await cluster.create<Pod>(PODS, POD, { dryRun: true });
       return pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
     };
-    // The view of SidecarSets may be a second old.
+    // The webhook's list of SidecarSets may be a second old.
     await until("a pod is injected", async () => (await injected()) === NAME);
     const bad = { ...SET, metadata: { name: `${NAME}-too` } };
     const refusal = await cluster.create(SIDECARSETS, bad, { dryRun: true }).catch((error: unknown) => error);

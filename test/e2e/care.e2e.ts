@@ -1,4 +1,4 @@
-/** Actions of passes that annotations ask for, on a real control plane: undo, gates, budgets of owners. */
+/** Actions that annotations make passes take, on a real control plane: undo, gates, owners' budgets. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -101,7 +101,7 @@ it("the commands of docs/rollout-status.md wait until a change is obeyed", async
   expect(status).toMatchObject({ observedGeneration: metadata?.generation });
 });
 
-// Alone: a pass that follows other SidecarSets returns to a waiting one after a minute.
+// This test runs alone: a pass that follows other SidecarSets returns to a waiting one only after a minute.
 it("a gate's refusal holds a batch, and its approval allows one batch after the other", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(2);
@@ -114,7 +114,7 @@ it("a gate's refusal holds a batch, and its approval allows one batch after the 
   expect(await explained(scene)).toMatch(/the gate at 127\.0\.0\.1:\d+ says no: freeze, blocked since/);
   const refused = asked.length;
   isOpen = true;
-  // Clears the memory, like a process that has just begun: it asks at once.
+  // Without memory, like a new process, the pass asks at once.
   batchGates.refusals.clear();
   await scene.untilUpdated(2);
   const allowed = asked.slice(refused);
@@ -125,7 +125,7 @@ it("a gate's refusal holds a batch, and its approval allows one batch after the 
   addFigure("batches that a gate allowed", allowed.length);
 });
 
-// A pass that waits for one of them ends for all of them.
+// A pass that waits for one of these SidecarSets ends for all of them.
 describe.concurrent("where an annotation asks for it", () => {
   it("a release that fails is taken back, and pods have the one before again", async ({ onTestFinished }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
@@ -142,7 +142,7 @@ describe.concurrent("where an annotation asks for it", () => {
     expect(new Set(pods.map((pod) => imageOf(pod, "agent")))).toEqual(new Set(["agent:v1"]));
     expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
     expect(await explained(scene)).toContain("a release was taken back: it was put back to revision 1");
-    // A second write of the release makes a halt, and no fight.
+    // The second write of the release halts the rollout, and no pass undoes it again.
     const { metadata } = await scene.patchSet(setImage("agent:does-not-exist"));
     await untilCondition(scene, "Blocked", {
       status: "True",
@@ -169,7 +169,7 @@ describe.concurrent("where an annotation asks for it", () => {
     const record = await scene.record(since);
     expect(record).toMatchObject({ maxUnavailableObserved: atMost(2), appContainerRestarts: 0, podPatches: 6 });
 
-    // A pod that stays down holds the pods of its owner, and no others.
+    // A pod that stays down holds back only the pods of its owner.
     await scene.patchSet(setImage("agent:does-not-exist"));
     const why =
       /4 pods wait for others of their owners: StatefulSet \S+\/(cache|db): 1 of at most 1 down or on their way \(/;
@@ -190,7 +190,7 @@ function createStatefulSet({ cluster, name: namespace, labels }: Scene, name: st
   return cluster.create(STATEFUL_SETS, { metadata: { namespace, name }, spec } as KubernetesObject);
 }
 
-/** Owner → how many of its pods were down at once, at most, since all were ready. */
+/** Returns for each owner the most pods that were down at once, after all were ready. */
 async function mostDown(history: PodHistory): Promise<Readonly<Record<string, number>>> {
   const down = new Map<string, Set<string>>();
   const most: Record<string, number> = {};

@@ -78,14 +78,14 @@ async function check(file = kubeconfig, said = ""): Promise<CheckReport & { read
 
 const idsOf = ({ findings }: CheckReport): readonly string[] => findings.map(({ id }) => id);
 
-/** Creates an object for the time of the test. */
+/** Creates an object that lasts until the test ends. */
 async function put(object: KubernetesObject): Promise<void> {
   const key = { ...object.metadata, name: object.metadata?.name ?? "" };
   await cluster.create(resourceOf(object), object);
   onTestFinished(() => cluster.delete(resourceOf(object), key));
 }
 
-/** Deletes the object. The returned function restores it, or else the end of the test does. */
+/** Deletes the object. The returned function restores it; otherwise the test's end does. */
 async function takeAway(resource: Resource, name: string): Promise<() => Promise<void>> {
   const stored = await cluster.get<KubernetesObject>(resource, { name });
   await cluster.delete(resource, { name });
@@ -119,14 +119,14 @@ const bind = (name: string, subject: string): KubernetesObject & { readonly [key
 
 describe("check", () => {
   it("check finds no fault in a healthy installation, asks for every right, and counts the checked objects", async () => {
-    // Passes run with KruisePodReadinessGate here, so the webhook is asked about every pod.
+    // Passes use KruisePodReadinessGate here, so the API server sends every pod to the webhook.
     const inOrder = ["FailsClosedForAll", "MatchesNoPods"];
     await until("passes have recorded the SidecarSet", async () => {
       const ids = idsOf(await check());
       return !ids.includes("TickNeverRan") && !ids.includes("ChangeNotSeen");
     });
     const { findings, code, counts, looked } = await check();
-    // A ledger of another file's SidecarSet does not belong to this test.
+    // Another test file's SidecarSet may have left a ledger.
     const ours = findings.filter(({ id }) => id !== "LedgerLeft");
     expect(ours.map(({ id, about, message }) => `${id} ${about} ${message}`)).toEqual(
       inOrder.map(() => expect.stringMatching(new RegExp(`^(${inOrder.join("|")}) `))),
@@ -173,7 +173,7 @@ describe("check", () => {
 const MANAGER = { name: "kruise-controller-manager", namespace: KRUISE_NAMESPACE };
 const LABELS = { "control-plane": "controller-manager" };
 
-/** OpenKruise's manager as an API server knows it; no node runs its pods. */
+/** The objects of OpenKruise's manager; no node runs its pods. */
 function kruise(): readonly KubernetesObject[] {
   const service = { namespace: KRUISE_NAMESPACE, name: "kruise-webhook-service", path: "/mutate-pod" };
   return [
@@ -202,7 +202,7 @@ function kruise(): readonly KubernetesObject[] {
           name: "mpod.kb.io",
           clientConfig: { service },
           rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }],
-          // Nothing answers, so it must not be called.
+          // Nothing answers this webhook, so no pod may match it.
           namespaceSelector: { matchLabels: { nowhere: "yes" } },
           sideEffects: "None",
           admissionReviewVersions: ["v1"],
@@ -218,7 +218,7 @@ async function migration(...args: readonly string[]): Promise<Migration & { read
   return { ...(JSON.parse(stdout) as Migration), code };
 }
 
-/** The patch of the definition that a plan prints, as a shell makes it of that line. */
+/** Returns the patch of the definition that a plan prints, as a shell reads that line. */
 async function patchIn({ steps }: Migration): Promise<unknown> {
   const line = steps.flatMap(({ commands }) => commands).find((one) => one.includes("kubectl patch crd "));
   const body = line?.startsWith("printf ") ? line.split(" | kubectl patch ")[0] : `printf %s ${line?.split(" -p ")[1]}`;

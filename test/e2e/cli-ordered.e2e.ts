@@ -1,4 +1,6 @@
-/** The verbs of the command line on ordered sets, on a real control plane, by somebody with the rights that the docs name. */
+/**
+ * Runs the command line's verbs for ordered sets on a real control plane, as a user with the rights that the docs name.
+ */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +43,7 @@ const end = new AbortController();
 const errors: string[] = [];
 let ticking: Promise<void> | undefined;
 
-/** The Role of docs/ordered-sets-use.md, and a user who has that and nothing else. */
+/** Creates a user with the Role of docs/ordered-sets-use.md and no other right. */
 async function createUser(): Promise<string> {
   const page = await readFile("docs/ordered-sets-use.md", "utf8");
   const [, text = ""] = /```yaml\n(apiVersion: rbac[\s\S]*?)```/.exec(page) ?? [];
@@ -89,7 +91,7 @@ afterAll(async () => {
 const cli = (...args: readonly string[]): Promise<Outcome> =>
   runCli([...args, "-n", NAMESPACE], { KUBECONFIG: kubeconfig });
 
-/** Stdout of a command that succeeds. */
+/** Returns the stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);
@@ -121,7 +123,7 @@ async function imagesOfPods(): Promise<readonly string[]> {
   return sorted.map(({ metadata, spec }) => `${metadata?.name} ${spec.containers[0]?.image}`);
 }
 
-/** Names of the pods that were made meanwhile, in that order. */
+/** Returns the names of the pods that were created during `act`, in order. */
 async function recorded(act: () => Promise<void>): Promise<readonly string[]> {
   const before = new Set(
     (await cluster.list<Pod>(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata?.uid ?? ""),

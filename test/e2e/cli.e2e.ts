@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Commands that were run here. */
+/** The commands that these tests ran. */
 const ran = new Set<string>();
 
 function cli(...args: readonly string[]): Promise<Outcome> {
@@ -45,7 +45,7 @@ function cli(...args: readonly string[]): Promise<Outcome> {
   return runHere(["--kubeconfig", kubeconfig, ...args]);
 }
 
-/** Stdout of a command that succeeds. */
+/** Returns the stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);
@@ -60,7 +60,7 @@ async function fileOf(name: string, object: object): Promise<string> {
   return file;
 }
 
-/** The scene's SidecarSet with other fields, as a manifest. */
+/** Returns the scene's SidecarSet with other fields, as a manifest. */
 function changed(scene: Scene, spec: object): object {
   return {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -77,7 +77,7 @@ async function settled(replicas: number, updateStrategy: object = STRATEGY): Pro
   return scene;
 }
 
-/** The number of users' changes: the status does not move it. */
+/** Returns the number of users' changes, which a write of the status does not increase. */
 const generationOf = async (scene: Scene) => (await scene.set()).metadata?.generation;
 const DONE_IN_TIME = ["-w", "--timeout", "120s"] as const;
 
@@ -289,7 +289,7 @@ it("a change that was based on an older reading is refused in one sentence", asy
     { type: "merge", body: status },
     { subresource: "status" },
   );
-  // A pass may write it too, which is no reason to give up either.
+  // A pass may also write the SidecarSet. The command must not give up because of that.
   await changeSet(new Input([], {}), session, scene.cluster, { sidecarSet: fresh, change });
   expect((await scene.set()).spec.updateStrategy?.paused).toBe(true);
 });
@@ -335,7 +335,7 @@ it("bash runs the printed completion, and gets the names in the cluster", async 
   expect(await out("complete-words", "--", "status", "scene-")).toContain(scene.name);
 });
 
-/** Commands with their own test file → that file, and its call there. */
+/** Commands that have their own test file → that file, and a pattern of the call in it. */
 const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
@@ -347,7 +347,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   report: ["test/e2e/report.e2e.ts", /\["report"/],
   serve: ["test/e2e/support/newcomer.ts", /scripts\.serve/],
   tick: ["test/e2e/first-steps.e2e.ts", /npm run --silent tick/],
-  // Brings a cluster of its own.
+  // The demo has its own cluster.
   demo: ["test/demo/demo.slow.ts", /"demo"/],
 };
 

@@ -1,5 +1,5 @@
 /**
- * Three clusters from one deployment, as Lambda runs it: a real API server, one that is down, and one that never
+ * Serves three clusters from one deployment, as Lambda runs it: a real API server, one that is down, and one that never
  * answers.
  */
 import { once } from "node:events";
@@ -98,7 +98,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The answer of the function that the last part of the path names, called as a front door does. */
+/** Calls the function that the path's last part names, as a front door does, and returns its answer. */
 async function answered(url: string, body: string) {
   const [path = "", query = ""] = url.split("?");
   const name = FUNCTIONS[path.slice(path.lastIndexOf("/"))] ?? "";

@@ -64,14 +64,14 @@ function inNamespaces(...values: readonly string[]) {
 }
 
 interface Case {
-  /** as it is stored */
+  /** the SidecarSet as it is stored */
   readonly set: SidecarSet;
   readonly pods: readonly Generated[];
   readonly compiled: CompiledSidecarSet;
   readonly leftOut: LeftOut;
 }
 
-/** Undefined where the SidecarSet is not valid. Each is for the pods of its own label. */
+/** Returns a SidecarSet for pods with its own label; undefined: it is not valid. */
 async function createCase(
   { set, pods }: { readonly set: Set; readonly pods: readonly Generated[] },
   mayDecline = false,
@@ -110,7 +110,7 @@ function isInjected({ body }: RawAnswer): boolean {
   return (body as Pod).metadata?.annotations?.[INJECTED_LIST_ANNOTATION] !== undefined;
 }
 
-/** The API server compiles policies again some time after they change. */
+/** Waits, because the API server compiles a changed policy only after some time. */
 function untilInForce({ set }: Case): Promise<unknown> {
   return eventually(
     () => tryPod(POLICY, PLAIN, set),
@@ -118,7 +118,7 @@ function untilInForce({ set }: Case): Promise<unknown> {
   );
 }
 
-/** True if most likely no part of it is left out. */
+/** True if the policy probably contains every part of the SidecarSet. */
 function isWhole({ spec }: Set): boolean {
   return !/resourcesPolicy|MergePatchJson/.test(JSON.stringify(spec));
 }
@@ -144,7 +144,7 @@ function count(
   else differences.push({ what, ...differs, pod, spec: set.spec });
 }
 
-/** Undefined: none. */
+/** Returns the difference of the two answers; undefined: none. */
 function difference(one: RawAnswer, other: RawAnswer, leftOut: LeftOut): object | undefined {
   const [wanted, got] = [comparable(one, leftOut), comparable(other, leftOut)];
   const changes = diffJson(wanted, got);
@@ -239,7 +239,7 @@ it("the command prints objects that kubectl applies, and names the left-out part
   expect(owners).toEqual([[stored.metadata?.uid], [stored.metadata?.uid]]);
   for (const object of objects) await cluster.create(resourceOf(object), object);
   await cluster.delete(SIDECARSETS, { name });
-  // Both belong to the SidecarSet, and are deleted with it.
+  // Both objects belong to the SidecarSet, and are deleted with it.
   for (const object of objects)
     await until(`${object.kind} is gone`, async () => {
       const left = await cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).catch(() => undefined);

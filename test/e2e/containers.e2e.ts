@@ -1,4 +1,7 @@
-/** Containers of pods on a real control plane, with the roles we ship: started in an order, replaced alone, ended with their job. */
+/**
+ * Containers of pods on a real control plane, with the roles that we ship: started in order, recreated one at a time,
+ * ended with their job.
+ */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -157,7 +160,7 @@ it("the requests of a batch replace no more at once than it allows", async () =>
     else down.add(object.metadata.name ?? "");
     most = Math.max(most, down.size);
   }
-  // A real kubelet finishes it before its next look at the pod's conditions.
+  // A real kubelet finishes the restart before it updates the pod's conditions.
   if (isOnNode()) expect(most).toBeLessThanOrEqual(RECREATED_AT_ONCE);
   else expect(most).toEqual(atMost(RECREATED_AT_ONCE));
   const statuses = (await scene.pods()).map((pod) => [statusOf(pod, "log"), statusOf(pod, "app")]);

@@ -1,4 +1,4 @@
-/** The same cases as on the embedded cluster: its mistakes show as differences here. */
+/** The cases that the embedded cluster passes. A mistake of the embedded cluster is a failure here. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { describeContract } from "../contract/contract.ts";

@@ -1,4 +1,4 @@
-/** The session of the demo and of the README, with the demo's own manifests, on a real control plane. */
+/** Runs the demo's commands, which the README shows, with the demo's own manifests on a real control plane. */
 
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
@@ -32,7 +32,7 @@ async function apply(scene: Scene): Promise<void> {
   }
 }
 
-/** As `kubectl get sidecarset` prints them. */
+/** Returns the columns that `kubectl get sidecarset` prints. */
 async function columns(): Promise<readonly unknown[]> {
   const answer = await sendRaw(controlPlane(), {
     path: `/apis/apps.kruise.io/v1beta1/sidecarsets/${SET}`,
@@ -47,7 +47,7 @@ async function columns(): Promise<readonly unknown[]> {
   );
 }
 
-/** A dry run as the reconciler, and how much it wrote. */
+/** Runs a dry run as the reconciler, and returns how much it wrote. */
 async function dryRun() {
   const userAgent = "dry-run";
   const reconciler = await asServiceAccount(controlPlane(), "kruise-system", "sidecarset-reconciler");

@@ -1,6 +1,6 @@
 /**
- * `npm run deploy:all` against a stand-in for AWS and the real API server: its calls, its changes, and the secrets that
- * it never shows.
+ * Runs `npm run deploy:all` against a stand-in for AWS and the real API server. Checks its calls, its changes, and that
+ * it shows no secret.
  */
 import { readFile, watch, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ const registered = () =>
 const changeRegistration = (operations: readonly JsonPatchOperation[]) =>
   clusterOf(controlPlane()).patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
 
-/** Names of a new pod's containers in a dry run, with commas. */
+/** Returns the container names of a new pod in a dry run, separated by commas. */
 async function containersOfNewPod(): Promise<string> {
   const pod = {
     metadata: { name: "rotated", labels: { app: "rotated" } },
@@ -80,7 +80,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** The deployment's calls of kubectl that write. */
+/** Returns the deployment's kubectl calls that write. */
 const kubectlWrites = () =>
   scene.commands().filter((line) => /^kubectl (apply|delete|create)/.test(line) && !line.includes("--dry-run=server"));
 
@@ -317,7 +317,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     const fresh = "r".repeat(43);
     let isOver = false;
     const seen: string[] = [];
-    // A test before this one had a wrong secret in SSM, which a function may have read.
+    // An earlier test stored a wrong secret in SSM, which a function may still have.
     await expect.poll(containersOfNewPod, { timeout: 60_000 }).toBe("sidecar,web");
     const probing = (async () => {
       while (!isOver) seen.push(await containersOfNewPod());
@@ -340,11 +340,11 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
   it("a deployment that is ended ends its child processes", async () => {
     const npm = join(scene.folder, "npm");
     const kept = await readFile(npm, "utf8");
-    // It has a child, as npm has osls, and prints when both are there.
+    // The stand-in for npm starts a child, as npm starts osls, and prints after both run.
     await writeFile(npm, `#!/usr/bin/env bash\nsleep 600 &\necho "$$ $!" > ${scene.folder}/pids\nwait\n`);
     const started = async () => (await readFile(join(scene.folder, "pids"), "utf8")).match(/\d+/g)?.map(Number) ?? [];
     const watching = (async () => {
-      // The file exists before its text.
+      // The file may exist before its text does.
       for await (const { filename } of watch(scene.folder))
         if (filename === "pids" && (await started()).length === 2) return scene.kill("SIGTERM");
     })();
@@ -430,7 +430,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     const { code, text } = await scene.deploy();
     expect(text).toContain("created in a dry run, has the containers hot-1, hot-2, web");
     expect(code).toBe(0);
-    // A policy of the cluster is no fault of the webhooks.
+    // A refusal by the cluster's policy is not a fault of the webhooks.
     const restricted = (value: string | null) =>
       cluster.patch(
         NAMESPACES,

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const end of ended.splice(0)) await end();
 });
 
-/** Resolves once the disruption controller has counted. */
+/** Creates a budget, and resolves after the disruption controller has counted its pods. */
 async function guard(scene: Scene, name: string, spec: object, healthy: number): Promise<void> {
   const budget = { metadata: { name, namespace: scene.name }, ...{ spec } };
   await scene.cluster.create(DISRUPTION_BUDGETS, budget as KubernetesObject);
@@ -155,7 +155,7 @@ it("OpenKruise's PodUnavailableBudgets hold too if they are defined, and count t
   expect(await scene.untilUpdated(1)).toHaveLength(1);
 });
 
-/** As kubectl drain does it: asks again until the API server lets it. */
+/** Evicts as kubectl drain does: it asks again until the API server allows it. */
 async function drain(scene: Scene, count: number): Promise<number> {
   const names = (await scene.pods()).slice(0, count).map(({ metadata }) => metadata?.name ?? "");
   for (const name of names) {

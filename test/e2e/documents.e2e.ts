@@ -1,4 +1,4 @@
-/** Types the `sh` blocks of all pages, on a cluster that was set up by docs/first-steps.md. */
+/** Runs the `sh` blocks of all pages on a cluster that docs/first-steps.md set up. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
@@ -14,12 +14,12 @@ import { type Newcomer, newcomer } from "./support/newcomer.ts";
 import { removeAtEnd } from "./support/processes.ts";
 import { until } from "./support/until.ts";
 
-/** Pages change objects that other pages show, so they run in this order. */
+/** The pages run in this order, because some change objects that others show. */
 const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
 
 const TAKES_AWAY = "what other pages use; test/e2e/first-steps.e2e.ts takes it away at its end";
 
-/** Commands that run elsewhere. Every row has to match one, and says where it runs. */
+/** Commands that run elsewhere, with the place. Every row must match a command. */
 const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci( && npm (run demo|test))?$/, "steps of CI"],
   [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
@@ -35,12 +35,12 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^kubectl delete (--ignore-not-found -f infra\/rbac\/optional|crd sidecarsets|sidecarsets --all)/, TAKES_AWAY],
 ];
 
-/** Values in place of words that the reader replaces. */
+/** Values for the words that a reader replaces. */
 const MEANT: readonly (readonly [RegExp, string])[] = [
   [/\bsidecarset NAME\b/g, "sidecarset log-agent"],
   [/\bsidecarset\/NAME\b/g, "sidecarset/log-agent"],
   [/npm run deploy:all -- [^&\n]*/g, "true "],
-  // Registered under an address that leads nowhere, it would come before the webhooks that answer.
+  // A registration whose address leads nowhere would break the working webhooks.
   [/((?:install|webhooks) (?!--argocd)[\s\S]*\| kubectl apply) /g, "$1 --dry-run=server "],
   [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
 ];
@@ -53,9 +53,9 @@ function removeFrom(field: string): string {
   return `kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/${field}"}]'`;
 }
 
-/** Commands that run before a page's command, or after it to undo it. */
+/** Commands that run before a page's command, or undo it afterwards. */
 const AROUND: readonly { readonly command: RegExp; readonly before?: string; readonly after?: string }[] = [
-  // Another deployment's secret, in a file of the same name.
+  // Another deployment's secret is in a file of the same name.
   { command: /put-parameter .*path-secrets; \}\)$/, before: "cp path-secrets kept", after: "mv kept path-secrets" },
   { command: /> path-secrets\)$/, before: "cp path-secrets kept" },
   { command: /^\[ "\$\(wc -l < path-secrets/, after: "mv kept path-secrets" },
@@ -69,7 +69,7 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     after: "kubectl delete mutatingadmissionpolicy,mutatingadmissionpolicybinding --all",
   },
   {
-    // The page is for readers of first steps: it needs no canary of other pages, and no pod without a workload.
+    // Readers come to this page from first steps. They have no canary of other pages, and no pod without a workload.
     command: /sidecarset.kruise.io\/replace=/,
     before: `kubectl delete pod web; kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/injectionStrategy"}]'`,
   },
@@ -81,7 +81,7 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     before: "kubectl annotate --overwrite sidecarset log-agent sidecarset.kruise.io/halt-on=3",
     after: "kubectl annotate sidecarset log-agent sidecarset.kruise.io/halt-on-",
   },
-  // Later pages roll out again.
+  // Later pages start more rollouts.
   { command: /kruise.io\/gate=/, after: "kubectl annotate sidecarset log-agent sidecarset.kruise.io/gate-" },
   {
     command: /undo-on-halt=true/,
@@ -96,18 +96,18 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
   },
 ];
 
-/** Exit codes of commands that have found something. */
+/** Exit codes of commands that report a finding. */
 const ENDS_WITH: readonly (readonly [RegExp, number])[] = [[/check --pre/, 4]];
 
 interface Block {
   readonly page: string;
   readonly line: number;
   readonly commands: readonly string[];
-  /** that stands behind the block */
+  /** the output that follows the block on the page */
   readonly printed: readonly string[];
 }
 
-/** A command may go over several lines. */
+/** Splits a block into commands. A command may have several lines. */
 function commandsOf(block: string): readonly string[] {
   const commands: string[] = [];
   let open = "";
@@ -135,7 +135,7 @@ const isElsewhere = (command: string) => ELSEWHERE.some(([pattern]) => pattern.t
 const blocks = PAGES.filter((page) => page !== "docs/first-steps.md").flatMap(blocksOf);
 const typed = blocks.filter(({ commands }) => !commands.some(isElsewhere) || commands.length > 1);
 
-/** AWS' CLI with the commands of the pages; each call becomes a line of the file. */
+/** Creates a stand-in for AWS' CLI that knows the commands of the pages, and writes each call to a file as a line. */
 async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: () => Promise<readonly string[]> }> {
   const folder = await mkdtemp(join(tmpdir(), "documents-"));
   removeAtEnd(folder);
@@ -145,7 +145,7 @@ async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: 
     'file=$(sed -nE "s/.*file:\\/\\/([^ ]+).*/\\1/p" <<<"$*")',
     '[ -z "$file" ] || test -s "$file" || { echo "no such file: $file" >&2; exit 255; }',
     'case "$1 $2" in',
-    // The secret of the rotated deployment; the one by hand has none yet.
+    // The rotated deployment has a secret. The one made by hand has none yet.
     `"ssm get-parameter") case "$*" in *--region*) echo ${"s".repeat(43)} ;; *) exit 254 ;; esac ;;`,
     `"ssm put-parameter") echo '{ "Version": 1, "Tier": "Standard" }' ;;`,
     '"cloudformation describe-stacks") key=$(sed -nE "s/.*OutputKey==.([A-Za-z]+).*/\\1/p" <<<"$*"); echo "https://$key.lambda-url.eu-central-1.on.aws/" ;;',
@@ -166,7 +166,7 @@ beforeAll(async () => {
   const [install, serve = [], deploy = []] = user.blocks;
   await user.typeAll(install);
   const often = serve.map((command) => command.replace("--tick 10s", "--tick 1s"));
-  // docs/disruption-budgets.md is about passes that ask them.
+  // docs/disruption-budgets.md needs passes that read these budgets.
   await user.serve(often, "RespectDisruptionBudgets=true");
   await user.typeAll(deploy.map((command) => command.replace("200", "20")));
 });
@@ -186,7 +186,7 @@ afterAll(async () => {
   await user?.close();
 });
 
-/** Functions that a block of the page defines. */
+/** Returns the functions that the page's blocks define. */
 const definitions = (page: string) =>
   typed.flatMap((block) => (block.page === page ? block.commands.filter((one) => /^\w+\(\) /.test(one)) : []));
 
@@ -194,7 +194,10 @@ function meant(command: string): string {
   return MEANT.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), command);
 }
 
-/** A reader waits for the result of a change before typing on; without a result the next block says so. */
+/**
+ * Waits until passes have recorded the change, as a reader waits before the next command. If there is no result, the
+ * next block says so.
+ */
 async function untilRecorded(): Promise<void> {
   const cluster = clusterOf(controlPlane());
   const areRecorded = async () => {
@@ -217,7 +220,7 @@ async function typeOne(page: string, command: string): Promise<string> {
   return printed;
 }
 
-/** Drops words that only say whether an object existed before. */
+/** Drops the words that only say whether an object existed. */
 const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
 

@@ -1,4 +1,4 @@
-/** Pods leave the EndpointSlices of a real control plane before their sidecars restart, within the fence. */
+/** Tests that pods leave the EndpointSlices of a real control plane before their sidecars restart, within the fence. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -21,7 +21,7 @@ interface Slice extends KubernetesObject {
   readonly endpoints?: readonly { readonly targetRef?: { readonly name?: string } }[];
 }
 
-/** Names of the pods that the Service knows, ready or not. */
+/** Returns the names of the Service's pods, ready or not. */
 async function endpointsOf({ cluster, name: namespace }: Scene): Promise<ReadonlySet<string>> {
   const { items } = await cluster.list<Slice>(SLICES, { namespace, labelSelector: "kubernetes.io/service-name=web" });
   return new Set(items.flatMap(({ endpoints = [] }) => endpoints.map(({ targetRef }) => targetRef?.name ?? "")));
@@ -56,7 +56,7 @@ it("every pod is out of endpoints while its sidecar gets its new image, two at a
   const early: string[] = [];
   const watching = (async () => {
     for (; !isOver; await sleep(100), looks++) {
-      // Pods first: a drained pod leaves the endpoints within a second.
+      // The pods are read before the endpoints: a drained pod leaves the endpoints within a second.
       const drained = (await scene.pods()).filter(
         (pod) => imageOf(pod, SIDECAR.name) === "agent:v2" && trafficOf(pod) === "drained",
       );

@@ -1,4 +1,4 @@
-/** A real API server, and its etcd, killed and restarted again and again while images are rolled out. */
+/** Rolls out images while a real API server and its etcd are killed and restarted again and again. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { controlPlane, restartApiServer, restartEtcd } from "./support/access.ts";
 import { sum } from "./support/faults.ts";

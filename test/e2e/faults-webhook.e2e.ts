@@ -1,4 +1,4 @@
-/** Pods that are created while the webhooks cannot read a real API server, and the warnings for their creators. */
+/** Creates pods while the webhooks cannot read a real API server, and checks the warnings for their creators. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
 import { newPod } from "../support/objects.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterEach(async () => {
   proxy?.disturb(undefined);
   aheadMs = 0;
-  // After a slow read the last state serves, until a read in the background has succeeded.
+  // After a slow read the webhook uses its last list until a read in the background succeeds.
   await vi.waitFor(async () => expect(injected(await tryPod("calm")).isStale).toBe(false), PATIENT);
 });
 afterAll(async () => {
@@ -37,7 +37,7 @@ afterAll(async () => {
   await proxy?.close();
 });
 
-/** A pod that is tried, not created. */
+/** Sends a dry run of a pod's creation. */
 function tryPod(name: string): Promise<RawAnswer> {
   const metadata = { name, namespace: scene.name, labels: { scene: scene.name } };
   const body = newPod(metadata, { containers: [APP] });
@@ -70,7 +70,7 @@ it.each([
   ["reset before it took effect", true],
   ["reset after it took effect", true],
   ["truncated JSON", true],
-  // Within a second it is read, beyond that the last state serves.
+  // The webhook waits a second for this read, and then uses its last list.
   ["slow body", expect.any(Boolean)],
 ] as const satisfies (readonly [FaultName, unknown])[])(
   "%s, at every read: pods are still injected",

@@ -1,4 +1,4 @@
-/** Rollouts whose every call to a real API server may go wrong: each ends where it should, within its budget. */
+/** Rolls out while any call to a real API server may fail. Each rollout must reach its end within its budget. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";
@@ -9,17 +9,17 @@ import { expectHeld, type Fleet, openFleet, type Rolled } from "./support/fleet.
 import { type ProxiedReconciler, startProxiedReconciler } from "./support/proxied-reconciler.ts";
 import { size } from "./support/size.ts";
 
-/** Rollouts for each kind of fault. */
+/** Number of rollouts for each kind of fault. */
 const ROLLOUTS = size({ ci: 3, soak: 50 });
 const AT_ONCE = Math.min(ROLLOUTS, 5);
 const TIMEOUT_MS = (ROLLOUTS / AT_ONCE) * 180_000;
 
-/** Without faults there are about 30; retries without a pause make thousands. */
+/** Without faults there are about 30 calls a second; retries without a pause make thousands. */
 const MAX_CALLS_PER_SECOND = 200;
 
 let reconciler: ProxiedReconciler;
 let fleet: Fleet;
-/** namespace → the reconciler's writes to pods, from etcd */
+/** namespace → number of the reconciler's writes to pods, from etcd */
 const podWrites = new Map<string, number>();
 
 beforeAll(async () => {
@@ -34,11 +34,11 @@ afterAll(async () => {
 interface Course {
   readonly name: string;
   readonly hits: ReadonlyMap<string, number>;
-  /** called before each new image of the fleet; returns the fault of calls from then on */
+  /** called before each new image of the fleet; returns the fault of the calls that follow */
   readonly disturb: () => (exchange: Exchange) => boolean;
 }
 
-/** Repeats a course until every fault has happened; the figures are printed. */
+/** Repeats a course until every fault has occurred, and prints the figures. */
 async function runCourse({ name, hits, disturb }: Course): Promise<void> {
   const { proxy } = reconciler;
   const [callsBefore, began] = [proxy.calls(), performance.now()];
@@ -81,7 +81,7 @@ it.each(Object.keys(FAULTS) as FaultName[])("%s", { timeout: TIMEOUT_MS }, async
   expect(sum(hits.values())).toBeGreaterThanOrEqual(ROLLOUTS);
 });
 
-/** Refused from the first write to a pod on, until the kubeconfig has a new one. */
+/** Makes the token expire at the first write to a pod, until the kubeconfig has a new token. */
 function expireToken(hits: Map<string, number>): (exchange: Exchange) => boolean {
   const old = reconciler.token();
   let refusals = 0;

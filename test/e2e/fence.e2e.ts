@@ -1,4 +1,4 @@
-/** The policies around the reconciler on a real API server: they refuse calls that its roles would allow. */
+/** Tests the policies around the reconciler on a real API server. They refuse calls that its roles would allow. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
@@ -18,7 +18,7 @@ import { until } from "./support/until.ts";
 import { runsFrom } from "./support/versions.ts";
 
 const LISTED = ["example.com/listed", "mesh.example.com/"];
-/** API servers before Kubernetes 1.33 know no path that ends so. */
+/** API servers before Kubernetes 1.33 have no path with this ending. */
 const isServed = ({ path }: Write) => runsFrom("1.33") || !path.endsWith("/resize");
 const DENIED = [...DENIED_OF_PODS, ...DENIED_ELSEWHERE].filter(isServed);
 const SERVED = Object.entries(WIDENED).filter(([, { permits }]) => permits.every(isServed));
@@ -51,7 +51,7 @@ function send(target: RawTarget, { method, path, body, type }: Write, isTried: b
   });
 }
 
-/** True if a policy refused it, with its reason, and not a role. */
+/** True if a policy refused the call and named its reason; a role's refusal does not count. */
 const isFenced = ({ code, text }: RawAnswer) =>
   code === 403 &&
   /ValidatingAdmissionPolicy 'sidecarset-reconciler-[a-z]+' with .* denied request: the reconciler|of /.test(text);
@@ -71,7 +71,7 @@ async function expectDenied(writes: readonly Write[]): Promise<void> {
   for (const write of writes) {
     const answer = await send(reconciler, write, false);
     expect(isFenced(answer), saying(write, answer)).toBe(true);
-    // The same write by another account: only the fence could refuse it.
+    // Another account sends the same write. Only the fence could refuse it.
     if (write.isConnect) continue;
     const tried = await send(controlPlane(), write, true);
     expect(saying(write, tried)).toMatch(/: 2\d\d $/);
@@ -129,7 +129,7 @@ describe("with every optional role at once", () => {
     try {
       const tried = create("", inNamespace("kube-public", "configmaps"), { metadata: { name: "tried" } });
       await until("the roles are in force", async () => isFenced(await send(reconciler, tried, true)));
-      // Namespaces of other tests come and go meanwhile.
+      // Other tests create and delete namespaces meanwhile.
       const lasting = ["default", "fence-shop", "kruise-system", "kube-node-lease", "kube-public", "kube-system"];
       const namespaces = (await namesOf("/api/v1/namespaces")).filter((name) => lasting.includes(name));
       expect(namespaces.toSorted()).toEqual(lasting);
@@ -149,7 +149,7 @@ describe("with every optional role at once", () => {
 
 it("every optional role except the registration's has its writes here", () => {
   const features = optionalAccess().map(({ feature }) => feature);
-  // No policy is asked about registrations of webhooks.
+  // An API server asks no policy about registrations of webhooks.
   expect(Object.keys(WIDENED).toSorted()).toEqual(features.filter((one) => one !== "webhook-configuration").toSorted());
   expect(PODS).toContain("fence-shop");
 });

@@ -1,6 +1,4 @@
-/**
- * The steps of docs/first-steps.md for a new user, from nothing to the plan for 200 pods, and then the change itself.
- */
+/** Follows docs/first-steps.md as a new user: from nothing to the plan for 200 pods, and then through the change. */
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +16,7 @@ import { imageOf, isReady } from "./support/scene.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const REPLICAS = 200;
-/** 20 % of them */
+/** The budget, which is 20 % of the pods. */
 const MAX_UNAVAILABLE = 40;
 const FIVE_MINUTES_MS = 300_000;
 

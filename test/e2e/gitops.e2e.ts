@@ -1,6 +1,6 @@
 /**
- * The promises of docs/gitops.md about server-side apply: defaults make no difference, and fields outside of Git are
- * left alone.
+ * Tests what docs/gitops.md promises about server-side apply: defaults make no difference, and fields that Git does not
+ * name stay unchanged.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,6 @@
-/** `--kubeconfig`: the tests on a cluster that somebody else started, and the objects that they leave alone. */
+/**
+ * Runs the tests with `--kubeconfig` on a cluster that somebody else started, and checks which objects stay unchanged.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,7 +31,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** The command, as a user starts it. */
+/** Runs the command as a user does. */
 function runTests(...args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...process.env, VITEST: "", VITEST_POOL_ID: "", VITEST_WORKER_ID: "" };
@@ -49,7 +51,7 @@ const KINDS: readonly KubernetesObject[] = [
   { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" },
 ];
 
-/** Names of all objects outside of namespaces, without the ones being deleted. */
+/** Returns the names of all cluster-scoped objects that are not being deleted. */
 async function everything(): Promise<readonly string[]> {
   const lists = KINDS.map(async (kind) => {
     const { items } = await cluster.list<KubernetesObject>(resourceOf(kind), {});

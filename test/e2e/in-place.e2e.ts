@@ -1,4 +1,7 @@
-/** Pods of an ordered set get a new template in place where it allows that, on a real control plane, and new ones where not. */
+/**
+ * Tests on a real control plane that an ordered set updates pods in place where its template allows that, and recreates
+ * them otherwise.
+ */
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { addFigure } from "./support/figures.ts";
@@ -80,7 +83,7 @@ it("a new image or label is updated in place, also a label that a container read
   }
   expect(most).toEqual(atMost(1));
 
-  // A change of only a label that the container reads restarts it by another spelling of its image.
+  // The container reads only this label. Another spelling of its image restarts it.
   await patch({ op: "replace", path: "/spec/template/metadata/labels/release", value: "3" });
   await pass();
   expect(factsOf(await scene.untilReady(COUNT))).toEqual({

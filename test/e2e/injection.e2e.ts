@@ -1,4 +1,4 @@
-/** The sidecars of a created pod, and that a real API server takes the pod. */
+/** Tests a created pod's sidecars, and that a real API server accepts the pod. */
 import { describe, expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { runsPods } from "./support/access.ts";

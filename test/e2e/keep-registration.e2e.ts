@@ -1,4 +1,7 @@
-/** The registration that follows the SidecarSets: every pod that is created right after its SidecarSet is asked about. */
+/**
+ * Tests the registration that follows the SidecarSets: the API server sends every pod that is created right after its
+ * SidecarSet.
+ */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -24,7 +27,7 @@ const ROUNDS = size({ ci: 5, soak: 60 });
 const PODS_AT_ONCE = 5;
 
 let functions: Functions;
-/** A probe may come before the registrations are in force. */
+/** Registrations may not be in force yet at the first probe. */
 let errorsBefore = 0;
 let cluster: Cluster;
 const access: readonly KubernetesObject[] =

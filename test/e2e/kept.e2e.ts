@@ -1,4 +1,4 @@
-/** The fields of a pod that a rollout changes beside an image, and the ones that it leaves alone. */
+/** Tests which fields of a pod a rollout changes besides an image, and which it does not. */
 import { expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { scenes } from "./support/open-scene.ts";
@@ -41,7 +41,7 @@ it("init containers and native sidecars run on as they were", async () => {
   expect((await scene.untilUpdated(2)).map(initContainersOf)).toEqual(before);
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
 
-  // An init container's image is for new pods only, and the other pods still count as up to date.
+  // An init container's image concerns only new pods. The other pods still count as updated.
   await scene.patchSet({ op: "replace", path: "/spec/initContainers/0/image", value: "prepare:v2" });
   expect((await scene.untilSettled()).why).toBe("2 of 2 pods updated, 2 of them ready");
   await scene.patchOther(native, { op: "replace", path: "/spec/initContainers/0/image", value: "proxy:v2" });

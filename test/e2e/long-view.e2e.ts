@@ -1,5 +1,6 @@
 /**
- * The webhook's view of more SidecarSets than fit on a page, kept up to date by announcements, on a real API server.
+ * Tests the webhook's list of more SidecarSets than fit on one page. Announcements keep it current on a real API
+ * server.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -54,7 +55,7 @@ it("after one list, created, changed and deleted SidecarSets are read one by one
       return cluster.get(...args);
     },
   };
-  // The clock of a registration that is old already.
+  // On this clock the registration is already old.
   const now = () => Date.now() + 600_000;
   const options = { kruiseNamespace: "kruise-system", freshnessMs: 0, isAnnounced: true, now };
   const view = clusterView({ ...options, connect: async () => counted });

@@ -1,4 +1,7 @@
-/** `npm run test:e2e` and `npm run soak`: every test of this folder on a real control plane. Exits 2 without one. */
+/**
+ * `npm run test:e2e` and `npm run soak` run every test of this folder on a real control plane. Exits 2 if there is
+ * none.
+ */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseCLI, startVitest } from "vitest/node";
@@ -15,13 +18,13 @@ import {
   VERSION_VARIABLE,
 } from "./support/versions.ts";
 
-/** Installs and builds the needed programs, and no more. */
+/** The option that only installs and builds the needed programs. */
 const PREPARE = "--prepare";
-/** Exit code where this machine can't be a node. */
+/** Exit code if this machine cannot be a node. */
 const NO_NODE = 77;
 const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
-/** Runs a process for each version, one after another. */
+/** Runs one process for each version, one after the other. */
 function runOnAll(others: readonly string[]): void {
   const outcomes = allVersions().map((version) => {
     const args = [import.meta.filename, "--kubernetes", version, ...others];
@@ -33,7 +36,7 @@ function runOnAll(others: readonly string[]): void {
   process.exitCode = outcomes.every(({ status }) => status === 0) ? 0 : 1;
 }
 
-/** Sets the version for building programs, and for the tests' knowledge of it. @throws UsageError */
+/** Sets the version for building programs and for the tests. @throws UsageError */
 function setVersion(option: string, version: string | undefined, variable: string): void {
   if (version === undefined) return;
   const known = allVersions();
@@ -51,11 +54,11 @@ async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
   // A few files are not worth a second control plane.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
   const files = filter.length > 0 || kubernetes === undefined ? filter : [...filesOn(kubernetes)];
-  // Runs within this process, so that none outlives it.
+  // The run stays in this process, so that no process outlives it.
   await startVitest(files, { ...workers, ...options, config: CONFIG });
 }
 
-/** Elsewhere the tests of a node are skipped, which is not a failure, and is said. */
+/** If this machine cannot be a node, the tests of a node are skipped. This is no failure, and is printed. */
 async function runOnNode({ kubernetes, kubelet, others }: Arguments): Promise<void> {
   setVersion("--kubernetes", kubernetes, VERSION_VARIABLE);
   setVersion("--kubelet", kubelet, KUBELET_VARIABLE);

@@ -1,4 +1,4 @@
-/** Batches that wait for the real Prometheus, on a real control plane. */
+/** Tests batches that wait for a real Prometheus, on a real control plane. */
 import { mkdtemp, readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ import { eventually, until } from "./support/until.ts";
 
 let prometheus: Prometheus;
 let metrics: Server;
-/** the scraped value; absent: no such metric */
+/** The value that Prometheus scrapes; absent: no such metric. */
 let errors: number | undefined;
 beforeAll(async () => {
   metrics = createServer((_, response) => response.end(errors === undefined ? "" : `agent_errors ${errors}\n`));

@@ -1,4 +1,4 @@
-/** Native sidecars get new images in place, where the gate says so and their nodes can do it. */
+/** Tests that native sidecars get new images in place, if the feature gate is on and their nodes support it. */
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { NODES } from "../../shared/kube/port.ts";
@@ -38,7 +38,7 @@ it("native sidecars are updated within maxUnavailable, and neither the app nor a
   const inits = pods.map(({ status }) => status?.initContainerStatuses?.find(({ name }) => name === "prepare"));
   expect(inits.map((status) => status?.restartCount)).toEqual(Array(6).fill(0));
   const { maxUnavailableObserved, ...record } = await scene.record(since);
-  // A real kubelet finishes it before its next look at the pod's conditions.
+  // A real kubelet finishes the restart before it updates the pod's conditions.
   if (!isOnNode()) expect(maxUnavailableObserved).toBeGreaterThan(0);
   expect(maxUnavailableObserved).toBeLessThanOrEqual(2);
   expect(record).toMatchObject({ appContainerRestarts: 0, podPatches: 6 });

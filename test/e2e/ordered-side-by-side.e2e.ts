@@ -1,4 +1,7 @@
-/** Ordered sets beside the built-in StatefulSet controller: same spec, same events, same kubelet; same pods in the same order. */
+/**
+ * Compares ordered sets with the built-in StatefulSet controller: with equal specs, events and kubelets both must have
+ * the same pods in the same order.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { tickSetsUntilAborted } from "../../functions/server/ticks.ts";
 import type { ApiObject } from "../../infra/local/storage/json.ts";
@@ -24,7 +27,7 @@ let installed: readonly KubernetesObject[] = [];
 const end = new AbortController();
 const running: Promise<unknown>[] = [];
 const errors: string[] = [];
-/** Tests that run at the same time have no figures of their own. */
+/** Tests that run at the same time add to one sum. */
 const same = { scenarios: 0, steps: 0 };
 
 beforeAll(async () => {
@@ -55,7 +58,7 @@ afterAll(async () => {
   await functions?.close();
 });
 
-/** Provides a volume for each claim, because nothing else does here. */
+/** Creates a volume for each claim, because no provisioner runs here. */
 async function provide({ metadata, ...claim }: ApiObject): Promise<void> {
   const { namespace, name, uid } = metadata;
   if ((claim["spec"] as { readonly volumeName?: string }).volumeName || metadata.deletionTimestamp) return;
@@ -70,7 +73,7 @@ async function provide({ metadata, ...claim }: ApiObject): Promise<void> {
   await cluster.create(VOLUMES, { metadata: { name: `pv-${uid}` }, ...{ spec } }).catch(() => undefined);
 }
 
-/** Expects this number of pods, ready and of this image, and a status that says so. */
+/** Expects this number of ready pods with this image, and a status that agrees. */
 function atRest(pods: number, image = "app:1", first = 0): (view: SideView) => void {
   const names = Array.from({ length: pods }, (_, index) => `db-${first + index} ${image} ready`);
   return ({ pods: there, status }) => {
@@ -92,9 +95,9 @@ type Act = (sets: SideBySide) => Promise<void>;
 interface Scenario {
   readonly title: string;
   readonly spec: Spec;
-  /** the acts in order, after the first pods exist */
+  /** the acts in order, after the first pods are ready */
   readonly acts: readonly Act[];
-  /** pods of the first spec; absent: 3 */
+  /** checks the pods of the first spec; absent: expects 3 */
   readonly first?: (view: SideView) => void;
 }
 
@@ -275,7 +278,7 @@ it.concurrent.for(SCENARIOS)("$title", async ({ title, spec, acts, first = atRes
   await sets.until(first);
   for (const act of acts) await act(sets);
   const [theirs, ours] = await Promise.all([sets.sequence("theirs"), sets.sequence("ours")]);
-  // Where all is done at once, no order is promised.
+  // With policy Parallel no order is promised.
   const isOrdered = spec.podManagementPolicy !== "Parallel";
   const sorted = (lines: readonly string[]) => (isOrdered ? lines : lines.toSorted());
   expect(sorted(ours)).toEqual(sorted(theirs));

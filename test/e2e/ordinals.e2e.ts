@@ -1,4 +1,4 @@
-/** A rollout that follows the order of StatefulSets, the built-in ones, on a real control plane. */
+/** Tests that a rollout follows the order of built-in StatefulSets, on a real control plane. */
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { FOLLOW_ORDINALS_ANNOTATION } from "../../shared/api/names.ts";
@@ -25,7 +25,7 @@ function createStatefulSet({ cluster, name: namespace, labels }: Scene, name: st
   return cluster.create(STATEFUL_SETS, { metadata: { namespace, name }, spec } as KubernetesObject);
 }
 
-/** Pods in the order of their first run of that image. */
+/** Returns the pods in the order in which they first ran this image. */
 async function updatesTo(image: string, history: PodHistory): Promise<readonly (string | undefined)[]> {
   const updated = (await history.versions()).filter(
     ({ object }) => imageOf(object as unknown as Pod, "agent") === image,

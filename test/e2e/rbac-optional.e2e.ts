@@ -1,4 +1,4 @@
-/** The rights of each optional role when it is applied alone: exactly its own. */
+/** Tests that each optional role grants exactly its own rights when it is applied alone. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -53,7 +53,7 @@ const RECREATE_REQUEST = {
   spec: { podName: "kept", containers: [{ name: "main" }] },
 };
 
-/** A SidecarSet of no pods. */
+/** A SidecarSet that selects no pods. */
 const UNDONE: SidecarSet = {
   apiVersion: "apps.kruise.io/v1beta1",
   kind: "SidecarSet",
@@ -130,7 +130,7 @@ async function codeOf({ account, verb, path, body }: Request): Promise<number> {
 }
 
 const saying = async (request: Request) => `${request.verb} ${request.path} ${await codeOf(request)}`;
-/** Roles and bindings come into force one by one; refused calls have no effect meanwhile. */
+/** Waits until the roles are in force. They come into force one by one, and refused calls have no effect meanwhile. */
 async function sayingInForce(request: Request): Promise<string> {
   const lines: string[] = [];
   await until(`${request.verb} ${request.path} is permitted`, async () => {
@@ -156,8 +156,8 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
 
   it("each role has a request here for each verb and name that it permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
-      // Other components call these: an admission plugin checks the right to finalizers when owners are set, and the
-      // fence checks the right to features.
+      // Other components check these rights. An admission plugin checks the right to finalizers when owners are set.
+      // The fence checks the right to features.
       rules.flatMap(({ resources, verbs: all, resourceNames = ["any"] }) =>
         ["statefulsets/finalizers", "features"].some((one) => resources.includes(one))
           ? []

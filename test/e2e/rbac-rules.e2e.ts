@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => functions?.close());
 
-/** Calls of the functions that were refused so far. */
+/** Returns the functions' calls that were refused so far. */
 function refusals(): readonly string[] {
   return readAudit(controlPlane().auditLog)
     .filter(({ responseStatus, userAgent }) => responseStatus?.code === 403 && userAgent === "sidecarset-serverless")
@@ -31,7 +31,7 @@ function refusals(): readonly string[] {
 async function tour(scene: Scene): Promise<void> {
   await scene.open({
     customVersion: "1",
-    // A selector of the name alone asks no namespace.
+    // A selector of only the name needs no read of the namespace.
     namespaceSelector: {
       matchLabels: { "kubernetes.io/metadata.name": scene.name },
       matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }],
@@ -67,7 +67,7 @@ it("a SidecarSet that is recreated takes over the ledger that its predecessor le
   await scene.deploy(1);
   await scene.untilSettled();
   expect(await ledger()).toEqual([(await scene.set()).metadata?.uid]);
-  // The state after a deletion that orphans.
+  // The owners are removed, as after a deletion that orphans.
   await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { ownerReferences: null } } });
   await scene.deleteSet(scene.name);
   const made = await scene.createSet(scene.name, {});
@@ -98,7 +98,7 @@ it.each(RULES)("$kind $role needs its rule for $resources: $verbs", async ({ kin
     const touring = tour(scene).catch(() => undefined);
     await until("a refusal", async () => refusals().length > before, 90_000);
     await setRules(rules);
-    // Pods that came without sidecars meanwhile hold up the tour.
+    // Pods that came without sidecars meanwhile would block the tour.
     for (const { metadata } of await scene.pods())
       await cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" });
     await touring;

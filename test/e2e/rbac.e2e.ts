@@ -1,4 +1,4 @@
-/** The limits of the shipped service accounts. */
+/** Tests the limits of the shipped service accounts. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { apiServer } from "./support/access.ts";
@@ -28,7 +28,7 @@ const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const SIDECARSETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 const OURS = "/namespaces/kruise-system";
 
-/** Collection → verbs that neither account may use there. */
+/** Collection → verbs that both accounts lack there. */
 const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/secrets`]: ["get", "list", "create", "patch", "delete"],
   [`${CORE}${OURS}/secrets`]: ["get", "list", "create"],
@@ -52,7 +52,7 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`/apis/coordination.k8s.io/v1${IN_DEFAULT}/leases`]: ["get", "create", "patch"],
 };
 
-/** Rights of the reconciler that the webhooks do not have. */
+/** Rights that the reconciler has and the webhooks lack. */
 const FOR_WEBHOOKS: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/pods`]: ["get", "list", "patch"],
   [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["list"],

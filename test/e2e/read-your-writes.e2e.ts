@@ -1,6 +1,6 @@
 /**
- * Answers of an API server before a pod's creation began must show in its admission: created, changed and deleted
- * SidecarSets, and labels of Namespaces, while other pods are admitted.
+ * Tests that a pod's admission uses everything the API server answered before the pod's creation began. This covers
+ * created, changed and deleted SidecarSets, and labels of Namespaces, while other pods are admitted.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -33,12 +33,12 @@ import {
   serveProcesses,
 } from "./support/webhook-front.ts";
 
-/** A lane writes its own SidecarSets, one after the other. */
+/** Number of lanes. A lane writes its own SidecarSets, one after the other. */
 const LANES = 10;
-/** Rounds of a lane: four writes, with a pod right after each. */
+/** Rounds of a lane: four writes, each followed at once by a pod. */
 const ROUNDS = size({ ci: 5, soak: 250 });
 const PODS_PER_ROUND = 4;
-/** Others' pods, a second. */
+/** Number of other pods a second. */
 const OTHERS = 30;
 
 let cluster: Cluster;
@@ -77,7 +77,7 @@ interface Tally {
   pods: number;
 }
 
-/** The four writes, each with a pod that is created right after it. */
+/** Makes the four writes, each followed at once by a new pod. */
 async function round(name: string, namespace: string, tally: Tally): Promise<void> {
   const labels = { round: name };
   const expectAgent = async (what: string, image: string | undefined) => {
@@ -109,7 +109,7 @@ async function round(name: string, namespace: string, tally: Tally): Promise<voi
   );
 }
 
-/** Creates pods until the end; resolves with their number, and the milliseconds of each. */
+/** Creates pods until it is stopped. Resolves with their number, and the milliseconds of each. */
 function createOthers(namespace: string) {
   const milliseconds: number[] = [];
   let isOver = false;
@@ -134,7 +134,7 @@ async function createOthersFor(namespace: string, milliseconds: number): Promise
   return stop();
 }
 
-/** The number of reads of SidecarSets that the API server has answered so far, without watches. */
+/** Returns how many reads of SidecarSets the API server has answered so far, without watches. */
 async function asked(): Promise<number> {
   const { text } = await sendRaw(controlPlane(), { path: "/metrics" });
   const lines = text.split("\n").filter((line) => /^apiserver_request_total{.*resource="sidecarsets"/.test(line));
@@ -163,7 +163,7 @@ async function untilNobodyAsks(namespace: string): Promise<void> {
 
 describe.each(WAYS)("with %s", (title, begin, count) => {
   const namespace = `writes-${count}`;
-  /** Minutes pass before announcements count. */
+  /** Announcements are used only after some minutes. */
   const isAnnounced = IS_SOAK || title === "one serve";
   let front: Front;
   let installed: readonly KubernetesObject[];
@@ -180,7 +180,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
     await untilInForce(cluster);
     await createAll(cluster, [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
     await until("its service account", async () => Boolean(await createPod(namespace, { app: "first" })));
-    // Until then SidecarSets are listed for each pod, as without announcements.
+    // Until then the webhook lists SidecarSets for each pod, as without announcements.
     if (isAnnounced) await untilNobodyAsks(namespace);
   }, 3 * IN_FORCE_MS);
   afterAll(async () => {
@@ -210,7 +210,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
   it.runIf(isAnnounced)(
     "SidecarSets are not read while nobody writes them",
     async () => {
-      // Views stop waiting for a SidecarSet that was never stored.
+      // Webhooks stop waiting for a SidecarSet that was never stored.
       await untilNobodyAsks(namespace);
       const before = await asked();
       const milliseconds = await createOthersFor(namespace, 4_000);

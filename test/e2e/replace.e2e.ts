@@ -30,7 +30,7 @@ const REPLACED: JsonPatchOperation = {
   value: "NotUpgradable",
 };
 const CACHE = { name: "cache", emptyDir: {} };
-/** An environment variable, a new container and a volume that goes. */
+/** Changes: an environment variable, a new container, and the removal of a volume. */
 const CHANGES: readonly JsonPatchOperation[] = [
   { op: "add", path: "/spec/containers/0/env", value: [{ name: "LEVEL", value: "debug" }] },
   { op: "add", path: "/spec/containers/-", value: { name: "second", image: "second:v1" } },
@@ -60,7 +60,7 @@ it(`a change of env, a new container and a removed volume reach ${PODS} pods, wi
   ended.push(() => history.close());
   const beganAt = performance.now();
   const { metadata } = await scene.patchSet(REPLACED, ...CHANGES);
-  // Pods are not listed meanwhile: webhooks, passes and this test are one process.
+  // Pods are not listed during the wait: webhooks, passes and this test are one process.
   await eventually(
     () => scene.set(),
     ({ status }) =>
@@ -93,7 +93,7 @@ function isAsChanged({ spec }: Pod): boolean {
   return agent?.env?.[0]?.value === "debug" && spec.containers.some(({ name }) => name === "second") && !hasCache;
 }
 
-/** The alternative without the product: the Deployment's own rolling update, at the same share. */
+/** Measures the alternative without the product: the Deployment's own rolling update with the same budget. */
 async function secondsOfRestart({ cluster, name }: Scene): Promise<number> {
   const rollingUpdate = { maxUnavailable: "10%", maxSurge: 0 };
   const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": new Date().toISOString() } } };

@@ -1,4 +1,7 @@
-/** The page about a rollout, on a real control plane: as a file of the command line, and by `serve` with the rollout's own rights. */
+/**
+ * Tests the page about a rollout on a real control plane: as a file from the command line, and from `serve` with the
+ * rollout's own rights.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";

@@ -1,4 +1,7 @@
-/** Sidecars get other cpu and memory in place, where the gate says so, in an order that no image runs short in. */
+/**
+ * Changes the cpu and memory of sidecars in place if the feature gate is on. At no time may an image run with less
+ * memory than it needs.
+ */
 
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -47,7 +50,7 @@ interface Shape {
   readonly memory: unknown;
 }
 
-/** Records which image ever ran with how much memory. The returned function ends it. */
+/** Records every pair of image and memory that ever ran. The returned function ends the recording. */
 function recordShapes({ cluster, name }: Scene): () => Promise<readonly Shape[]> {
   const history = recordPods(cluster, name);
   onTestFinished(() => history.close());
@@ -58,7 +61,7 @@ function recordShapes({ cluster, name }: Scene): () => Promise<readonly Shape[]>
     });
 }
 
-/** Resolves once all pods have them, in their specs and on their nodes, and the image. */
+/** Resolves after all pods have the image and the resources, in their specs and on their nodes. */
 async function untilAllHave(scene: Scene, resources: ResourceRequirements, image: string): Promise<readonly Pod[]> {
   await scene.untilUpdated(5);
   return eventually(
@@ -89,7 +92,10 @@ it("more than before, and a new image: resources first, no restart but for the i
   addFigure("pods resized in place", pods.length);
 });
 
-/** containerd does not report the use of memory under cgroup v1, and a kubelet lowers no limit without it. */
+/**
+ * True if a kubelet can lower limits here. It cannot without the use of memory, which containerd does not report under
+ * cgroup v1.
+ */
 const CAN_DECREASE = !isOnNode() || existsSync("/sys/fs/cgroup/cgroup.controllers");
 
 /** Kubernetes 1.33 refuses a smaller memory limit of a container that is not restarted for it. */
@@ -126,10 +132,10 @@ it("resources alone restart nothing", async () => {
   addFigure("pods resized in place", pods.length);
 });
 
-/** Cores that the node has but that are not free: of the stand-in's 64, or of this machine's. */
+/** CPU that the node has and that is not free: of the stand-in's 64 cores, or of this machine's. */
 const TAKEN = isOnNode() ? `${availableParallelism() * 950}m` : "40";
 
-/** Kubernetes 1.36 refuses more than the whole node has; with older API servers the kubelet reports it. */
+/** Kubernetes 1.36 refuses more than the whole node has. With older API servers the kubelet reports it. */
 const untilTooSmall = (scene: Scene): Promise<unknown> =>
   runsFrom("1.36")
     ? untilRefused(scene, /allocatable|capacity/i)
@@ -137,7 +143,7 @@ const untilTooSmall = (scene: Scene): Promise<unknown> =>
 
 it.each<[string, string, (scene: Scene) => Promise<unknown>, number]>([
   ["have no room for yet", TAKEN, (scene) => scene.untilToldThat(/resize Deferred: Node didn't have enough/), 2],
-  // A refused request frees its place, and the next pod has its try. A pod that the kubelet keeps waiting holds its place.
+  // A refused request frees its place, and the next pod is tried. A pod that waits for the kubelet holds its place.
   ["are too small for", "100", untilTooSmall, runsFrom("1.36") ? 5 : 2],
 ])(
   "resources that nodes %s are reported, no pod gets its new image, and they can be taken back",

@@ -1,4 +1,4 @@
-/** Workloads are restarted where their pods cannot be updated in place, by Kubernetes' own controllers and strategies. */
+/** Restarts workloads whose pods cannot be updated in place, through Kubernetes' own controllers and strategies. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -61,7 +61,7 @@ async function deployBoth(scene: Scene): Promise<readonly Pod[]> {
   return await scene.untilReady(6);
 }
 
-/** The number of a pass' patches of templates there. */
+/** Returns how often passes patched templates in the namespace. */
 function restartsIn(namespace: string): number {
   return readAudit(controlPlane().auditLog).filter(
     ({ verb, objectRef, responseStatus, user }) =>
@@ -116,7 +116,10 @@ it("without the right no workload is restarted and the condition names the role,
   expect(restartsIn(scene.name)).toBe(2);
 });
 
-/** An API server sees a namespace's labels a moment later, and a workload is restarted once only. */
+/**
+ * Waits until the API server has seen a namespace's labels: it sees them with a delay, and a workload is restarted only
+ * once.
+ */
 async function untilInjected(scene: Scene, isInjected: boolean): Promise<void> {
   const probe = {
     metadata: { namespace: scene.name, name: "probe", labels: scene.labels },
@@ -138,7 +141,7 @@ it("workloads whose pods missed their sidecars are restarted by a share of maxUn
     );
   // A pod that was created in the same second as the SidecarSet may be older than the SidecarSet.
   await sleep(1_100);
-  // The webhook is not asked there.
+  // The API server does not send these pods to the webhook.
   await isExcluded("other");
   await untilInjected(scene, false);
   const pods = await deployBoth(scene);

@@ -1,4 +1,4 @@
-/** The history of a SidecarSet's versions, and new pods that get another one than the newest. */
+/** Tests the history of a SidecarSet's versions, and new pods that get an older version. */
 import { expect, it, onTestFinished } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
@@ -21,7 +21,7 @@ async function revisionsOf({ cluster, name }: Scene): Promise<readonly Controlle
   return items.toSorted((a, b) => a.revision - b.revision);
 }
 
-/** The next version, under its own name, and `injected` for new pods. */
+/** Releases the next version under its own name. `injected`: the version that new pods get. */
 async function release(scene: Scene, image: string, customVersion: string, injected?: object): Promise<void> {
   await scene.patchSet(
     setImage(image),

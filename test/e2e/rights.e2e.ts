@@ -1,4 +1,4 @@
-/** The promises of docs/rights.md about a viewer and an operator, each with its roles alone. */
+/** Tests what docs/rights.md promises about a viewer and an operator, each with only its own roles. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ function boundTo(name: string, account: string): readonly KubernetesObject[] {
   ] as readonly KubernetesObject[];
 }
 
-/** The roles may exist already, from this installation. */
+/** Creates a role, which may exist already from this installation. */
 async function store(object: KubernetesObject): Promise<void> {
   const cluster = clusterOf(apiServer());
   const { name = "", namespace } = object.metadata ?? {};
@@ -112,7 +112,7 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
     ["set", "partition", scene.name, "1"],
     ["set", "max-unavailable", scene.name, "2"],
     ["promote", scene.name],
-    ["pause", scene.name], // else a slow machine may have updated every pod before the rollout is given up
+    ["pause", scene.name], // Without the pause a slow machine could update every pod before the rollout is given up.
     ["set", "image", scene.name, "agent=agent:v3"],
     ["abort", scene.name],
     ["undo", scene.name],

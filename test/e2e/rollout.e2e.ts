@@ -1,4 +1,4 @@
-/** The way of a new version of a SidecarSet to running pods, on a real control plane. */
+/** Follows a new version of a SidecarSet to running pods, on a real control plane. */
 import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
@@ -79,7 +79,7 @@ it("if more than the image changed no pod is updated, each pod says so, and the 
   }
   expect(await images(scene)).toEqual(Array(4).fill("agent:v1"));
   const { items } = await scene.cluster.list(EVENTS, { fieldSelector: `involvedObject.name=${scene.name}` });
-  // A pass that saw its pods turn ready one by one has reported that too.
+  // A pass that saw its pods become ready one by one has also reported that.
   const others = (items as readonly { readonly reason?: string }[]).filter(
     ({ reason }) => reason !== "RolloutStarted" && reason !== "RolloutFinished",
   );
@@ -125,7 +125,7 @@ it("deleting the SidecarSet in the middle leaves the pods as they are, and one o
   const scene = await openScene({ updateStrategy: BY_ONE });
   await scene.deploy(4);
   await scene.untilSettled();
-  // The first that is updated keeps the others waiting.
+  // The first updated pod holds the others back.
   await scene.patchSet(setImage("agent:never-ready"));
   await scene.untilTouched(1);
   await scene.deleteSet(scene.name);

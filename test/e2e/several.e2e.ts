@@ -1,4 +1,4 @@
-/** Several SidecarSets on a pod, several namespaces of a SidecarSet, and both versions of the API. */
+/** Tests several SidecarSets on one pod, one SidecarSet in several namespaces, and both versions of the API. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";

@@ -1,4 +1,7 @@
-/** Registrations and policies in files of the API server (Kubernetes 1.37; 1.36 with its gate), as `install --static` prints them. */
+/**
+ * Tests registrations and policies in files of the API server, as `install --static` prints them (Kubernetes 1.37; 1.36
+ * with its feature gate).
+ */
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +25,7 @@ import { Scene } from "./support/scene.ts";
 import { size } from "./support/size.ts";
 import { until } from "./support/until.ts";
 
-/** Pods in the first moments of an API server. */
+/** Number of pods that are created in the first moments of an API server. */
 const PODS_AT_START = size({ ci: 200, soak: 1_000 });
 const AT_ONCE = 16;
 const RETRY_MS = 5;
@@ -55,14 +58,14 @@ const install = (policy: "Ignore" | "Fail", part: "file" | "cluster", url = func
   );
 
 /**
- * Puts the file there as docs/install-static.md says: first under another name, so that no API server reads half of it.
+ * Writes the file as docs/install-static.md says: first under another name, so that no API server reads half a file.
  */
 async function putFile(place: string, text: string, name = "sidecarset.yaml"): Promise<void> {
   await writeFile(join(place, `${name}.new`), text, { mode: 0o600 });
   await rename(join(place, `${name}.new`), join(place, name));
 }
 
-/** The number of such lines in the API server's log so far. */
+/** Returns how many lines of the API server's log contain these words. */
 async function logged(words: string): Promise<number> {
   const log = await readFile(join(controlPlane().folder, "kube-apiserver.log"), "utf8");
   return log.split(words).length - 1;
@@ -152,7 +155,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const place of Object.values(manifests())) await rm(join(place, "sidecarset.yaml"), { force: true });
   await restartApiServer();
-  // Returned for removal.
+  // The object is returned so that the test can remove it.
   const kind = { apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration" };
   for (const name of deleted) await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...kind, metadata: { name } });
   await scene.close();

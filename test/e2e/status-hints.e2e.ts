@@ -35,7 +35,7 @@ let cluster: Cluster;
 let server: WebhookServer;
 let registration: KubernetesObject;
 let folder = "";
-/** the worker's act at the news of a launch */
+/** the worker's action when a launch is reported */
 let onLaunch = async (): Promise<unknown> => undefined;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ beforeAll(async () => {
   cluster = clusterOf(controlPlane());
   const tls = await writeTlsFiles(folder);
   const log = createLog("error", () => undefined);
-  // Every call has another time, so that none is dropped as old news.
+  // Each call has another time, so that none is dropped as old.
   let time = 0;
   const now = () => {
     time += 1_000;
@@ -103,7 +103,7 @@ function setStatus(name: string, status: object, dryRun = false): Promise<Pod> {
   return cluster.patch<Pod>(PODS, key, { type: "merge", body: { status } }, { subresource: "status", dryRun });
 }
 
-/** The hints after each step; "": the webhook is not called. An API server may repeat a call. */
+/** Returns the hints after each step; "": the webhook was not called. An API server may repeat a call. */
 async function toldAt(name: string, steps: readonly object[]): Promise<readonly string[]> {
   const heard: string[] = [];
   for (const step of steps) {

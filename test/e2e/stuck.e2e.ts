@@ -1,4 +1,4 @@
-/** Rollouts that cannot continue: how far they get, the texts about them, and the pods that keep serving. */
+/** Tests rollouts that cannot continue: how far they get, the texts about them, and the pods that keep serving. */
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
@@ -15,7 +15,7 @@ function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
-/** Ids of containers: a restarted container has another one. */
+/** Returns the ids of containers; a restarted container has a new id. */
 async function containerIds(scene: Scene, ...names: readonly string[]) {
   const pods = (await scene.pods()).toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
   return pods.map((pod) => names.map((name) => [statusOf(pod, name)?.containerID, statusOf(pod, name)?.ready]));
@@ -23,13 +23,13 @@ async function containerIds(scene: Scene, ...names: readonly string[]) {
 
 const slotsOf = (pod: Pod) => ["agent-1", "agent-2"].map((container) => imageOf(pod, container));
 
-/** A kubelet waits for its hook, whatever image a pod should run meanwhile. */
+/** Deletes pods by force, because a kubelet waits for the hook even if the pod has another image by then. */
 async function deletePods(scene: Scene, pods: readonly Pod[]): Promise<void> {
   for (const { metadata } of pods)
     await scene.cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" });
 }
 
-// A pass that waits for one of them ends for all of them.
+// A pass that waits for one of these SidecarSets ends for all of them.
 describe.concurrent("a rollout", () => {
   it("a rollout of an image that cannot be pulled stops at maxUnavailable, and a good image goes on", async ({
     onTestFinished,
@@ -45,7 +45,7 @@ describe.concurrent("a rollout", () => {
     expect(why).toMatch(/; not ready: scene-\w+\/app-\S+ \(agent: (ErrImagePull|ImagePullBackOff)\), scene/);
     expect((await scene.pods()).filter(isReady)).toHaveLength(4);
     expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, podPatches: 2 });
-    // Pods that are down already use none of the budget, as in OpenKruise: they are updated together with two others.
+    // Pods that are already down use none of the budget, as in OpenKruise: they are updated together with two others.
     await scene.patchSet(setImage("agent:v2"));
     await scene.untilUpdated(6);
     expect(await scene.record(since)).toMatchObject({

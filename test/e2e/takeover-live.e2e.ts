@@ -1,5 +1,5 @@
 /**
- * OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and the product continues: no container
+ * Stops OpenKruise in the middle of a rollout or a hot upgrade of running pods. The product continues, and no container
  * starts twice.
  */
 
@@ -23,13 +23,13 @@ let cluster: TakenOver;
 beforeAll(async () => {
   functions = await startFunctions(controlPlane(), { hasTicks: false });
   cluster = await TakenOver.connect(controlPlane());
-  // Revisions that other tests have left go only when the garbage collector comes.
+  // Only the garbage collector deletes the revisions that other tests left.
   await cluster.clear(SEQUENCE_NAMESPACES);
 });
 afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));
 afterAll(() => functions?.close());
 
-/** A change of images in each, from up-to-date pods to up-to-date pods. */
+/** Sequences that change images once, from updated pods to updated pods. */
 const NAMES: ReadonlySet<string> = new Set([
   "reconcile: rolling-3-pods-max1",
   "reconcile: max2-percent-with-readiness",
@@ -40,7 +40,7 @@ const NAMES: ReadonlySet<string> = new Set([
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** CI takes two points of each: with the first change, and later on. */
+/** CI tests two points of each sequence: the first change, and a later one. */
 const CASES = ["reconcile", "hot-upgrade"]
   .flatMap(readSequences)
   .filter(({ name }) => NAMES.has(name))
@@ -50,13 +50,13 @@ const CASES = ["reconcile", "hot-upgrade"]
     return [...new Set(points)].map((point) => [sequence.name, point, sequence] as const);
   });
 
-/** Image IDs as the nodes of the tests report them. The reference's vectors have others. */
+/** Replaces the vectors' image IDs by the ones that the tests' nodes report. */
 function withOurImageIds<T>(value: T): T {
   const text = JSON.stringify(value).replaceAll(/cri:\/\/([^"@\\]+)@id/g, (_id, image: string) => imageId(image));
   return JSON.parse(text) as T;
 }
 
-/** Pods that our nodes run, which have reported nothing yet. */
+/** Puts pods on our nodes, without any report of a kubelet. */
 function onOurNodes(model: ReconcileCluster): ReconcileCluster {
   const moved = new ReconcileCluster();
   for (const object of [...model.sidecarSets.values(), ...model.revisions.values()]) moved.add(object);
@@ -81,7 +81,7 @@ async function untilSettled(): Promise<void> {
   await expect.poll(async () => (await pods()).every(isSettled), PATIENCE).toBe(true);
 }
 
-/** OpenKruise's turn on running pods: it writes the SidecarSet, the revisions, and its part of pods. */
+/** Makes OpenKruise's turn on running pods: it writes the SidecarSet, the revisions, and its part of pods. */
 async function theirTurn(sequence: ReferenceSequence, index: number): Promise<void> {
   const model = afterReference(sequence, index + 1);
   const stored = new ReconcileCluster();
@@ -94,7 +94,7 @@ async function theirTurn(sequence: ReferenceSequence, index: number): Promise<vo
   }
 }
 
-/** Container → restarts, and their right number: one if it runs another image than in the beginning. */
+/** Returns each container's restarts, and the right number: one if it runs another image than at first. */
 function restartsOf(pod: Pod, first: Pod | undefined) {
   const before = new Map(first?.spec.containers.map(({ name, image }) => [name, image]));
   const wanted = pod.spec.containers.map(({ name, image }) => [name, before.get(name) === image ? 0 : 1] as const);

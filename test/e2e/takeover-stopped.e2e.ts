@@ -1,7 +1,6 @@
 /**
- * A pass that is stopped anywhere leaves a state that OpenKruise leaves too when it is stopped. Each object is as
- * before or as after OpenKruise's reconcile, in the order of its writes. From there the cluster ends where OpenKruise's
- * does.
+ * Stops a pass anywhere. The state must be one that OpenKruise leaves too when it is stopped: each object is as before
+ * or as after OpenKruise's reconcile, in the order of its writes. From there the cluster must reach OpenKruise's end.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -21,10 +20,10 @@ import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
 let functions: Functions;
 let cluster: TakenOver;
 beforeAll(async () => {
-  // Annotations that the reference's SidecarSets patch into pods.
+  // The reference's SidecarSets patch these annotations into pods.
   functions = await startFunctions(controlPlane(), { hasTicks: false, fenceAnnotations: ["k", "keep", "oom", "over"] });
   cluster = await TakenOver.connect(controlPlane());
-  // Revisions that other tests have left go only when the garbage collector comes.
+  // Only the garbage collector deletes the revisions that other tests left.
   await cluster.clear(SEQUENCE_NAMESPACES);
   await cluster.addNode("n1");
 });
@@ -36,7 +35,7 @@ afterAll(async () => {
 
 const SEQUENCES = ["reconcile", "hot-upgrade"].flatMap(readSequences);
 
-/** Turns in which the reference writes to pods; in CI one of each kind. */
+/** Turns in which the reference writes to pods. CI tests one of each kind. */
 const IN_CI: Readonly<Record<string, number>> = {
   "reconcile: max2-percent-with-readiness": 1,
   "reconcile: patch-pod-metadata-with-image": 1,
@@ -56,13 +55,13 @@ const CASES = SEQUENCES.flatMap((sequence) =>
   turnsToStop(sequence).map((index) => [`${sequence.name}, turn ${index}`, sequence, index] as const),
 );
 
-/** Revision that a pod says it was upgraded to. */
+/** Returns the revisions that a pod names as its upgrade. */
 function revisionsNamedBy(pod: Pod): readonly string[] {
   const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
   return Object.values(records).flatMap(({ controllerRevision }) => controllerRevision ?? []);
 }
 
-/** Differences of one pod to the reference's pod. */
+/** Returns the differences between one pod and the reference's pod. */
 function differencesOf(seen: ReconcileCluster, key: string, turn: Turn, expected: Reconciled): readonly string[] {
   const path = `$.pods[${JSON.stringify(key)}]`;
   const all = compareRound(seen, turn.sidecarSet, expected, "$");
@@ -71,7 +70,7 @@ function differencesOf(seen: ReconcileCluster, key: string, turn: Turn, expected
 
 const ofCondition = (path: string) => path.includes(".sidecarSetUpgradableCondition");
 
-/** Reasons why the state is none that the reference passes through; the reference writes a pod before its condition. */
+/** Returns why the reference never passes through this state. The reference writes a pod before its condition. */
 function objections(before: ReconcileCluster, seen: ReconcileCluster, turn: Turn): readonly string[] {
   const asBefore: Reconciled = { ...turn.expected, pods: viewsOf(before, turn) };
   const torn = [...seen.pods.keys()].filter((key) => {
@@ -87,7 +86,7 @@ function objections(before: ReconcileCluster, seen: ReconcileCluster, turn: Turn
   return [...torn.map((key) => `${key} is half written`), ...missing.map((name) => `revision ${name} is missing`)];
 }
 
-/** Pods in the form of the reference's expectations. */
+/** Returns pods in the form of the reference's expectations. */
 function viewsOf(model: ReconcileCluster, turn: Turn): Reconciled["pods"] {
   const empty = { ...turn.expected, pods: {} };
   const found = compareRound(model, turn.sidecarSet, empty, "$").filter(({ path }) => path.startsWith("$.pods["));
@@ -96,7 +95,7 @@ function viewsOf(model: ReconcileCluster, turn: Turn): Reconciled["pods"] {
   );
 }
 
-/** Annotations are compared by their parsed JSON. */
+/** Parses annotations, so that JSON is compared. */
 function rawView(view: unknown): Reconciled["pods"][string] {
   const { annotations, ...rest } = view as Reconciled["pods"][string];
   const texts = Object.entries(annotations).map(([key, value]) => [
@@ -109,7 +108,7 @@ function rawView(view: unknown): Reconciled["pods"][string] {
 const historyOf = (views: readonly unknown[]) =>
   (views as Reconciled["controllerRevisions"]).map(({ name, revision, dataRaw }) => `${revision} ${name} ${dataRaw}`);
 
-/** Two passes may have deleted more of the old revisions than one; the kept ones must be the reference's. */
+/** Two passes may delete more old revisions than one. The kept revisions must be the reference's. */
 function historyObjections({ revisions }: ReconcileCluster, { expected }: Turn): readonly string[] {
   const theirs = historyOf(expected.controllerRevisions);
   const ours = historyOf(revisionViews(revisions.values()));
@@ -119,7 +118,7 @@ function historyObjections({ revisions }: ReconcileCluster, { expected }: Turn):
 
 let stops = 0;
 
-/** undefined: the pass made fewer calls. */
+/** Stops a pass at a call; returns undefined if the pass made fewer calls. */
 async function stopAt(
   sequence: ReferenceSequence,
   index: number,
@@ -143,8 +142,8 @@ async function stopAt(
   const found = objections(before, run.inTheirVersions(), turn);
   const { differences } = await run.ourTurn(turn, `stopped after call ${call}`);
   await cluster.clear(SEQUENCE_NAMESPACES);
-  // The status counts the stopped pass' writes, and events may come again. The condition of a pod that was written to
-  // before the stop stays: OpenKruise does not return to it either.
+  // The status counts the stopped pass' writes, and events may come again. A pod that was written to before the stop
+  // keeps its condition, because OpenKruise does not return to it either.
   const after = differences.filter((text) => /\.pods\b/.test(text) && !ofCondition(text));
   const history = historyObjections(run.seen, turn);
   return isWhole ? undefined : [...[...found, ...history].map((text) => `call ${call}: ${text}`), ...after];

@@ -1,4 +1,4 @@
-/** A takeover of a cluster that OpenKruise has managed, at rest and at every point of its rollouts. */
+/** Takes over a cluster that OpenKruise has managed, at rest and at every point of its rollouts. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { controlPlane } from "./support/access.ts";
 import { addFigure } from "./support/figures.ts";
@@ -11,15 +11,15 @@ import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
 let functions: Functions;
 let cluster: TakenOver;
 beforeAll(async () => {
-  // Annotations that the reference's SidecarSets patch into pods.
+  // The reference's SidecarSets patch these annotations into pods.
   functions = await startFunctions(controlPlane(), { hasTicks: false, fenceAnnotations: ["k", "keep", "oom", "over"] });
   cluster = await TakenOver.connect(controlPlane());
-  // Revisions that other tests have left go only when the garbage collector comes.
+  // Only the garbage collector deletes the revisions that other tests left.
   await cluster.clear(SEQUENCE_NAMESPACES);
   await cluster.addNode("n1");
 });
 
-/** Counts of the run. */
+/** Figures of the run. */
 const looked = { takeovers: 0, storedAsV1alpha1: 0, turns: 0, atRest: 0, podWrites: 0 };
 
 afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));
@@ -31,7 +31,7 @@ afterAll(async () => {
 /** A real garbage collector deletes objects of an owner that does not exist. */
 const NOT_ON_A_REAL_CLUSTER = "reconcile: revision-owned-by-someone-else-and-orphan";
 
-/** Random rollouts are alike: in CI a third of them. */
+/** Random rollouts are similar, so CI tests a third of them. */
 const isWanted = ({ name }: ReferenceSequence) =>
   IS_SOAK || Number(/rand-rollout\/(\d+)/.exec(name)?.[1] ?? 0) % 3 === 0;
 
@@ -40,7 +40,7 @@ const SEQUENCES = ["reconcile", "hot-upgrade"]
   .filter(({ name }) => name !== NOT_ON_A_REAL_CLUSTER)
   .filter(isWanted);
 
-/** The reference has had `count` turns; the product takes the others. */
+/** Runs a sequence whose first `count` turns are the reference's, and the others the product's. */
 async function takeOver(sequence: ReferenceSequence, count: number): Promise<readonly string[]> {
   const isOlder = count % 2 === 1;
   looked.takeovers += 1;
@@ -62,13 +62,13 @@ async function takeOver(sequence: ReferenceSequence, count: number): Promise<rea
   return differences;
 }
 
-/** The numbers of turns before the takeover: one point of each sequence, and all of them in a soak run. */
+/** Returns the numbers of turns before the takeover: one for each sequence, all of them in a soak. */
 function pointsOf(sequence: ReferenceSequence, index: number): readonly number[] {
   const { length } = sequence.expected.reconciles;
   return IS_SOAK ? [...Array(length).keys()] : [index % length];
 }
 
-/** OpenKruise leaves a condition of updated pods that says no; docs/compatibility-rollouts.md says why we put it right. */
+/** OpenKruise leaves the condition of updated pods at False; docs/compatibility-rollouts.md says why we correct it. */
 const IS_MENDED = "reconcile: immutable-change-reverted-exactly";
 const OF_MENDING = /\.sidecarSetUpgradableCondition\.|: 2 writes at rest$/;
 

@@ -1,4 +1,7 @@
-/** One tenant's own pods beside a real API server: the pods of others get what they would get alone. */
+/**
+ * Tests one tenant's misbehaving pods on a real API server: other tenants' pods must get what they would get without
+ * them.
+ */
 import { expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { PODS } from "../../shared/kube/port.ts";

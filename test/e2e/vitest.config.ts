@@ -9,7 +9,7 @@ export default defineConfig({
     include: process.env["E2E_NODE"] === "1" ? ON_NODE : ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
     exclude: [...filesNotOn(process.env[VERSION_VARIABLE])],
-    // More workers than processors, since they wait half of the time. Each has its own control plane.
+    // There are more workers than processors, because workers wait half of the time. Each has its own control plane.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     testTimeout: 180_000,

@@ -1,4 +1,7 @@
-/** Namespaces that get a release one after the other, on a real control plane: dev first, production once that has held. */
+/**
+ * Tests waves on a real control plane: namespaces get a release one after the other. Production follows after dev has
+ * been stable.
+ */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -35,7 +38,7 @@ function waves(scene: Scene, dev: object): JsonPatchOperation {
 
 const images = (pods: readonly Pod[]) => pods.map((pod) => imageOf(pod, "agent"));
 
-/** The time of a pass' write to the pod; milliseconds, whole seconds. */
+/** Returns the time of a pass' write to the pod in milliseconds, of whole seconds. */
 function updatedAt({ metadata }: Pod, set: string): number {
   const { records } = parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]);
   return Date.parse(records[set]?.updateTimestamp ?? "");

@@ -1,4 +1,7 @@
-/** Owners of pods other than Deployments, pods that end, and API servers that go away, on a real control plane. */
+/**
+ * Tests owners of pods other than Deployments, pods that finish, and API servers that disappear, on a real control
+ * plane.
+ */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS, type Resource } from "../../shared/kube/port.ts";
@@ -50,7 +53,7 @@ it("a StatefulSet's pods are updated in place and stay the same pods", async () 
 
 it.each(["OnFailure", "Never"])("a Job's pods with restart policy %s are updated in place", async (restartPolicy) => {
   const scene = await openScene(BY_TWO);
-  // With restarts on failure every restart counts against it, also the update's.
+  // With policy OnFailure every restart counts against the limit, also the update's.
   const backoffLimit = restartPolicy === "OnFailure" ? 5 : 0;
   await createOwner(scene, JOBS, { parallelism: 4, completions: 4, backoffLimit }, { restartPolicy });
   await rollOut(scene, 4);

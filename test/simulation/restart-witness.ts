@@ -236,7 +236,7 @@ export class RestartWitness {
     else this.#judgeFence(userAgent, before);
   }
 
-  /** Each SidecarSet's witness sees all workloads. At least one witness must know this workload. */
+  /** Every SidecarSet's witness sees all workloads. At least one witness must know this workload. */
   #judgeFence(pass: string, before: WorkloadObject): void {
     const { witness } = this.#options;
     const { uid = "", resourceVersion = "" } = before.metadata ?? {};

@@ -110,7 +110,7 @@ describe("a tick that has not the time for all", () => {
     const world: World = untroubled(600, "100%", {
       gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),
     });
-    // By now the kubelet has seen all pods.
+    // The kubelet has then seen all pods.
     await world.scheduler.runFor(5_000);
     world.users.releases.releaseNext(SET);
     const first = await tick(world, 28_000);

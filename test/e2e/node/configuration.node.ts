@@ -1,4 +1,7 @@
-/** A changed configuration in running pods: in the recipes it is a value, and for a file of a ConfigMap the digest is the value. */
+/**
+ * Changes the configuration in running pods. In the recipes it is a value. For a file of a ConfigMap the value is the
+ * file's digest.
+ */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -15,10 +18,10 @@ import { runInside } from "./inside.ts";
 const openScene = scenes();
 const PODS = 3;
 const PATIENCE_MS = 180_000;
-/** The script in place of each recipe's program: every image is BusyBox. */
+/** The script that replaces each recipe's program, because every image is BusyBox. */
 const STANDS_FOR = "exec /shell/busybox sleep 100000";
 
-/** A kubelet that restarts the container just now answers later. */
+/** Runs a command in a container. A kubelet that restarts the container answers only after that. */
 async function inside(scene: Scene, { metadata }: Pod, container: string, command: string): Promise<string> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -55,7 +58,7 @@ interface Restarted {
   readonly lastState?: { readonly terminated?: { readonly finishedAt?: string } };
 }
 
-/** The time in which the container did not run, by its kubelet, in ms. */
+/** Returns how long the container did not run, as its kubelet reports it, in ms. */
 function absenceOf({ status }: Pod, container: string) {
   const seen = status?.containerStatuses?.find(({ name }) => name === container) as Restarted | undefined;
   const { state, lastState } = seen ?? {};
@@ -70,7 +73,7 @@ const uidsOf = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata?.ui
 interface Recipe {
   readonly name: string;
   readonly variable: string;
-  /** absent: it reads the variable itself */
+  /** the file that the program reads; absent: it reads the variable itself */
   readonly file?: string;
 }
 

@@ -1,4 +1,6 @@
-/** The table of nodes' behaviour; the embedded cluster and the tests' stand-in have passed the same rows. */
+/**
+ * Runs the table of nodes' behaviour on a real node. The embedded cluster and the tests' stand-in pass the same rows.
+ */
 import { expect, it } from "vitest";
 import { describeContract } from "../../contract/contract.ts";
 import { RUNNING_POD_CASES } from "../../contract/running-pods.ts";
@@ -7,7 +9,7 @@ import { addFigure } from "../support/figures.ts";
 
 const SUBJECTS = { "running pods": RUNNING_POD_CASES };
 
-/** States that are over before a real kubelet looks. */
+/** States that end before a test can see them on a real kubelet. */
 const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
 
 describeContract("a real node", contractTarget, SUBJECTS);

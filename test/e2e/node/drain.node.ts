@@ -1,4 +1,4 @@
-/** Sidecars that serve clients restart on a real node, with a drain and without one. */
+/** Restarts sidecars that serve clients on a real node, with a drain and without one. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { type Scene, setImage } from "../support/scene.ts";
 import { until } from "../support/until.ts";
 
 const openScene = scenes();
-/** `DRAIN_RESTARTS=100 npm run test:node -- drain` is the soak. */
+/** `DRAIN_RESTARTS=100 npm run test:node -- drain` runs the soak. */
 const RESTARTS = Number(process.env["DRAIN_RESTARTS"] ?? 16);
 const PODS = RESTARTS > 50 ? 10 : 4;
 const CLIENTS = 4;
@@ -21,7 +21,7 @@ const PROXY = {
   name: "proxy",
   image: "proxy-serves:v1",
   readinessProbe: { httpGet: { path: "/", port: 8080 }, periodSeconds: 1 },
-  // The server sets how the kernel hands connections over.
+  // The server changes a kernel setting: how waiting connections move to another listener.
   securityContext: { privileged: true },
 };
 
@@ -35,7 +35,7 @@ interface Slice extends KubernetesObject {
   }[];
 }
 
-/** A request on its own connection. */
+/** Sends a request on its own connection. */
 function ask(host: string): Promise<string> {
   return new Promise((done, failed) => {
     const asked = request({ host, port: 8080, agent: false, timeout: 10_000 }, (answer) =>
@@ -47,7 +47,10 @@ function ask(host: string): Promise<string> {
   });
 }
 
-/** Clients of the Service. No kube-proxy runs on the node: they follow the EndpointSlices themselves, as a mesh does. */
+/**
+ * Simulates clients of the Service. No kube-proxy runs on the node, so they follow the EndpointSlices themselves, as a
+ * mesh does.
+ */
 async function traffic({ cluster, name: namespace }: Scene) {
   const metadata = { name: "web", namespace };
   const selector = { scene: namespace, ...TRAFFIC };

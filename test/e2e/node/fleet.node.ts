@@ -1,4 +1,6 @@
-/** The most pods that a node is meant to have: created at once, and updated beside a bare loop of patches. */
+/**
+ * Creates the most pods that a node should have at once, and updates them. A bare loop of patches is the comparison.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -13,10 +15,13 @@ const openScene = scenes();
 const COUNT = 110;
 const AT_ONCE = 22;
 const PATIENCE_MS = 300_000;
-/** The limit of the rollout's time to the bare loop's: status, ledger and batches come on top of the patches. */
+/**
+ * The most that a rollout's time may be, as a multiple of the bare loop's. Status, ledger and batches take additional
+ * time.
+ */
 const MOST_TO_BARE = 2;
 
-/** The times when each pod was given an image, and when it ran. */
+/** Records when each pod got an image, and when that image ran. */
 class Watched {
   readonly #asked = new Map<string, number>();
   readonly #ran = new Map<string, number>();
@@ -45,14 +50,14 @@ class Watched {
     return this.#ran.has(`${pod} ${image}`);
   }
 
-  /** Delays from the patch of a pod to its new container running, ascending. */
+  /** Returns the times from a pod's patch until its new container runs, ascending. */
   delaysMs(image: string): readonly number[] {
     const of = [...this.#ran].filter(([key]) => key.endsWith(` ${image}`));
     return of.map(([key, ms]) => ms - (this.#asked.get(key) ?? 0)).toSorted((a, b) => a - b);
   }
 }
 
-/** A loop as a person would write it: so many pods at a time, and another when one runs. */
+/** Updates in a loop as a person would write it: a fixed number of pods at a time, and the next when one runs. */
 async function bareLoop(scene: Scene, watched: Watched, image: string): Promise<void> {
   const left = (await scene.pods()).map(({ metadata }) => metadata?.name ?? "");
   const worker = async () => {
@@ -94,7 +99,7 @@ it(`${COUNT} pods are created at once, and updated within maxUnavailable`, { tim
   addFigure("from a pod's patch to its sidecar running again, p50 in ms", at(0.5));
   addFigure("from a pod's patch to its sidecar running again, p99 in ms", at(0.99));
 
-  // Paused, so that no pass takes part.
+  // The SidecarSet is paused, so that no pass takes part.
   await scene.patchSet({ op: "add", path: "/spec/updateStrategy/paused", value: true });
   const bareMs = await took(() => bareLoop(scene, watched, "agent:v3"));
   addFigure(`a rollout of ${COUNT} pods, ${AT_ONCE} at once, in ms`, rolloutMs);

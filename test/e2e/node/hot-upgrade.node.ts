@@ -1,4 +1,4 @@
-/** A hot upgrade under the traffic of clients, which see no error. */
+/** Tests a hot upgrade while clients send requests. No client may see an error. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, it } from "vitest";
@@ -17,13 +17,13 @@ const MESH = {
   name: "mesh",
   image: "mesh-serves:v1",
   upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "idle:v1" },
-  // Files say which of the two listens, because they share the port.
+  // Files say which of the two containers listens, because they share the port.
   readinessProbe: { exec: { command: ["test", "-f", "/tmp/ready"] }, periodSeconds: 1 },
-  // Needed so that the kernel hands waiting connections over.
+  // The server needs this right so that the kernel moves waiting connections.
   securityContext: { privileged: true },
 };
 
-/** A request on its own connection. */
+/** Sends a request on its own connection. */
 function ask(host: string): Promise<string> {
   return new Promise((done, failed) => {
     const asked = request({ host, port: 8080, agent: false, timeout: 10_000 }, (answer) =>
@@ -35,7 +35,7 @@ function ask(host: string): Promise<string> {
   });
 }
 
-/** Calls without a pause until its end; then returns the answers and the failures. */
+/** Sends requests without a pause until it is stopped, and then returns the answers and the failures. */
 function traffic(host: string) {
   const answers = new Map<string, number>();
   const failures: string[] = [];

@@ -1,4 +1,4 @@
-/** Images of BusyBox under any name, in a real registry on loopback that plays all registries. */
+/** Serves images of BusyBox under any name, from a real registry on loopback that stands for all registries. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,16 +8,16 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The command of a program that ends at SIGTERM. */
+/** The script of a program that ends at SIGTERM. */
 const RUNS = "touch /tmp/ready; trap 'exit 143' TERM INT; while :; do sleep 1000 & wait $!; done";
-/** The behaviour of a container without a command, by a word in its image's name. */
+/** The script of a container without a command, by a word in its image's name. */
 const BEHAVIOURS: Readonly<Record<string, string>> = {
   completes: "exit 0",
   crashes: "exit 1",
-  // See server/main.go.
+  // The server of server/main.go.
   serves: "exec /bin/server",
 };
-/** The script of a postStart hook; the image's name has its behaviour. */
+/** The script of a postStart hook. The image's name selects its behaviour. */
 const HOOK = `#!/bin/sh
 case "$IMAGE" in
   *hook-fails*) exit 1 ;;
@@ -25,14 +25,14 @@ case "$IMAGE" in
 esac
 `;
 const MISSING = /does-not-exist/;
-/** All tags of it name one image. */
+/** Repositories whose tags all name one image. */
 const SAME = /same-image/;
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 const sha256 = (content: Buffer | string) => `sha256:${createHash("sha256").update(content).digest("hex")}`;
 
-/** A layer of BusyBox with a link for each of its commands, and the test's server. */
+/** Builds a layer with BusyBox, a link for each of its commands, and the test's server. */
 async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
   const root = join(folder, "root");
   for (const path of ["bin", "etc", "tmp", "var/run"]) mkdirSync(join(root, path), { recursive: true });
@@ -50,15 +50,15 @@ async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
 }
 
 export interface Images {
-  /** address of the registry that plays all registries, `http://127.0.0.1:PORT` */
+  /** address of the registry for all images, `http://127.0.0.1:PORT` */
   readonly url: string;
   /** Delays every answer from now on, in ms; `Infinity`: no answer at all. */
   delay(ms: number): void;
-  /** Removes the image of a tag; nothing is made under that name again. `REPOSITORY:TAG` without a host. */
+  /** Removes a tag's image, and makes none under that name again. `name`: `REPOSITORY:TAG` without a host. */
   lose(name: string): Promise<void>;
-  /** Pulls a tag once more under another digest. */
+  /** Makes a tag point to an image with another digest. */
   replace(name: string): Promise<void>;
-  /** Manifests that were asked for by tag, `REPOSITORY:TAG`, oldest first. */
+  /** the tags whose manifests were requested, `REPOSITORY:TAG`, oldest first */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
@@ -93,7 +93,7 @@ class Registry {
     const config = JSON.stringify({
       architecture: "amd64",
       os: "linux",
-      // So that each tag has its own digest; only tags of one repository share one.
+      // Each tag has its own digest. Only the tags of one repository share a digest.
       config: {
         Entrypoint: ["/bin/sh", "-c", behaviour],
         Env: ["PATH=/bin", `IMAGE=${SAME.test(name) ? repository : name}${variant}`],
@@ -142,7 +142,7 @@ function split(name: string): readonly [string, string] {
   return [repository, tag];
 }
 
-/** A front of the registry at `url` that makes images when they are pulled. */
+/** Starts a proxy before the registry at `url`. It makes images when they are pulled. */
 export async function serveImages(url: string, folder: string, server: string): Promise<Images> {
   const registry = new Registry(url, await busyBoxLayer(folder, server));
   const asked: string[] = [];

@@ -1,4 +1,4 @@
-/** Looks into containers of the real node: by a command that its kubelet runs there, or at their processes. */
+/** Looks into containers of the real node: with a command that its kubelet runs, or in /proc. */
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
@@ -25,7 +25,7 @@ async function portOfKubelet(): Promise<number> {
   return status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
 }
 
-/** The command's output, stderr included. @throws with the output when it fails */
+/** Returns the command's output with stderr. @throws if the command fails; the error has the output */
 export async function runInside({ namespace, pod, container }: Place, command: string): Promise<string> {
   const query = new URLSearchParams({ cmd: command });
   const options = {
@@ -47,14 +47,14 @@ export async function runInside({ namespace, pod, container }: Place, command: s
 }
 
 export interface FirstProcess {
-  /** of its container, without the runtime's name */
+  /** the container's id without the runtime's name */
   readonly id: string;
-  /** a file of /proc/1 in the container; undefined: there is none, or the process has ended */
+  /** reads a file of the container's /proc/1; undefined: the file is missing, or the process has ended */
   read(path: string): Promise<string | undefined>;
 }
 
 const textOf = (path: string) => readFile(path, "utf8").catch(() => undefined);
-/** Folder of a container, where containerd keeps its specification → whose container it is. */
+/** Folder of containerd with a container's specification → the container. */
 const knownFolders = new Map<string, string>();
 
 async function ownerOf(folder: string): Promise<string | undefined> {
@@ -68,7 +68,7 @@ async function ownerOf(folder: string): Promise<string | undefined> {
   return owner;
 }
 
-/** The containers of these names in a namespace's pods that have a process now, as containerd says. It costs no exec. */
+/** Returns the containers with these names in a namespace whose processes run, as containerd reports. Needs no exec. */
 export async function containersOnNode(namespace: string, names: readonly string[]): Promise<readonly FirstProcess[]> {
   const wanted = new Set(names.map((name) => `${namespace}/${name}`));
   const found: FirstProcess[] = [];

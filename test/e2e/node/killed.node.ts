@@ -1,4 +1,4 @@
-/** Tests that are killed: no trace of their node stays on this machine. */
+/** Tests that no trace of a node stays on this machine after its tests are killed. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { leftOf, PREFIX } from "./leftovers.ts";
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const PATIENCE_MS = 120_000;
 
-/** The folder of this process' node. */
+/** Returns the folder of this process' node. */
 function folderOf(pid: number | undefined): string | undefined {
   const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
   return folders
@@ -26,7 +26,7 @@ function folderOf(pid: number | undefined): string | undefined {
     });
 }
 
-/** The process and all its descendants, by parents. */
+/** Returns the process and all its descendants. */
 function familyOf(pid: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc").filter((one) => /^\d+$/.test(one))) {
@@ -51,7 +51,7 @@ function isAlive(pid: number): boolean {
 }
 
 it("tests that are killed while pods run leave no trace of their node", { timeout: 2 * PATIENCE_MS }, async () => {
-  // Without this run's own settings.
+  // The settings of this run are left out.
   const { PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS } = process.env;
   const given = Object.entries({ PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS });
   const env = Object.fromEntries(given.filter(([, value]) => value !== undefined));
@@ -72,7 +72,8 @@ it("tests that are killed while pods run leave no trace of their node", { timeou
   const folder = folderOf(child.pid) ?? "";
   const left = leftOf(folder);
   const family = familyOf(child.pid ?? 0);
-  // Registry, containerd, kubelet and shims; mounts; the control plane, and the process that the tests run in.
+  // The processes are the registry, containerd, kubelet and shims. Mounts, the control plane and the tests' process
+  // count too.
   expect(left.filter((what) => what.startsWith("process")).length).toBeGreaterThan(3);
   expect(left.filter((what) => what.startsWith(folder)).length).toBeGreaterThan(3);
   expect(family.length).toBeGreaterThan(6);

@@ -1,6 +1,6 @@
 /**
- * The traces of a node on this machine: processes, mounts, cgroups, its folder; and their removal, also after it was
- * killed.
+ * Finds and removes what a node leaves on this machine: processes, mounts, cgroups, and its folder. Works also after
+ * the node was killed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -14,7 +14,7 @@ export const PREFIX = "sidecarset-node-";
 const CGROUPS = "/sys/fs/cgroup";
 const ROUNDS = 50;
 
-/** The folders of controllers: one each with version 1, and a single one with version 2. */
+/** Returns the root folders of cgroups: one for each controller in version 1, one folder in version 2. */
 function hierarchies(): readonly string[] {
   if (existsSync(join(CGROUPS, "cgroup.controllers"))) return [CGROUPS];
   return readdirSync(CGROUPS, { withFileTypes: true }).flatMap((entry) =>
@@ -22,7 +22,7 @@ function hierarchies(): readonly string[] {
   );
 }
 
-/** The kubelet needs an existing root of its cgroups. */
+/** Creates the root of the node's cgroups, which the kubelet needs. */
 export function makeCgroups(name: string): void {
   for (const hierarchy of hierarchies()) {
     const path = join(hierarchy, name);
@@ -36,7 +36,7 @@ function cgroupsOf(name: string): readonly string[] {
   return hierarchies().flatMap((hierarchy) => (existsSync(join(hierarchy, name)) ? [join(hierarchy, name)] : []));
 }
 
-/** Deepest first. */
+/** Returns the folders below, the deepest first. */
 function below(folder: string): readonly string[] {
   const inner = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return [...inner.flatMap(({ name }) => below(join(folder, name))), folder];
@@ -46,7 +46,7 @@ export function removeCgroups(name: string): void {
   for (const path of cgroupsOf(name).flatMap(below)) attempt(() => rmdirSync(path));
 }
 
-/** Processes whose command names the folder, and processes in its cgroups. */
+/** Returns processes whose command names the folder, and processes in its cgroups. */
 function processesOf(folder: string): readonly number[] {
   const named = readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
@@ -81,11 +81,11 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // The file is gone already, or is removed in the next round.
+    // The file is gone, or the next round removes it.
   }
 }
 
-/** containerd's shims listen there, outside of its own folder; a killed one leaves its file. */
+/** Removes sockets of killed shims of containerd, which are outside its folder. */
 function removeDeadSockets(): void {
   const folder = "/run/containerd/s";
   if (!existsSync(folder)) return;
@@ -102,13 +102,13 @@ function clearOnce(folder: string): void {
   if (mountsOf(folder).length === 0) attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
-/** The traces of the node of this folder. */
+/** Returns what the node of this folder left behind. */
 export function leftOf(folder: string): readonly string[] {
   const processes = processesOf(folder).map((pid) => `process ${pid}`);
   return [...processes, ...mountsOf(folder), ...cgroupsOf(basename(folder)), ...(existsSync(folder) ? [folder] : [])];
 }
 
-/** Removes the traces of this folder's node for a few seconds, and returns the ones that stay. */
+/** Removes for a few seconds what this folder's node left behind, and returns the rest. */
 export async function clearNode(folder: string): Promise<readonly string[]> {
   for (let round = 0; round < ROUNDS && leftOf(folder).length > 0; round += 1) {
     clearOnce(folder);
@@ -118,7 +118,7 @@ export async function clearNode(folder: string): Promise<readonly string[]> {
   return leftOf(folder);
 }
 
-/** Folders of nodes whose tests are gone, such as after a power cut. */
+/** Returns folders of nodes whose tests have ended, for example after a power cut. */
 export function abandonedNodes(): readonly string[] {
   const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
   return folders.map((name) => join(tmpdir(), name)).filter((folder) => !isOwned(folder));

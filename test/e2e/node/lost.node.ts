@@ -1,4 +1,4 @@
-/** Rollouts in whose middle the node is lost, or takes a pod away. */
+/** Loses the node in the middle of a rollout, or lets the node evict a pod. */
 import { afterEach, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { PODS } from "../../../shared/kube/port.ts";
@@ -23,7 +23,7 @@ async function backAgain(): Promise<void> {
   isSilent = false;
 }
 
-/** A rollout with two updated pods and waiting others. */
+/** Returns a rollout with two updated pods; the other pods wait. */
 async function halfway(openSpec: object = {}): Promise<Scene> {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: COUNT - 2 } });
   await scene.deploy(COUNT, openSpec);
@@ -77,7 +77,7 @@ it("a pod that the kubelet evicts does not count, and its successor has the new 
   await scene.untilUpdated(3);
   const since = await scene.now();
   await scene.patchSet(GO_ON);
-  // The containers of the one that was evicted may count as restarted when they are forgotten.
+  // The containers of the evicted pod may count as restarted when the kubelet forgets them.
   for (const pod of await scene.untilUpdated(COUNT)) expect(restartsOf(pod, "main")).toBe(0);
   expect((await scene.record(since)).podPatches).toBe(COUNT - 3);
 });

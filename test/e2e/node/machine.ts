@@ -1,4 +1,4 @@
-/** Checks that this machine can be a node, and finds the programs: Debian's packages, and Go's builds. */
+/** Checks that this machine can be a node, and finds the programs in Debian's packages and Go's builds. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { findContainerd, findKubelet, findServer } from "../support/programs.ts"
 import { makeCgroups, removeCgroups } from "./leftovers.ts";
 import type { NodePrograms } from "./real-node.ts";
 
-/** Package → its programs. */
+/** Package → the programs that it contains. */
 const PACKAGES = {
   runc: "/usr/sbin/runc",
   "containernetworking-plugins": "/usr/lib/cni/ptp",
@@ -17,7 +17,7 @@ const PACKAGES = {
   "docker-registry": "/usr/bin/docker-registry",
 } as const;
 
-/** Says in one line why there is no node here, for the person who started the tests. */
+/** Says in one line why this machine cannot be a node, for the person who started the tests. */
 export class NoNode extends Error {
   override readonly name = "NoNode";
 }

@@ -1,4 +1,4 @@
-/** Ordered sets with real volumes: the pods' files survive each change, and pods outlive their set. */
+/** Tests ordered sets with real volumes: the pods' files survive each change, and pods outlive their set. */
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const SPEC = {
   updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceIfPossible" } },
 };
 
-/** Folders of this machine, one for each claim that is to come. */
+/** Creates folders on this machine, one for each future claim. */
 async function createVolumes(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-volumes-"));
   removeAtEnd(folder);

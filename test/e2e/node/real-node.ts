@@ -19,24 +19,24 @@ import { writeMirror, writeNodeSettings } from "./settings.ts";
 
 /** Paths of the node's programs. */
 export interface NodePrograms {
-  /** command and first arguments */
+  /** the command and its first arguments */
   readonly kubelet: readonly string[];
-  /** folder of containerd, its shim and ctr */
+  /** the folder of containerd, its shim and ctr */
   readonly containerd: string;
-  /** path of the server in images that serve */
+  /** path of the server that images with "serves" contain */
   readonly server: string;
 }
 
 export interface RealNode {
   readonly images: Images;
-  /** Kills it and starts it again; resolves when the node is ready. */
+  /** Kills the kubelet and starts it again. Resolves when the node is ready. */
   restartKubelet(): Promise<void>;
   restartContainerd(): Promise<void>;
-  /** Kills both; containers run on. */
+  /** Kills the kubelet and containerd; containers continue. */
   silence(): Promise<void>;
-  /** Kills all its processes and starts it again; resolves when it is ready. */
+  /** Kills all processes of the node and starts it again. Resolves when it is ready. */
   reboot(): Promise<void>;
-  /** @throws when something of it is left on this machine */
+  /** @throws if something of the node stays on this machine */
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export const NODE_NAME = "node-1";
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 const START_TIMEOUT_MS = 120_000;
 
-/** A node's address can't be a loopback address. It is only in the status: the kubelet listens on loopback. */
+/** Returns an address for the node's status, where loopback is not allowed. The kubelet listens on loopback. */
 function addressOfMachine(): Readonly<Record<string, string>> {
   const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
   const own = addresses.find(({ internal, family }) => !internal && family === "IPv4");
@@ -113,7 +113,7 @@ class Processes implements RealNode {
     );
   }
 
-  /** Starts the kubelet again if it ends at once, as an init system does: containerd listens before it can answer. */
+  /** Starts the kubelet again if it ends at once, as an init system does. containerd listens before it can answer. */
   async #startKubelet(attempts = 10): Promise<void> {
     const flags = {
       config: join(this.#folder, "kubelet.yaml"),
@@ -121,7 +121,7 @@ class Processes implements RealNode {
       "root-dir": join(this.#folder, "kubelet"),
       "cert-dir": join(this.#folder, "kubelet/pki"),
       "hostname-override": NODE_NAME,
-      // cAdvisor's place for containers: a memory limit is lowered only if the use is known. 1.37 asks the CRI.
+      // cAdvisor must know a container's memory use before a limit is lowered. Kubernetes 1.37 asks the CRI.
       ...(isKubeletFrom("1.37")
         ? {}
         : { containerd: join(this.#folder, "containerd.sock"), "containerd-namespace": "k8s.io" }),
@@ -142,7 +142,7 @@ class Processes implements RealNode {
     await until("the node is not ready", kubelet, () => this.#isNodeReady());
   }
 
-  /** Removes the node's taint at once, because no controller does it here. */
+  /** Removes the node's taint at once, because no controller does so here. */
   async #isNodeReady(): Promise<boolean> {
     const cluster = clusterOf(this.#settings);
     const node = await cluster.get(NODES, { name: NODE_NAME });

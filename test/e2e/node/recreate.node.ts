@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const DIGEST = "sha256:…";
 
-/** Rows of docs/container-recreate.md: how an image is written at first, then, and the next time. */
+/** Rows of docs/container-recreate.md: the image's spelling at first, after the first restart, and after the next. */
 const ROWS: readonly (readonly [string, string, string])[] = [
   ["nginx:1.25", `nginx:1.25@${DIGEST}`, `nginx@${DIGEST}`],
   ["acme/app:1", `acme/app:1@${DIGEST}`, `acme/app@${DIGEST}`],
@@ -76,7 +76,7 @@ it.each(ROWS)("%s is written %s, and the next time %s: one container restarts", 
     ]);
     expect(await idOfLog()).toBe(before);
   }
-  // A kubelet pulls an image again under another name.
+  // A kubelet pulls an image again if its name is written differently.
   expect((await askedOfRegistry()).slice(asked)).toEqual([]);
   addFigure("containers recreated on real containerd, by another way to write their image", others.length);
 });

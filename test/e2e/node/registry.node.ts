@@ -1,4 +1,4 @@
-/** Rollouts while the registry fails: real pulls by containerd, through a registry that is disturbed. */
+/** Rolls out while the registry fails: containerd really pulls, and the test disturbs the registry. */
 import { afterEach, expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import { PODS } from "../../../shared/kube/port.ts";
@@ -142,7 +142,7 @@ it("one image under two tags restarts the sidecar, but its status has the old ta
   await expect.poll(agents, { timeout: 60_000 }).toMatchObject([restarted, restarted]);
   await scene.untilToldThat(/2 of 3 pods updated.*2 unavailable of at most 2.*its new image does not run yet/);
   expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
-  // They are not written to again; a deleted one comes back with the right image.
+  // These pods are not written to again. A deleted one comes back with the right image.
   await scene.patchSet(setImage("agent:v2"));
   await scene.untilTouched(1);
   for (const { metadata } of await scene.pods())

@@ -1,4 +1,4 @@
-/** Rollouts in whose middle the kubelet or containerd is killed. */
+/** Kills the kubelet or containerd in the middle of rollouts. */
 import { expect, it } from "vitest";
 import { restartOnNode } from "../support/access.ts";
 import { scenes } from "../support/open-scene.ts";

@@ -12,7 +12,7 @@ export interface NodePorts {
 
 const PAUSE = "registry.local/pause:1";
 
-/** `//server/path` of the mirror that answers for every registry. */
+/** Returns containerd's settings: `//server/path` of the mirror that answers for every registry. */
 function containerd(folder: string): string {
   const at = (name: string) => JSON.stringify(join(folder, name));
   return `version = 3
@@ -54,7 +54,9 @@ Root = ${at("runc")}
 `;
 }
 
-/** Pods are reached only from this machine, which probes need: no rule of iptables is written. */
+/**
+ * Returns the network's settings. Only this machine reaches the pods, which probes need. No iptables rule is written.
+ */
 function network(folder: string): object {
   const ipam = {
     type: "host-local",
@@ -81,7 +83,7 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     containerRuntimeEndpoint: `unix://${join(folder, "containerd.sock")}`,
     cgroupDriver: "cgroupfs",
     cgroupRoot: `/${basename(folder)}`,
-    // These machines have version 1.
+    // These machines have cgroups of version 1.
     failCgroupV1: false,
     failSwapOn: false,
     enforceNodeAllocatable: [],
@@ -89,7 +91,7 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     resolvConf: join(folder, "resolv.conf"),
     serializeImagePulls: false,
     maxPods: 250,
-    // A soak restarts containers more often than the delays of a real kubelet let it.
+    // A soak restarts containers more often than a real kubelet's back-off allows.
     ...(process.env["VALUES_RESTARTS"] ? { crashLoopBackOff: { maxContainerRestartPeriod: "1s" } } : {}),
     // Evictions for a full disk are off, because the tests are not about them.
     evictionHard: {
@@ -107,9 +109,9 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     kubeAPIBurst: 400,
     registryPullQPS: 0,
     eventRecordQPS: 0,
-    // A test that writes another version into its status has that for a while.
+    // Some tests write another version into the node's status. The kubelet overwrites it only after this time.
     nodeStatusUpdateFrequency: "5m",
-    // The lease is renewed five times in the time after which it is lost.
+    // The lease is renewed five times before it would expire.
     nodeLeaseDurationSeconds: (NODE_GRACE_SECONDS / 5) * 4,
     shutdownGracePeriod: "0s",
   };
@@ -133,7 +135,7 @@ export async function writeNodeSettings(folder: string, ports: NodePorts): Promi
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
 }
 
-/** Every registry is asked for under this address. */
+/** Makes containerd ask this address for every registry. */
 export function writeMirror(folder: string, url: string): Promise<void> {
   const text = `[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`;
   return writeFile(join(folder, "registries/_default/hosts.toml"), text);

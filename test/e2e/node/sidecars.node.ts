@@ -1,4 +1,4 @@
-/** A sidecar's life on a real node: hooks, probes, init containers, images by digest. */
+/** Tests a sidecar on a real node: hooks, probes, init containers, images by digest. */
 import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";
@@ -66,7 +66,7 @@ it("a probe by the name of a port, before an init container that ends", async ()
         image: "web-serves:v1",
         ports: [{ name: "web", containerPort: 8080 }],
         startupProbe,
-        // See hot-upgrade.node.ts.
+        // hot-upgrade.node.ts gives the reason.
         securityContext: { privileged: true },
         readinessProbe: probe,
       }),

@@ -1,7 +1,4 @@
-/**
- * Values that change in running pods: the environment and the file of each container, while its kubelet is killed at
- * random.
- */
+/** Changes values in running pods: each container's environment and file. The kubelet is killed at random meanwhile. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -17,22 +14,22 @@ import { until } from "../support/until.ts";
 import { containersOnNode, type FirstProcess } from "./inside.ts";
 
 const openScene = scenes();
-/** `VALUES_RESTARTS=10000 npm run test:node -- values-in-place` is the soak. */
+/** `VALUES_RESTARTS=10000 npm run test:node -- values-in-place` runs the soak. */
 const RESTARTS = Number(process.env["VALUES_RESTARTS"] ?? 24);
 const IS_SOAK = RESTARTS > 200;
 const PODS = IS_SOAK ? 16 : 4;
-/** Containers cost a node less than pods, and each restart is read alone. */
+/** Containers cost a node less than pods do, and each restart is checked separately. */
 const CONTAINERS = Array.from({ length: IS_SOAK ? 12 : 2 }, (_, index) => `${SIDECAR.name}-${index}`);
 const UPDATES = Math.ceil(RESTARTS / (PODS * CONTAINERS.length));
 const PATIENCE_MS = IS_SOAK ? 600_000 : 300_000;
-/** A kubelet with many containers needs some time to do anything at all. */
+/** A kubelet with many containers needs time between two kills to make progress. */
 const MOST_MS_BETWEEN_KILLS = IS_SOAK ? 45_000 : 25_000;
 
 const wantedValue = (container: string, update: number) => `${container}-v${update}`;
 const envOf = (container: string, update: number) =>
   ["LEVEL", "COLOR"].map((name) => ({ name, value: wantedValue(container, update) }));
 
-/** Writes a variable to a file when it starts, as the recipes do for programs that read files only. */
+/** Writes a variable to a file at the start, as the recipes do for programs that only read files. */
 const WRITES =
   "printf %s \"$COLOR\" >/tmp/color; touch /tmp/ready; trap 'exit 143' TERM; while :; do sleep 1000 & wait $!; done";
 const WRITERS = CONTAINERS.map((name) => ({
@@ -42,7 +39,7 @@ const WRITERS = CONTAINERS.map((name) => ({
   env: envOf(name, 1),
 }));
 
-/** The values that a container's first process has, and its file; undefined while it starts. */
+/** Returns the values of a container's first process and of its file; undefined while it starts. */
 async function valuesOf(first: FirstProcess): Promise<readonly string[] | undefined> {
   if ((await first.read("root/tmp/ready")) === undefined) return undefined;
   const environment = await first.read("environ");
@@ -53,7 +50,7 @@ async function valuesOf(first: FirstProcess): Promise<readonly string[] | undefi
 const statusOf = ({ status }: Pod, container: string) =>
   status?.containerStatuses?.find(({ name }) => name === container);
 
-/** Reads the values of every container once, and kills the kubelet now and then. */
+/** Reads the values of every container once, and kills the kubelet from time to time. */
 function watch(scene: Scene) {
   const isOver = new AbortController();
   const seen = { valuesOf: new Map<string, readonly string[]>(), kills: 0 };

@@ -1,6 +1,6 @@
-/** Pods that OpenKruise's injection makes invalid, and the product's too, because it injects as OpenKruise does. */
+/** Pods that injection makes invalid, both OpenKruise's and the product's, which injects in the same way. */
 
-/** Sentence → the answer of an API server, or of the webhook as of OpenKruise's. */
+/** Sentence → the API server's answer, or the webhook's in OpenKruise's words. */
 const CLASSES: Readonly<Record<string, RegExp>> = {
   "two containers of a pod have the same host port": /hostPort: Duplicate value/,
   "a sidecar's host port is not its port, in the host's network": /hostPort: Invalid value.*must match `containerPort`/,
@@ -25,7 +25,7 @@ interface Refusal {
   readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message?: string }[] };
 }
 
-/** The class of a refusal; undefined: at least one cause has no class, so it is a bug. */
+/** Returns the class of a refusal; undefined: a cause without a class, which is a bug. */
 export function brokenByReference({ message = "", details }: Refusal): string | undefined {
   const causes = details?.causes?.map((one) => `${one.field}: ${one.message}`) ?? [message];
   const classes = causes.map((cause) => Object.entries(CLASSES).find(([, pattern]) => pattern.test(cause))?.[0]);

@@ -1,4 +1,4 @@
-/** The API server for the tests of one worker: a control plane that no other worker uses. */
+/** Gives tests the API server of their worker: a control plane that no other worker uses. */
 import { inject } from "vitest";
 import type { RawTarget } from "../../contract/raw.ts";
 import type { NodePrograms } from "../node/real-node.ts";
@@ -8,7 +8,7 @@ import type { Settings } from "./settings.ts";
 import type { Credential } from "./webhook-credentials.ts";
 
 export interface OwnControlPlane extends Settings {
-  /** see Restarts */
+  /** the address that restarts processes; see Restarts */
   readonly restartUrl: string;
 }
 
@@ -16,9 +16,9 @@ declare module "vitest" {
   interface ProvidedContext {
     /** a control plane for each worker */
     readonly controlPlanes: readonly OwnControlPlane[];
-    /** the one of --kubeconfig */
+    /** the cluster of --kubeconfig */
     readonly givenCluster: GivenCluster | undefined;
-    /** programs of the real node of --node */
+    /** programs of the real node for --node */
     readonly nodePrograms: NodePrograms | undefined;
   }
 }
@@ -32,7 +32,7 @@ export function controlPlane(): OwnControlPlane {
   return plane;
 }
 
-/** The API server, also with --kubeconfig, for tests that need nothing else. */
+/** Returns the API server for tests that need nothing else; with --kubeconfig too. */
 export function apiServer(): RawTarget {
   return inject("givenCluster") ?? controlPlane();
 }
@@ -41,12 +41,12 @@ export function isGiven(): boolean {
   return inject("givenCluster") !== undefined;
 }
 
-/** False if pods wait for nodes that the tests do not have. */
+/** False if the cluster has no nodes for pods. */
 export function runsPods(): boolean {
   return inject("givenCluster")?.isWithoutNodes ?? true;
 }
 
-/** Pods run on a real node, under a kubelet and containerd. */
+/** True if pods run on a real node, under a kubelet and containerd. */
 export function isOnNode(): boolean {
   return inject("nodePrograms") !== undefined;
 }
@@ -62,34 +62,34 @@ async function restart(what: string): Promise<string> {
   return text;
 }
 
-/** Kills it; resolves when it is ready again. From then on it shows webhooks this credential. */
+/** Kills the API server. Resolves when it is ready again. From then on it shows webhooks this credential. */
 export async function restartApiServer(credential: Credential = "certificate"): Promise<void> {
   await restart(credential);
 }
 
-/** Kills it; resolves when it is ready again, with the data it had. */
+/** Kills etcd. Resolves when it is ready again with its data. */
 export async function restartEtcd(): Promise<void> {
   await restart("etcd");
 }
 
-/** Kills it and starts it again; resolves when the node is ready. */
+/** Kills the kubelet or containerd and starts it again. Resolves when the node is ready. */
 export async function restartOnNode(what: "kubelet" | "containerd"): Promise<void> {
   await restart(what);
 }
 
-/** The node is heard of no more, its containers run on; resolves when its kubelet and containerd are killed. */
+/** Kills the node's kubelet and containerd, and resolves after that. Its containers continue. */
 export async function silenceNode(): Promise<void> {
   await restart("silence");
 }
 
-/** Kills all that runs on the node, containers among them; resolves when it is ready again. */
+/** Kills everything that runs on the node, with its containers. Resolves when the node is ready again. */
 export async function rebootNode(): Promise<void> {
   await restart("reboot");
 }
 
 /**
- * Disturbs the real node's registry, for every request from now on. `delay`: ms before each answer, `Infinity` for
- * none. `lose`: a tag (`REPOSITORY:TAG` without its host) is lost. `replace`: it points to another image.
+ * Disturbs all later requests to the real node's registry. `delay`: ms before each answer, `Infinity` for no answer.
+ * `lose`: removes a tag (`REPOSITORY:TAG` without its host). `replace`: points a tag to another image.
  */
 export async function disturbRegistry(how: { delay: number } | { lose: string } | { replace: string }): Promise<void> {
   await restart(
@@ -97,7 +97,7 @@ export async function disturbRegistry(how: { delay: number } | { lose: string } 
   );
 }
 
-/** Tags (`REPOSITORY:TAG`) that containerd has asked the registry for so far, oldest first. */
+/** Returns the tags (`REPOSITORY:TAG`) that containerd has requested so far, oldest first. */
 export async function askedOfRegistry(): Promise<readonly string[]> {
   return (await restart("registry")).split("\n");
 }

@@ -4,12 +4,12 @@ export interface Arguments {
   readonly kubeconfig: string | undefined;
   readonly consent: string | undefined;
   readonly webhookHost: string | undefined;
-  /** 1.33; undefined: the one that all tests run on */
+  /** version of Kubernetes, such as 1.33; undefined: the one that all tests run on */
   readonly kubernetes: string | undefined;
-  /** version of the real node; undefined: the control plane's */
+  /** version of the real node's kubelet; undefined: the control plane's */
   readonly kubelet: string | undefined;
   readonly isSoak: boolean;
-  /** pods run on a real node of this machine */
+  /** true if pods run on a real node of this machine */
   readonly isOnNode: boolean;
   /** arguments of vitest: names of files, -t NAME and other options */
   readonly others: readonly string[];

@@ -1,4 +1,4 @@
-/** Calls of the API server by user, from its audit log. */
+/** Reads the calls of an API server by user from its audit log. */
 import { readFileSync } from "node:fs";
 
 export interface AuditEvent {
@@ -17,9 +17,9 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Oldest first. */
+/** Returns the events, oldest first. */
 export function readAudit(auditLog: string): readonly AuditEvent[] {
-  // The API server may be in the midst of the last one.
+  // The API server may still be writing the last line.
   const lines = readFileSync(auditLog, "utf8").split("\n").slice(0, -1).filter(Boolean);
   return lines.map((line) => JSON.parse(line) as AuditEvent);
 }

@@ -1,28 +1,28 @@
-/** A stand-in for STS, SSM, EKS, CloudFormation and Lambda, for the calls of a deployment; it keeps the calls. */
+/** A stand-in for STS, SSM, EKS, CloudFormation and Lambda. It answers the calls of a deployment and records them. */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface AwsCall {
-  /** the scope of credentials: ssm, eks, … */
+  /** the service that the credentials are for: ssm, eks, … */
   readonly service: string;
-  /** PutParameter; of EKS and Lambda `METHOD /path` */
+  /** the action, such as PutParameter; for EKS and Lambda `METHOD /path` */
   readonly action: string;
   readonly body: string;
 }
 
 interface AwsState {
-  /** SSM: name → value */
+  /** the parameters of SSM: name → value */
   readonly parameters: Map<string, string>;
-  /** EKS: ARN of the role → groups */
+  /** the entries of EKS: ARN of the role → groups */
   readonly entries: Map<string, readonly string[]>;
   cluster: Readonly<Record<string, unknown>>;
-  /** undefined: no stack */
+  /** the stack; undefined: there is none */
   stack: { readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
-  /** the account's number that is not reserved */
+  /** the account's concurrency that is not reserved */
   concurrency: number;
   /** Called before each answer. */
   onCall: ((call: AwsCall) => Promise<void>) | undefined;
-  /** the name of the call that the caller may not make */
+  /** the name of a call that the caller may not make */
   denied: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface AwsStandIn {
   readonly endpoint: string;
   readonly state: AwsState;
   readonly calls: readonly AwsCall[];
-  /** the calls that change something, since the last time */
+  /** returns the calls since the last time that change something */
   readonly takeWrites: () => readonly AwsCall[];
   readonly close: () => void;
 }

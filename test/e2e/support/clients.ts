@@ -1,4 +1,4 @@
-/** Ways to the real API server, by identity. */
+/** Opens connections to the real API server under several identities. */
 import { writeFile } from "node:fs/promises";
 import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
@@ -9,7 +9,7 @@ export function clusterOf({ url, caCertificate, token }: RawTarget, userAgent = 
   return connectCluster({ server: url, certificateAuthority: caCertificate, token: async () => token, userAgent });
 }
 
-/** The same API server for a service account, with a token that it has just issued. */
+/** Returns the same API server for a service account, with a new token. */
 export async function asServiceAccount(admin: RawTarget, namespace: string, name: string): Promise<RawTarget> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };

@@ -1,4 +1,4 @@
-/** The tests' API servers: a control plane for each worker, or the given one. */
+/** Sets up the tests' API servers: a control plane for each worker, or the given cluster. */
 import type { TestProject } from "vitest/node";
 import { resourceOf } from "../../../shared/install/manifests.ts";
 import { PODS } from "../../../shared/kube/port.ts";
@@ -33,7 +33,7 @@ async function begin(programs: Programs, nodePrograms: NodePrograms | undefined)
   };
 }
 
-/** Nodes for a cluster without any; they are removed after their pods. */
+/** Adds nodes to a cluster without any, and removes them after their pods. */
 async function withNodes(target: RawTarget) {
   const kubelet = await startKubelet(target);
   const cluster = clusterOf(target);

@@ -1,6 +1,6 @@
 /**
- * The fields of a pod that must be the same under a compiled policy, and the pods that the policy leaves to the
- * webhook.
+ * Finds the fields of a pod that a compiled policy must fill like the webhook, and the pods that the policy leaves to
+ * the webhook.
  */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -13,7 +13,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { isHotUpgrade } from "../../../shared/core/pod/sidecar-containers.ts";
 import type { RawAnswer } from "../../contract/raw.ts";
 
-/** The compiler's list of left-out parts, in the words of a pod. */
+/** The parts that the compiler leaves out, as fields of a pod. */
 export interface LeftOut {
   /** containers whose resources differ */
   readonly containers: ReadonlySet<string>;
@@ -25,7 +25,7 @@ export const NOTHING_LEFT_OUT: LeftOut = { containers: new Set(), annotations: n
 const RESOURCES = /^spec\.(containers|initContainers)\[(\d+)\]\.resourcesPolicy$/;
 const PATCH = /^spec\.patchPodMetadata\[(\d+)\]\.patchPolicy$/;
 
-/** @throws on a field that nobody foresaw */
+/** @throws for an unknown field */
 export function leftOutOf({ spec }: SidecarSet, fields: readonly string[]): LeftOut {
   const odd = fields.find((field) => !RESOURCES.test(field) && !PATCH.test(field));
   if (odd !== undefined) throw new Error(`${odd}: not expected among what is left out`);
@@ -36,7 +36,7 @@ export function leftOutOf({ spec }: SidecarSet, fields: readonly string[]): Left
   return { containers: new Set(names), annotations: new Set(keys) };
 }
 
-/** A policy does not know the time. */
+/** Removes the time, which a policy does not know. */
 function withoutTime(text: string): string {
   return text.replaceAll(/"updateTimestamp":"[^"]*"/g, '"updateTimestamp":""');
 }
@@ -46,12 +46,12 @@ const RANDOM_NAME = /kube-api-access-[a-z0-9]{5}/g;
 
 const RECORDS = [HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION];
 
-/** A hot upgrade's pair is called after its sidecar. */
+/** True for a container that the policy leaves out. A hot upgrade's two containers are named after their sidecar. */
 function isLeftOut({ containers }: LeftOut, name: string): boolean {
   return containers.has(name) || containers.has(name.replace(/-[12]$/, ""));
 }
 
-/** The pod without parts that differ between two creations; for a refusal its code. */
+/** Returns the pod without parts that differ between two creations. Returns the code of a refusal. */
 export function comparable({ code, body }: RawAnswer, leftOut: LeftOut): unknown {
   if (code !== 201) return { code };
   const { metadata, spec } = JSON.parse(JSON.stringify(body).replaceAll(RANDOM_NAME, "kube-api-access")) as Pod;
@@ -61,7 +61,7 @@ export function comparable({ code, body }: RawAnswer, leftOut: LeftOut): unknown
   const lists = Object.entries({ initContainers: spec.initContainers, containers: spec.containers }).map(
     ([list, all]) => [list, all?.map((one) => (isLeftOut(leftOut, one.name) ? { ...one, resources: {} } : one))],
   );
-  // API servers sum the requests of a pod from its containers, and some containers' requests are left out.
+  // The API server adds up the requests of a pod's containers. The policy leaves out the requests of some containers.
   const { requests: _, ...others } = (spec as { readonly resources?: { readonly requests?: object } }).resources ?? {};
   const resources = leftOut.containers.size > 0 ? { resources: others } : {};
   return { code, annotations, labels: metadata?.labels, spec: { ...spec, ...resources, ...Object.fromEntries(lists) } };
@@ -82,11 +82,11 @@ function startsInOrder({ metadata, spec }: Written): boolean {
   return spec.containers?.some(({ env }) => env?.some(({ name }) => name === CONTAINER_PRIORITY_ENV)) === true;
 }
 
-/** The policy leaves a pod alone whose containers start in an order, or have a sidecar's name. */
+/** True for a pod that the policy ignores: its containers start in an order, or have a sidecar's name. */
 export function isLeftToTheWebhook(pod: object, { spec }: SidecarSet): boolean {
   const written = pod as Written;
   const lists = ["initContainers", "containers"] as const;
-  // The pair of a hot upgrade has other names.
+  // The two containers of a hot upgrade have other names.
   const hasOne = lists.some((list) => {
     const sidecars = spec[list]?.filter((sidecar) => !isHotUpgrade(sidecar)).map(({ name }) => name);
     return written.spec[list]?.some(({ name }) => sidecars?.includes(name));

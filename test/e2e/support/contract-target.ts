@@ -1,4 +1,4 @@
-/** The real cluster as the contract suite wants it. */
+/** Adapts the real cluster to the contract suite. */
 import { type Cluster, NAMESPACES, type Resource } from "../../../shared/kube/port.ts";
 import type { ContractTarget } from "../../contract/contract.ts";
 import { sendRaw } from "../../contract/raw.ts";
@@ -9,7 +9,7 @@ import { until } from "./until.ts";
 
 const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
 
-/** A pod needs the service account that the controller manager gives every namespace. */
+/** Waits for a namespace's service account, which the controller manager creates and every pod needs. */
 function withReadyNamespaces(cluster: Cluster): Cluster {
   return {
     ...cluster,
@@ -24,10 +24,10 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
   };
 }
 
-/** The API server keeps compacted versions until it starts again. */
+/** Compacts etcd. The API server keeps compacted versions until it restarts. */
 async function compact(): Promise<void> {
   const { etcdUrl } = controlPlane();
-  // A write, so that the present state becomes a past one.
+  // This write makes the present state a past one.
   const written = await ask(`${etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
   const { revision } = JSON.parse(written.text).header;
   await ask(`${etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));

@@ -22,14 +22,11 @@ import type { Credential } from "./webhook-credentials.ts";
 
 export interface ControlPlane {
   readonly settings: Settings;
-  /** Kills the API server and starts it again, with nothing in its memory; webhooks are shown this credential then. */
+  /** Kills the API server and starts it again with an empty memory. It then shows webhooks this credential. */
   restartApiServer(credential?: Credential): Promise<void>;
-  /** The same for etcd, whose data outlive it. */
+  /** Kills etcd and starts it again with its data. */
   restartEtcd(): Promise<void>;
-  /**
-   * Ends for good the processes that create pods and bind them to nodes: a test that creates its own pods needs
-   * neither.
-   */
+  /** Ends the processes that create pods and bind them to nodes. A test that creates its own pods needs neither. */
   stopControllers(): Promise<void>;
   /** Ends every process and removes every file. */
   close(): Promise<void>;
@@ -48,7 +45,7 @@ async function untilReady(process: Started, isTrue: () => Promise<boolean>): Pro
   }
 }
 
-/** Status code and body of a plain HTTP request. */
+/** Sends a plain HTTP request, and returns the status code and the body. */
 export function ask(url: string, method = "GET", body?: string): Promise<{ code: number; text: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method }, async (incoming) => {
@@ -114,13 +111,13 @@ class Processes implements ControlPlane {
   }
 
   async close(): Promise<void> {
-    // Nothing in it is needed again.
+    // The data is not needed again.
     for (const process of this.#running.values()) await process.stop("SIGKILL");
     await rm(this.settings.folder, { recursive: true, force: true });
   }
 }
 
-/** Ready when a pod can be created. `haveHeartbeats`: nodes that are silent are lost. */
+/** Starts a control plane, and resolves when a pod can be created. `haveHeartbeats`: silent nodes are lost. */
 export async function startControlPlane(programs: Programs, haveHeartbeats = false): Promise<ControlPlane> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-e2e-"));
   removeAtEnd(folder);

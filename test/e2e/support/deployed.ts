@@ -1,6 +1,6 @@
 /**
- * The surroundings of a deployment: AWS' stand-in, programs that record their calls, and functions that run once they
- * are deployed.
+ * Sets up a deployment: a stand-in for AWS, programs that record their calls, and functions that run after they are
+ * deployed.
  */
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -27,25 +27,24 @@ import { removeAtEnd } from "./processes.ts";
 
 interface Run {
   readonly code: number;
-  /** stdout and stderr */
+  /** stdout and stderr together */
   readonly text: string;
   readonly killed: boolean;
 }
 
 export interface Scene {
   readonly aws: AwsStandIn;
-  /** command lines of npm and kubectl so far */
+  /** returns the command lines of npm and kubectl so far */
   readonly commands: () => readonly string[];
-  /** the output of all runs */
+  /** returns the output of all runs */
   readonly printed: () => string;
   /**
-   * `npm run deploy:all -- ARGS`; `user`: in the cluster, absent: an administrator; `env`: variables beside the given
-   * ones
+   * runs `npm run deploy:all -- ARGS`; `user`: in the cluster, absent: an administrator; `env`: additional variables
    */
   readonly deploy: (args?: readonly string[], as?: { user?: RawTarget; env?: NodeJS.ProcessEnv }) => Promise<Run>;
-  /** kills the run under way */
+  /** kills the present run */
   readonly kill: (signal?: NodeJS.Signals) => void;
-  /** the folder of programs that a run finds first */
+  /** the folder whose programs a run finds first */
   readonly folder: string;
   readonly close: () => Promise<void>;
 }
@@ -55,7 +54,7 @@ const FUNCTIONS = ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecar
 const IN_CLUSTER = new Set(["MutateDashpod", "ValidateDashsidecarset"]);
 const CLUSTER = "demo";
 
-/** Writes programs into a folder that comes first in PATH. npm deploys nothing: it only records the call. */
+/** Writes programs into a folder that is first in PATH. The stand-in for npm only records the call. */
 function writePrograms(folder: string): void {
   const kubectl = execFileSync("which", ["kubectl"], { encoding: "utf8" }).trim();
   const command = (name: string, body: string) => {
@@ -68,7 +67,7 @@ function writePrograms(folder: string): void {
   writeFileSync(join(folder, "commands"), "");
 }
 
-/** Knows callers as the functions do, by the digests of their deployment. */
+/** Authenticates callers as the functions do, with the digests of their deployment. */
 function knownBy(folder: string, log: ReturnType<typeof createLog>) {
   let digests = "";
   let known: ReturnType<typeof authenticator> | undefined;
@@ -84,7 +83,7 @@ function knownBy(folder: string, log: ReturnType<typeof createLog>) {
   };
 }
 
-/** The functions get their service accounts once those exist. */
+/** Starts the functions. They get their service accounts after these exist. */
 async function startDeployed(folder: string) {
   const { authority, certificate, key } = await createCertificates("127.0.0.1");
   const tls = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
@@ -100,7 +99,7 @@ async function startDeployed(folder: string) {
     return serveHttps(webhooks, { ...tls, port: 0, host: "127.0.0.1" });
   };
   const inCluster = await serve(() => connectAs("sidecarset-webhooks"));
-  // Functions without rights in the cluster are ready before any rights exist.
+  // Functions without rights in the cluster start before any rights exist.
   const outside = await serve(async () => clusterOf(controlPlane()));
   const end = new AbortController();
   const ticks = tickUntilAborted({
@@ -141,7 +140,7 @@ export async function deploymentScene(): Promise<Scene> {
     ...ROLES.map((role) => [role, `arn:aws:iam::123456789012:role/sidecarset-prod-${role}-ABC`]),
     ...FUNCTIONS.map((name) => [`${name}LambdaFunctionUrl`, functions.urlOf(name)]),
   ]);
-  // CloudFormation has the stack after npm's call.
+  // The stack of CloudFormation exists after npm's call.
   const onCall = async ({ service }: AwsCall) => {
     if (service !== "cloudformation" || !existsSync(join(folder, "deployed"))) return;
     const given = readFileSync(join(folder, "deployed"), "utf8").matchAll(/--param=(.*?)=(.*?)(?= --param|\n)/g);

@@ -1,6 +1,5 @@
 /**
- * Every state of pods, from etcd itself: nothing is missing, also if an API server is killed before it reports, even in
- * its audit log.
+ * Reads every state of pods from etcd. None is missing, even if an API server is killed before it writes its audit log.
  */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
@@ -8,7 +7,7 @@ import { fromProtobuf, MESSAGES } from "../../../infra/local/http/decode.ts";
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 
 export interface StoredVersion {
-  /** resourceVersion */
+  /** the resourceVersion of this state */
   readonly sequence: number;
   readonly group: string;
   readonly resource: string;
@@ -16,7 +15,7 @@ export interface StoredVersion {
   readonly isRemoved: boolean;
 }
 
-/** Source: generated.proto of k8s.io/api and k8s.io/apimachinery; the fields that rules need. */
+/** The fields that rules need. Source: generated.proto of k8s.io/api and k8s.io/apimachinery. */
 const STORED_PODS = {
   ...MESSAGES,
   ObjectMeta: { ...MESSAGES["ObjectMeta"], 5: ["uid", "text"] as const },
@@ -34,7 +33,7 @@ interface WatchAnswer {
     readonly cancel_reason?: string;
     readonly compact_revision?: string;
     readonly events?: readonly {
-      /** absent: PUT */
+      /** the kind of event; absent: PUT */
       readonly type?: "DELETE";
       readonly kv: { readonly key: string; readonly mod_revision: string; readonly value?: string };
     }[];
@@ -57,13 +56,13 @@ function versionOf({ type, kv }: Event): StoredVersion {
 
 export interface Stretch {
   readonly namespace: string;
-  /** resourceVersion; the first reported state is later */
+  /** resourceVersion before the first reported state */
   readonly after: number;
-  /** resourceVersion of a pod of the namespace; the last reported state */
+  /** resourceVersion of the last reported state, of a pod in the namespace */
   readonly until: number;
 }
 
-/** Versions, oldest first. @throws if a part is forgotten already, or a pod was deleted */
+/** Returns versions, oldest first. @throws if etcd has forgotten some, or a pod was deleted */
 export async function podVersions(etcdUrl: string, { namespace, after, until }: Stretch) {
   if (until <= after) return [];
   const prefix = `/registry/pods/${namespace}`;

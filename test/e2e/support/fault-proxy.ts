@@ -1,4 +1,4 @@
-/** An HTTPS proxy between our functions and an API server that may do to a call whatever networks and servers do. */
+/** An HTTPS proxy between our functions and an API server. It can cause every fault of networks and servers. */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { Agent, createServer, request } from "node:https";
@@ -9,10 +9,10 @@ import { createCertificates } from "../../../infra/local/http/https-server.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 
 export interface ProxiedCall {
-  /** "LIST sidecarsets", "WATCH pods", "PATCH sidecarsets/status" */
+  /** verb and resource, such as "LIST sidecarsets", "WATCH pods", "PATCH sidecarsets/status" */
   readonly name: string;
   readonly url: URL;
-  /** bearer */
+  /** the bearer token */
   readonly token: string;
   readonly body: string;
 }
@@ -23,28 +23,31 @@ interface Carried {
   readonly body: Buffer;
 }
 
-/** A call, and the ways to end it; exactly one has to be taken. */
+/** A call, and the ways to end it. Exactly one of them must be called. */
 export interface Exchange {
   readonly call: ProxiedCall;
   /** The response to the client. */
   readonly outgoing: ServerResponse;
-  /** Sends it on and reads the whole answer, which the client does not get. Rejects without an answer. */
+  /**
+   * Sends the call to the API server and reads the whole answer, which the client does not get. Rejects if there is no
+   * answer.
+   */
   carryOut(): Promise<Carried>;
-  /** Ends it: both sides get the other one's bytes as they come. */
+  /** Ends the exchange: each side gets the other side's bytes as they come. */
   pass(change?: { readonly token?: string; readonly through?: PassThrough }): void;
-  /** Ends it: the connection breaks. */
+  /** Ends the exchange: the connection breaks. */
   cut(): void;
 }
 
-/** True: it ends the exchange. */
+/** Returns true if it ends the exchange. */
 type Disturb = (exchange: Exchange) => boolean;
 
 export interface FaultProxy {
-  /** The same API server and identity, through the proxy. */
+  /** Returns the same API server and identity through the proxy. */
   route(target: RawTarget): RawTarget;
-  /** Disturbs calls from now on; undefined: all pass. */
+  /** Disturbs all later calls; undefined: all calls pass. */
   disturb(disturb: Disturb | undefined): void;
-  /** so far */
+  /** returns the number of calls so far */
   readonly calls: () => number;
   close(): Promise<void>;
 }
@@ -57,7 +60,7 @@ function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }
 
-/** /api/v1/namespaces/shop/pods/a/status → PATCH pods/status */
+/** Names a call: /api/v1/namespaces/shop/pods/a/status → PATCH pods/status */
 function nameOf(method: string, { pathname, searchParams }: URL): string {
   const path = pathname.replace(/^\/(api|apis\/[^/]+)\/[^/]+\//, "").replace(/^namespaces\/[^/]+\/(?=.)/, "");
   const [plural = "", name, subresource] = path.split("/");

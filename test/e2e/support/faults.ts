@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange, ProxiedCall } from "./fault-proxy.ts";
 
 interface Fault {
-  /** The calls that it can happen to. */
+  /** True for a call that can have this fault. */
   readonly concerns: (call: ProxiedCall) => boolean;
-  /** Resolves when it has happened. */
+  /** Causes the fault, and resolves after it. */
   readonly strike: (exchange: Exchange) => Promise<void> | void;
-  /** The first call of each name has the fault, and later ones with a chance of one in this number. */
+  /** The first call of each name has the fault. Later calls have it with a chance of one in this number. */
   readonly oneIn: number;
 }
 
@@ -21,7 +21,7 @@ const SLICES = 10;
 const SLICE_MS = 60;
 const WHOLE_CHUNKS = 6;
 
-/** Refuses as an API server does. */
+/** Answers as an API server that refuses the call. */
 function refuse(code: number, reason: string, message: string, retryAfterSeconds?: number) {
   return ({ outgoing }: Exchange) => {
     const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
@@ -40,7 +40,7 @@ function refuse(code: number, reason: string, message: string, retryAfterSeconds
   };
 }
 
-/** Refuses as a load balancer before an API server does. */
+/** Answers as a load balancer before the API server that refuses the call. */
 function refuseAsBalancer({ outgoing }: Exchange, code: number, text: string): void {
   outgoing.writeHead(code, { "content-type": "text/html" }).end(`<html><body><h1>${code} ${text}</h1></body></html>`);
 }
@@ -66,7 +66,7 @@ async function dribble(exchange: Exchange): Promise<void> {
   exchange.outgoing.end();
 }
 
-/** Sends some events, then half of one. */
+/** Sends some events, and then half an event. */
 function breakWatch(exchange: Exchange): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = WHOLE_CHUNKS;
@@ -87,7 +87,7 @@ function breakWatch(exchange: Exchange): Promise<void> {
 
 export const FAULTS = {
   "409": { oneIn: 5, concerns: isWrite, strike: refuse(409, "Conflict", "the object has been modified; apply again") },
-  // Each one costs a second.
+  // Each of these faults costs a second.
   "429 with Retry-After": { oneIn: 12, concerns: isAny, strike: refuse(429, "TooManyRequests", "try again later", 1) },
   "500": { oneIn: 5, concerns: isAny, strike: refuse(500, "InternalError", "etcdserver: leader changed") },
   "503": { oneIn: 5, concerns: isAny, strike: (exchange) => refuseAsBalancer(exchange, 503, "Service Unavailable") },
@@ -123,11 +123,11 @@ export type FaultName = keyof typeof FAULTS;
 export interface Strikes {
   /** the proxy's fault */
   readonly disturb: (exchange: Exchange) => boolean;
-  /** name of a call → how often it was struck */
+  /** call's name → number of faults */
   readonly hits: ReadonlyMap<string, number>;
 }
 
-/** The same numbers in each run. Source: mulberry32. */
+/** Returns the same random numbers in each run. Source: mulberry32. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -138,7 +138,7 @@ function numbers(seed: number): () => number {
   };
 }
 
-/** @param oneIn instead of the fault's own chance */
+/** @param oneIn replaces the fault's own chance */
 export function strikes(name: FaultName, oneIn: number = FAULTS[name].oneIn): Strikes {
   const fault: Fault = FAULTS[name];
   const random = numbers(1);

@@ -1,5 +1,6 @@
 /**
- * Targets of the reconciler's writes: pods, records and the cluster's own objects, and a role that would allow them.
+ * Creates the targets of the reconciler's writes: pods, records and the cluster's own objects. Also creates a role that
+ * would allow the writes.
  */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { resourceOf } from "../../../shared/install/manifests.ts";
@@ -16,7 +17,7 @@ type Made = KubernetesObject & Readonly<Record<string, unknown>>;
 const RBAC = "rbac.authorization.k8s.io";
 const WIDE = "fence-wide";
 
-/** Every object except the ones that show the fence that a feature is in use. */
+/** Every object except the ones that tell the fence which features are in use. */
 const ACCESS: readonly Made[] = [
   {
     apiVersion: `${RBAC}/v1`,
@@ -150,7 +151,9 @@ const namespace = (name: string, labels: Labels = {}): Made => ({
   metadata: { name, labels },
 });
 
-/** A status as a kubelet writes it: images and digests of running containers, and nothing for the waiting one. */
+/**
+ * Returns a status as a kubelet writes it: images and digests of running containers, and none for a waiting container.
+ */
 function running({ metadata }: Made) {
   const imageID = `docker.io/library/app@sha256:${"a".repeat(64)}`;
   const status = { name: "app", image: "app:v1", imageID, ready: true, restartCount: 0 };
@@ -175,7 +178,7 @@ export async function openFencedScene(cluster: Cluster) {
       { subresource: "status" },
     );
   await createAll(cluster, OTHERS);
-  // Passes of an earlier file have taken it.
+  // Passes of an earlier file have taken the Lease.
   await cluster.delete(LEASES, { namespace: "kruise-system", name: "sidecarset-rollout" }).catch(() => undefined);
   const uids = new Map<string, string>();
   for (const one of OWNERS) {

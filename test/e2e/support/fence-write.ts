@@ -1,14 +1,14 @@
 /** The form of a write that the fence judges. */
 
 export interface Write {
-  /** completes "the reconciler may …" */
+  /** text that completes "the reconciler may …" */
   readonly what: string;
   readonly method: "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
-  /** type of a patch; absent: strategic */
+  /** type of the patch; absent: strategic */
   readonly type?: "json" | "merge";
-  /** no kubelet here could carry it out, for any user */
+  /** true if no kubelet here could carry the call out */
   readonly isConnect?: boolean;
 }
 
@@ -28,7 +28,7 @@ export const HOME_REVISIONS = inNamespace("kruise-system", "controllerrevisions"
 export const CLAIMS = inNamespace(SHOP, "persistentvolumeclaims");
 export const SETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 
-/** A patch of pod web, or of another path. */
+/** Returns a patch of pod web, or of another path. */
 export const patch = (what: string, body: object, path = `${PODS}/web`): Write => ({
   what,
   method: "PATCH",
@@ -53,7 +53,7 @@ export const annotated = (key: string, value: string | null = "x") => ({ metadat
 export const condition = (type: string) => ({ conditions: [{ type, status: "True", message: "{}" }] });
 export const cpu = (name: string) => ({ spec: { containers: [{ name, resources: { requests: { cpu: "2m" } } }] } });
 
-/** An owner that is its controller. */
+/** Returns a reference to an owner that is the controller. */
 export const controller = (apiVersion: string, kind: string, name = "db") => ({
   apiVersion,
   kind,
@@ -64,7 +64,7 @@ export const controller = (apiVersion: string, kind: string, name = "db") => ({
 });
 export const ORDERED = controller("apps.kruise.io/v1beta1", "StatefulSet");
 
-/** A pod that pulls images, as passes write it. */
+/** A pod that pulls images, as passes create it. */
 export const PULLING = {
   name: "image-0",
   image: "agent:v2",

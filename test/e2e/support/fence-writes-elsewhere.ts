@@ -1,4 +1,4 @@
-/** Refusals of the fence beside pods, and in the cluster's own namespaces. */
+/** Writes to other objects than pods, or in the cluster's own namespaces, that the fence refuses. */
 import {
   annotated,
   CLAIMS,
@@ -125,5 +125,5 @@ const SIDECARSETS: readonly Write[] = [
   remove("delete a SidecarSet", `${SETS}/fence-plain`),
 ];
 
-/** Writes that are refused without optional roles. */
+/** Writes that the fence refuses without optional roles. */
 export const DENIED_ELSEWHERE: readonly Write[] = [...NAMESPACES, ...CLUSTERS_OWN, ...MAPS, ...RECORDS, ...SIDECARSETS];

@@ -1,4 +1,4 @@
-/** The writes that each optional role adds to the fence, and the ones that stay refused. */
+/** The writes that each optional role adds to the fence, and the ones that are still refused. */
 import {
   annotated,
   CLAIMS,
@@ -40,7 +40,7 @@ const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction",
 
 const PULL_OWNER = controller("apps.kruise.io/v1beta1", "SidecarSet", "fence-plain");
 
-/** A pod that pulls images, with these changes. */
+/** Returns a pod that pulls images, with these changes. */
 const pull = (
   what: string,
   { spec = {}, container = {}, metadata = {} }: { spec?: object; container?: object; metadata?: object },
@@ -54,7 +54,7 @@ const within = (securityContext: object) => ({
   container: { securityContext: { ...PULLING.securityContext, ...securityContext } },
 });
 
-/** `permits` are carried out, in this order. */
+/** A role's effect on the fence. `permits` are carried out in this order. */
 export interface Widening {
   readonly permits: readonly Write[];
   readonly denies: readonly Write[];

@@ -1,4 +1,4 @@
-/** Allowed and refused writes to pods by an account whose roles would allow anything. */
+/** Allowed and refused writes to pods, by an account whose roles allow everything. */
 import {
   annotated,
   condition,
@@ -21,7 +21,10 @@ import {
   type Write,
 } from "./fence-write.ts";
 
-/** Writes of every rollout: conditional, images and annotations together, and the condition apart. */
+/**
+ * Writes of every rollout: they are conditional, change images and annotations together, and write the condition
+ * separately.
+ */
 export const PERMITTED: readonly Write[] = [
   patch("give an injected container another image", image("agent", "agent:v2")),
   patch("do so together with its records", {
@@ -191,5 +194,5 @@ const LIFE: readonly Write[] = [
   connect("call a pod", "proxy/"),
 ];
 
-/** Writes that are refused without optional roles. */
+/** Writes that the fence refuses without optional roles. */
 export const DENIED_OF_PODS: readonly Write[] = [...IMAGES, ...METADATA, ...SPEC, ...STATUS, ...LIFE];

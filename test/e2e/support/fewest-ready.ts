@@ -1,9 +1,9 @@
-/** The least number of ready pods in a namespace at one time. */
+/** Finds the lowest number of ready pods in a namespace at any time. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { PodHistory } from "./pod-history.ts";
 import { isReady } from "./scene.ts";
 
-/** Counts from the moment when all were ready. */
+/** Counts from the moment when all pods were ready. */
 export async function fewestReady(history: PodHistory, all: number): Promise<number> {
   const ready = new Set<string>();
   let fewest: number | undefined;

@@ -1,4 +1,4 @@
-/** Counts of a test, for the table at the end of the run. */
+/** Adds up the counts of tests for the table at the end of the run. */
 import { TestRunner } from "vitest";
 
 declare module "vitest" {
@@ -7,7 +7,7 @@ declare module "vitest" {
   }
 }
 
-/** Adds to a figure of the run, such as "forbidden requests answered 403". Only from within a test. */
+/** Adds to a figure of the run, such as "forbidden requests answered 403". May be called only within a test. */
 export function addFigure(name: string, count: number): void {
   const meta = TestRunner.getCurrentTest()?.meta;
   if (meta === undefined) throw new Error(`${name}: counted outside of a test`);

@@ -1,4 +1,4 @@
-/** Several small rollouts side by side, each in its own namespace, and their histories from etcd. */
+/** Runs several small rollouts at once, each in its own namespace, and reads their histories from etcd. */
 import { expect } from "vitest";
 import { replay } from "../../../infra/demo/summary.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -14,21 +14,21 @@ import { isReady, Scene, setImage } from "./scene.ts";
 const PODS_EACH = 8;
 const MAX_UNAVAILABLE = 2;
 const PARTITION = 2;
-/** Updated pods of each rollout. */
+/** Number of updated pods of each rollout. */
 export const UPDATED = PODS_EACH - PARTITION;
 
-/** The longest time of a disturbed rollout; it is no measure of speed. */
+/** The time limit of a disturbed rollout, which does not measure speed. */
 const PATIENCE = { timeout: 150_000, interval: 200 };
 
 export interface Rolled {
   readonly namespace: string;
-  /** states of pods that were looked at */
+  /** number of states of pods that were checked */
   readonly states: number;
-  /** the part that the reconciler wrote */
+  /** number of the states that the reconciler wrote */
   readonly podWrites: number;
-  /** the number of fences among those writes: of pods for whose patch no clear answer came */
+  /** number of fences among these writes: for pods whose patch got no clear answer */
   readonly fences: number;
-  /** the most at once, in any state */
+  /** the most pods that were unavailable at once */
   readonly unavailable: number;
   readonly updated: number;
   readonly appContainerRestarts: number;
@@ -42,7 +42,9 @@ interface Around {
 
 export interface Fleet {
   readonly scenes: readonly Scene[];
-  /** A new image for all, once `ready` resolves, until each is where its strategy ends. */
+  /**
+   * Gives all SidecarSets a new image after `ready` resolves. Resolves when each rollout ends where its strategy says.
+   */
   roll(around?: Around): Promise<readonly Rolled[]>;
   close(): Promise<void>;
 }
@@ -50,11 +52,11 @@ export interface Fleet {
 interface Base {
   readonly scene: Scene;
   readonly pods: readonly Pod[];
-  /** resourceVersion */
+  /** the resourceVersion at the start */
   readonly since: number;
 }
 
-/** The reason why the wanted state is not reached; "" when it is. */
+/** Returns why the wanted state is not reached; "" if it is. */
 async function missing(scene: Scene): Promise<string> {
   try {
     const { metadata, status } = await scene.set();
@@ -69,12 +71,12 @@ async function missing(scene: Scene): Promise<string> {
   }
 }
 
-/** The part of a pod that passes change and kubelets do not. */
+/** Returns the part of a pod that passes change and kubelets do not. */
 function ownPart({ metadata, spec }: Pod): string {
   return JSON.stringify([metadata?.annotations, spec.containers.map(({ image }) => image)]);
 }
 
-/** Counts the versions in which `part` of a pod differs from its version before. */
+/** Counts the versions in which `part` of a pod differs from the version before. */
 function countChanges(before: readonly Pod[], versions: readonly StoredVersion[], part: (pod: Pod) => unknown): number {
   const last = new Map(before.map((pod) => [pod.metadata?.uid, part(pod)]));
   const isChange = ({ object }: StoredVersion) => {
@@ -102,8 +104,8 @@ function mostUpdated({ metadata }: SidecarSet, versions: readonly StoredVersion[
 }
 
 /**
- * Every rollout ended as planned, with at most so many pods unavailable or updated at any time. Each pod was written to
- * once, except for fences.
+ * Checks that every rollout ended as planned. At no time were more pods unavailable or updated than allowed. Each pod
+ * was written to once, except for fences.
  */
 export function expectHeld(rolled: readonly Rolled[]): void {
   expect(rolled).not.toEqual([]);
@@ -145,7 +147,7 @@ async function judge({ scene, pods, since }: Base): Promise<Rolled> {
   };
 }
 
-/** Resolves when the pods of all run. */
+/** Resolves when the pods of all rollouts run. */
 export async function openFleet(functions: Functions, size: number): Promise<Fleet> {
   const scenes = Array.from({ length: size }, () => new Scene(functions));
   let version = 1;

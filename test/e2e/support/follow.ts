@@ -1,4 +1,4 @@
-/** Every object of a kind and every change to one, until the caller stops. */
+/** Follows every object of a kind and every change, until the caller stops. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
@@ -9,14 +9,14 @@ const RETRY_MS = 100;
 export interface Following {
   readonly cluster: Cluster;
   readonly resource: Resource;
-  /** absent: all */
+  /** the namespace; absent: all namespaces */
   readonly namespace?: string;
   readonly signal: AbortSignal;
-  /** The oldest first; after a break existing objects come once more. */
+  /** Gets the oldest object first. After a break it gets existing objects once more. */
   see(object: ApiObject, isGone: boolean): void;
 }
 
-/** The number of a state: later states of a kind have higher ones. */
+/** Returns the number of a state; later states of a kind have higher numbers. */
 export function sequenceOf({ metadata }: ApiObject): number {
   return Number(metadata.resourceVersion);
 }
@@ -31,7 +31,7 @@ async function listAndWatch({ cluster, resource, namespace, signal, see }: Follo
   }
 }
 
-/** Resolves after the signal; an API server that is down is asked again until it answers. */
+/** Resolves after the signal. An API server that is down is asked again until it answers. */
 export async function follow(following: Following): Promise<void> {
   while (!following.signal.aborted) await listAndWatch(following).catch(() => sleep(RETRY_MS));
 }

@@ -1,9 +1,9 @@
-/** Free TCP ports of 127.0.0.1 that no outgoing connection gets while their server restarts. */
+/** Finds free TCP ports of 127.0.0.1 that no outgoing connection takes while their server restarts. */
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 
-/** Below the ports that Linux, macOS and Windows give to outgoing connections. */
+/** The first tried port, below the ports that Linux, macOS and Windows give to outgoing connections. */
 const FIRST = 20_000;
 const LAST = 32_000;
 const MAX_TRIES = 100;
@@ -26,7 +26,7 @@ async function anyPort(): Promise<Server> {
   throw new Error(`${MAX_TRIES} ports of 127.0.0.1 between ${FIRST} and ${LAST} are all in use`);
 }
 
-/** Different free ports: all are held until the last is found. */
+/** Returns different free ports: all stay open until the last is found. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const servers: Server[] = [];
   while (servers.length < count) servers.push(await anyPort());

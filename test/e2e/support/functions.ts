@@ -1,7 +1,4 @@
-/**
- * The functions beside the real cluster, as `serve` runs them, but each with the service account that the product
- * ships.
- */
+/** Runs the functions beside the real cluster as `serve` does. Each uses the service account that the product ships. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,11 +25,11 @@ import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { createAll, removeAll, untilInForce } from "./installed.ts";
 
 export interface Functions {
-  /** the reports of all passes so far, oldest first */
+  /** reports of all passes so far, oldest first */
   readonly reports: readonly PassReport[];
-  /** Our functions' errors. */
+  /** errors in the log of our functions */
   readonly errors: readonly string[];
-  /** Ends them and removes the installed objects. */
+  /** Ends the functions and removes the installed objects. */
   close(): Promise<void>;
 }
 
@@ -44,7 +41,7 @@ export interface StartedFunctions extends Functions {
 const LOCAL = "127.0.0.1";
 const TICK_MS = 1_000;
 
-/** The administrator decides which annotations SidecarSets may give to pods. */
+/** The annotations that an administrator lets SidecarSets give to pods. */
 const WHITELIST = {
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -64,7 +61,7 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(authority).toString("base64") };
 }
 
-/** The API server's proof is the secret path in its registration. */
+/** Makes the secret path in the registration the API server's proof. */
 async function pathAuthentication(folder: string, log: Log) {
   const { pathSecret, authentication } = await writePathSecret(folder);
   const { isKnown } = authenticator(authentication, { aws: readAwsAccess, log, now: Date.now });
@@ -72,21 +69,21 @@ async function pathAuthentication(folder: string, log: Log) {
 }
 
 export interface FunctionsOptions {
-  /** false: without passes */
+  /** false: no passes run */
   readonly hasTicks?: boolean;
-  /** The webhooks' way to the API server. */
+  /** the webhooks' connection to the API server */
   readonly route?: (target: RawTarget) => RawTarget;
-  /** The webhooks' clock: epoch milliseconds. */
+  /** the webhooks' clock, in epoch milliseconds */
   readonly now?: () => number;
-  /** The pod webhook's registration is kept up to date, and both accounts have the rights for it. */
+  /** true if passes maintain the pod webhook's registration, and both accounts have the rights for it */
   readonly isKeepingRegistration?: boolean;
-  /** gates that are on; the rights that they need are granted too */
+  /** feature gates that are on; the rights that they need are granted too */
   readonly gates?: readonly Gate[];
-  /** optional roles besides those */
+  /** additional optional roles */
   readonly roles?: readonly string[];
-  /** annotations that SidecarSets may patch into pods that run */
+  /** annotations that SidecarSets may patch into running pods */
   readonly fenceAnnotations?: readonly string[];
-  /** gates that are asked before a batch */
+  /** the approvers and checks before a batch */
   readonly batchGates?: Gates;
 }
 
@@ -105,7 +102,7 @@ function rolesOf({ gates = [], roles = [] }: FunctionsOptions): readonly Kuberne
 
 const straight = (target: RawTarget) => target;
 
-/** Resolves when pods are injected and, with ticks, SidecarSets are rolled out. */
+/** Resolves when pods are injected and, with passes, SidecarSets are rolled out. */
 export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<StartedFunctions> {
   const { hasTicks = true, route = straight, now = Date.now, isKeepingRegistration = false, gates = [] } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
@@ -141,7 +138,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     tickUntilAborted({
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
-      // A readiness gate is for every pod, so the webhook must be asked about every pod.
+      // A readiness gate concerns every pod, so the API server must send every pod to the webhook.
       settings: { ...config.featureGates, SidecarTerminator: true, KruisePodReadinessGate: !isKeepingRegistration },
       gates: options.batchGates,
       isKeepingRegistration,

@@ -1,15 +1,15 @@
-/** Containers as people write them, with everything that injection may meet, copy or move. */
+/** Generates containers as people write them, with everything that injection may meet, copy or move. */
 import fc from "fast-check";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 export const pick = <T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values);
 
-/** `percent` of the time; otherwise the field is absent. */
+/** Generates a value in `percent` of the cases; otherwise the field is absent. */
 export const maybe = <T>(percent: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.nat(99).chain((dice): fc.Arbitrary<T | undefined> => (dice < percent ? arbitrary : fc.constant(undefined)));
 
-/** An object without the fields that came out absent. */
+/** Generates an object without the fields that are absent. */
 export const fields = (model: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<Fields> =>
   fc
     .record(model, { noNullPrototype: true })
@@ -53,7 +53,7 @@ const action = pick<Fields>(
   { grpc: { port: 9090 } },
 );
 const probe = fc.tuple(action, pick<Fields>({}, { initialDelaySeconds: 3 }, { periodSeconds: 5, failureThreshold: 1 }));
-/** Complete: a SidecarSet's startup probe is given no defaults. */
+/** The probe is complete, because a SidecarSet's startup probe gets no defaults. */
 const startupProbe = pick<Fields>({
   tcpSocket: { port: 80 },
   timeoutSeconds: 1,
@@ -110,9 +110,9 @@ const devices = (claims: readonly string[]) =>
 
 export interface ContainerPlace {
   readonly name: string;
-  /** volumes that it may mount */
+  /** names of volumes that the container may mount */
   readonly volumes: readonly string[];
-  /** claims that it may use as block devices */
+  /** names of claims that the container may use as block devices */
   readonly claims: readonly string[];
   /** true for init containers that run to completion: no probes, no hooks, no resizing */
   readonly isPlainInit?: boolean;

@@ -1,4 +1,4 @@
-/** Pods as people and controllers write them; most of them are valid. */
+/** Generates pods as people and controllers write them; most are valid. */
 import fc from "fast-check";
 import {
   type ContainerPlace,
@@ -15,7 +15,7 @@ type Place = Omit<ContainerPlace, "name">;
 
 const priority = pick("0", "-1", "3", "many");
 
-/** Containers of pods have these fields beside the ones of SidecarSets. */
+/** Adds the fields that only containers of pods have. */
 const ofPod = (place: ContainerPlace) =>
   fc.tuple(fields(containerFields(place)), maybe(2, priority)).map(([container, launch]) => {
     if (launch === undefined) return container;
@@ -105,14 +105,14 @@ const metadata = fields({
   finalizers: maybe(4, pick(["example.com/keep"])),
 });
 
-/** `metadata` is without name and namespace. */
+/** Generates pods whose `metadata` has no name and no namespace. */
 export const generatedPods: fc.Arbitrary<{ readonly metadata: Fields; readonly spec: Fields }> = fc
   .tuple(fc.subarray([...VOLUME_NAMES]), fc.subarray([...CLAIM_NAMES]))
   .chain(([names, claims]) =>
     fc.record({
       metadata,
       spec: fc
-        // A claim is a disk or a directory to a pod, seldom both.
+        // A pod uses a claim as a disk or as a directory, rarely as both.
         .tuple(volumesNamed(names, claims), fields(whole({ volumes: names, claims })))
         .map(([volumes, spec]) => (volumes.length > 0 ? { ...spec, volumes } : spec)),
     }),

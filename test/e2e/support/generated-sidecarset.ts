@@ -1,4 +1,4 @@
-/** SidecarSets that use everything an injection can do; most of them are valid. */
+/** Generates SidecarSets that use everything injection can do; most are valid. */
 import fc from "fast-check";
 import {
   type ContainerPlace,
@@ -56,7 +56,7 @@ const ofSidecar = (place: ContainerPlace, isHot: boolean) =>
 
 type Place = Omit<ContainerPlace, "name">;
 
-/** Names that a pod's containers have are rare. */
+/** Names that a pod's containers also have are rare. */
 const sidecars = (set: string, place: Place) =>
   fc.tuple(someOf([`${set}-agent`, `${set}-proxy`, `${set}-mesh`], 3), fc.nat(24)).chain(([names, dice]) => {
     const all = dice === 0 ? [...names, "helper"] : dice === 1 ? [...names, "setup"] : names;
@@ -90,7 +90,7 @@ const written = (set: string) => (place: Place) => ({
   patchPodMetadata: maybe(25, patches),
 });
 
-/** The object without its selector; containers' names begin with `name`. */
+/** Generates the object without its selector. The containers' names begin with `name`. */
 export function generatedSidecarSets(name: string): fc.Arbitrary<{ readonly name: string; readonly spec: Fields }> {
   return fc
     .tuple(fc.subarray([...VOLUME_NAMES]), fc.subarray([...CLAIM_NAMES], { maxLength: 1 }))
@@ -99,7 +99,7 @@ export function generatedSidecarSets(name: string): fc.Arbitrary<{ readonly name
         .tuple(volumesNamed(names, claims), fields(written(name)({ volumes: names, claims })))
         .map(([volumes, spec]) => ({
           name,
-          // The only strategy that native sidecars may have.
+          // Native sidecars allow only this strategy.
           spec: { ...spec, volumes, updateStrategy: { type: "NotUpdate" } },
         })),
     );

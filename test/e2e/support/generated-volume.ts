@@ -1,10 +1,10 @@
-/** Volumes of every source that people use, by name. */
+/** Generates volumes of every source that people use, by name. */
 import fc from "fast-check";
 import { type Fields, pick } from "./generated-container.ts";
 
-/** Names that pods and SidecarSets share now and then. */
+/** Names that a pod and a SidecarSet sometimes share. */
 export const VOLUME_NAMES: readonly string[] = ["data", "cache", "conf", "logs"];
-/** Claims are mounted, or used as block devices. */
+/** Names of claims that are mounted or used as block devices. */
 export const CLAIM_NAMES: readonly string[] = ["disk", "archive"];
 
 const SOURCES: readonly Fields[] = [
@@ -36,7 +36,7 @@ const SOURCES: readonly Fields[] = [
   { image: { reference: "registry.example/models:1", pullPolicy: "IfNotPresent" } },
 ];
 
-/** A volume for each name. */
+/** Generates a volume for each name. */
 export function volumesNamed(names: readonly string[], claims: readonly string[]): fc.Arbitrary<readonly Fields[]> {
   const sourced = fc.tuple(...names.map((name) => pick(...SOURCES).map((source) => ({ name, ...source }))));
   return sourced.map((volumes) => [

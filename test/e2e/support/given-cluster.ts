@@ -1,4 +1,7 @@
-/** A cluster that somebody else started: whether the tests may run there, by which user, and the objects that stay. */
+/**
+ * Decides about a cluster that somebody else started: whether the tests may run there, as which user, and which objects
+ * stay.
+ */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
@@ -17,20 +20,20 @@ import { until } from "./until.ts";
 export interface GivenCluster extends RawTarget {
   /** the host under which its API server reaches this machine */
   readonly webhookHost: string;
-  /** The cluster has no nodes, so the tests' nodes get all pods. */
+  /** true if the cluster has no nodes, so that the tests' nodes get all pods */
   readonly isWithoutNodes: boolean;
 }
 
 export interface Given {
-  /** path */
+  /** path of the kubeconfig */
   readonly kubeconfig: string;
-  /** name of the context that may be changed, with any workloads */
+  /** name of the context whose cluster may be changed, with any workloads */
   readonly consent: string | undefined;
-  /** undefined: 127.0.0.1 */
+  /** the host under which the API server reaches this machine; undefined: 127.0.0.1 */
   readonly webhookHost: string | undefined;
 }
 
-/** The tests do not run there; the message is one sentence for the person who started them. */
+/** Says in one sentence why the tests do not run on this cluster, for the person who started them. */
 export class UnusableCluster extends Error {
   override readonly name = "UnusableCluster";
 }
@@ -44,7 +47,7 @@ const DEFINITION: KubernetesObject = {
 };
 const TOKEN_SECONDS = 6 * 3600;
 
-/** A reason why somebody may need objects that the tests change; undefined: none. */
+/** Returns why somebody may need objects that the tests change; undefined: no reason found. */
 async function doubt(cluster: Cluster, server: string): Promise<string | undefined> {
   if (!LOOPBACK.test(new URL(server).hostname)) return "is not on this machine";
   const { items } = await cluster.list(PODS, {});
@@ -84,7 +87,7 @@ async function requireConsent(cluster: Cluster, server: string, { kubeconfig, co
   );
 }
 
-/** An identity in its own namespace, so that deleting the namespace removes it. */
+/** Returns an identity in its own namespace, so that it is deleted with the namespace. */
 function identity(name: string): readonly KubernetesObject[] {
   const subject = { kind: "ServiceAccount", name, namespace: name };
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
@@ -109,7 +112,7 @@ async function tokenOf(access: ClusterAccess, name: string): Promise<string> {
   return JSON.parse(text).status.token;
 }
 
-/** Controllers that a maintained cluster runs. */
+/** Checks for the controllers that a maintained cluster runs. */
 async function requireControllers(cluster: Cluster, name: string): Promise<void> {
   const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: name } };
   const isMade = async () => Boolean(await cluster.get(resourceOf(account), { namespace: name, name: "default" }));
@@ -137,7 +140,7 @@ async function prepare(cluster: Cluster, access: ClusterAccess, given: Given, na
   };
 }
 
-/** @throws UnusableCluster, before anything is changed there unless the cluster lacks something that only shows then */
+/** @throws UnusableCluster before it changes the cluster, except where only a change shows what the cluster lacks */
 export async function openGivenCluster(given: Given) {
   try {
     const access = await kubeconfigAccess(given.kubeconfig);

@@ -1,4 +1,4 @@
-/** The forms that injection has, for a pod that a real API server has to take. */
+/** The forms that an injection may have; a real API server must accept each pod. */
 import { expect } from "vitest";
 import type { Volume } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
@@ -11,7 +11,7 @@ export interface Form {
   readonly metadata?: { readonly labels?: object; readonly ownerReferences?: readonly object[] };
   /** the expected part of its spec */
   readonly spec: object;
-  /** false: it waits for something that the cluster does not have */
+  /** false: the pod waits for something that the cluster lacks */
   readonly runs?: false;
 }
 
@@ -40,7 +40,7 @@ const VOLUMES: readonly Volume[] = Object.entries({
   claim: { ephemeral: { volumeClaimTemplate: { spec: CLAIM } } },
 }).map(([name, source]) => ({ name, ...source }));
 const HTTP = { httpGet: { path: "/healthz", port: "metrics" } };
-/** Fields that the type of a sidecar leaves to Kubernetes. */
+/** Fields that a sidecar has and Kubernetes defines. */
 const EVERYTHING = {
   command: ["/agent"],
   args: ["--verbose"],

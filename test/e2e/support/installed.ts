@@ -6,7 +6,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { until } from "./until.ts";
 
-/** Creates objects, and keeps the same ones of an earlier file of tests. */
+/** Creates objects. Equal objects of an earlier test file stay. */
 export async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
     await cluster.create(resourceOf(object), object).catch((error: unknown) => {
@@ -15,7 +15,7 @@ export async function createAll(cluster: Cluster, objects: readonly KubernetesOb
   }
 }
 
-/** A definition goes after all of its objects. */
+/** Removes objects, a definition after all of its objects. */
 export async function removeAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
     const { name = "", namespace } = object.metadata ?? {};
@@ -30,7 +30,7 @@ export async function removeAll(cluster: Cluster, objects: readonly KubernetesOb
   }
 }
 
-/** Waits until registrations are in force: then a dry run of a SidecarSet gets its hash. */
+/** Waits until registrations are in force: a dry run of a SidecarSet then gets its hash. */
 export async function untilInForce(cluster: Cluster): Promise<void> {
   const probe = {
     apiVersion: "apps.kruise.io/v1beta1",

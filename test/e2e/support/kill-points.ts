@@ -1,18 +1,18 @@
-/** Moments of a rollout at which something is killed, from its first list to its last status. */
+/** Moments of a rollout at which the tests kill something, from its first list to its last status. */
 import type { SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import type { Exchange, ProxiedCall } from "./fault-proxy.ts";
 
 interface Seen {
-  /** paths of pods that were written to, with the ones under way */
+  /** paths of pods that were written to; a write that has not ended counts */
   readonly pods: Set<string>;
-  /** paths of SidecarSets whose status says that nothing is left to do */
+  /** paths of SidecarSets whose status says that all work is done */
   readonly finished: Set<string>;
 }
 
 interface Expected {
   readonly pods: number;
   readonly sidecarSets: number;
-  /** pods of each that are updated in the end */
+  /** number of updated pods of each SidecarSet at the end */
   readonly updatedEach: number;
 }
 
@@ -52,29 +52,29 @@ function note({ name, url, body }: ProxiedCall, seen: Seen, expected: Expected):
 interface Kills {
   /** the proxy's fault */
   readonly disturb: (exchange: Exchange) => boolean;
-  /** Resolves when the first point is met; calls wait there until `begin`. */
+  /** Resolves at the first point; calls wait there until `begin`. */
   readonly ready: () => Promise<void>;
   readonly begin: () => void;
-  /** in the order in which they came */
+  /** names of the points in the order in which they came */
   readonly met: readonly PointName[];
-  /** Resolves when the last killed process is back. */
+  /** Resolves when the last killed process runs again. */
   readonly back: () => Promise<void>;
 }
 
 interface Plan {
-  /** The first one is met first. */
+  /** the points; the first must come first */
   readonly points: readonly PointName[];
   readonly expected: Expected;
-  /** Resolves when the killed process is back. */
+  /** Kills a process, and resolves when it runs again. */
   readonly kill: () => Promise<void>;
   /**
-   * Killed calls are, alternately, carried out without an answer or still under way; each wave begins with another of
-   * the two.
+   * the wave's number; killed calls alternate between "carried out without an answer" and "not ended", and waves start
+   * with different ones
    */
   readonly wave: number;
 }
 
-/** Kills once at each of the points, one after the other. No call gets through until the killed process is back. */
+/** Kills once at each point, one after the other. No call passes until the killed process runs again. */
 export function killsAt({ points: [first = "", ...others], expected, kill, wave }: Plan): Kills {
   const seen: Seen = { pods: new Set(), finished: new Set() };
   const ready = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ export function killsAt({ points: [first = "", ...others], expected, kill, wave 
   const disturb = (exchange: Exchange) => {
     note(exchange.call, seen, expected);
     const point = [...left].find((name) => POINTS[name]?.(exchange.call, seen, expected));
-    // Calls beside the strike are sent on; a point among them comes again.
+    // Other calls continue meanwhile. A point among them will come again.
     if (state === "striking" && point === undefined) return false;
     if (state !== "armed") exchange.cut();
     if (state !== "armed" || point === undefined) return state !== "armed";

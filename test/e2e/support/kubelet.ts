@@ -35,12 +35,12 @@ const OURS: ReadonlySet<string> = new Set([
   ...PASSING,
 ]);
 
-/** Conditions merge by type, so other writers' conditions are left out; a removed reason must be named. */
+/** Leaves out other writers' conditions, because conditions merge by type. A removed reason must be named. */
 function ownStatus(pod: ApiObject, status: JsonObject): JsonObject {
   const conditions = objectsIn(status["conditions"])
     .filter((one) => OURS.has(asText(one["type"])))
     .map((one) => ({ reason: null, message: null, ...one, observedGeneration: pod.metadata.generation }));
-  // Always sent, because the latest write may not have come back yet.
+  // These conditions are always sent, because the latest write may not have come back yet.
   const over = PASSING.filter((type) => !conditions.some((one) => asText(Object(one).type) === type));
   const removals = over.map((type) => ({ type, $patch: "delete" }));
   return { ...status, conditions: [...conditions, ...removals], observedGeneration: pod.metadata.generation };
@@ -53,7 +53,7 @@ class Kubelets implements Kubelet {
   readonly #end = new AbortController();
   readonly #workers = new Map<string, PodWorker>();
   readonly #pods = new Map<string, ApiObject>();
-  /** ConfigMaps and Secrets */
+  /** ConfigMaps and Secrets by key */
   readonly #sources = new Map<string, ApiObject>();
   readonly #watching: Promise<unknown>;
   #placed = 0;
@@ -134,7 +134,7 @@ class Kubelets implements Kubelet {
   }
 }
 
-/** New nodes carry a taint that the node lifecycle controller would remove; the test removes it. */
+/** Adds a node and removes its taint, which the node lifecycle controller would remove. */
 async function addNode(cluster: Cluster, index: number): Promise<void> {
   const { status, ...node } = nodeObject(index, timestamp(Date.now()));
   const key = { name: `node-${index}` };

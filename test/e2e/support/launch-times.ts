@@ -1,14 +1,16 @@
-/** The times when each container of a namespace was first seen ready, and each key of a barrier first seen open. */
+/**
+ * Records when each container of a namespace was first seen ready, and when each key of a barrier was first seen open.
+ */
 import { onTestFinished } from "vitest";
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../../shared/kube/port.ts";
 import { follow } from "./follow.ts";
 
-/** Milliseconds from a ready container to the key that it opens; NaN while one of them has not been seen. */
+/** Returns the milliseconds from a ready container to the key that it opens; NaN until both were seen. */
 export type StepMs = (ready: string, key: string) => number;
 
-/** Watches until the test is over. */
+/** Watches until the test ends. */
 export function recordLaunch(cluster: Cluster, namespace: string): StepMs {
   const end = new AbortController();
   const firstMs = new Map<string, number>();

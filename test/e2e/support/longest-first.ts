@@ -1,4 +1,4 @@
-/** The order of files: the longest come first, so that no worker is left alone with one of them. */
+/** Orders test files: the longest come first, so that no worker runs one of them alone at the end. */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [

@@ -1,4 +1,6 @@
-/** A user who follows docs/first-steps.md in a shell: a clone, the cluster's kubeconfig, and the page's commands. */
+/**
+ * A user who follows docs/first-steps.md in a shell, with a clone, the cluster's kubeconfig, and the page's commands.
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,9 +19,9 @@ const ROOT = resolve(import.meta.dirname, "../../..");
 export interface Newcomer {
   readonly cluster: Cluster;
   readonly folder: string;
-  /** the blocks of the page's "Five minutes", each with its commands */
+  /** the blocks of the page's section "Five minutes", each with its commands */
   readonly blocks: readonly (readonly string[])[];
-  /** stdout of a command that succeeds without a warning */
+  /** runs a command that must succeed without a warning, and returns its stdout */
   readonly type: (command: string) => Promise<string>;
   readonly typeAll: (block?: readonly string[]) => Promise<readonly string[]>;
   /** Runs the page's block for a second terminal; resolves when the webhooks answer. */
@@ -30,7 +32,10 @@ export interface Newcomer {
   readonly close: () => Promise<void>;
 }
 
-/** A clone after `npm ci`, with the parts that these commands need. The commands leave nothing in this repository. */
+/**
+ * Makes a clone as after `npm ci`, with the parts that these commands need. The commands change nothing in this
+ * repository.
+ */
 async function makeClone(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "first-steps-"));
   removeAtEnd(folder);
@@ -39,7 +44,7 @@ async function makeClone(): Promise<string> {
   return folder;
 }
 
-/** The blocks of the section, with this machine's address and a free port. */
+/** Reads the section's blocks, with this machine's address and a free port. */
 async function readBlocks(port: number): Promise<readonly (readonly string[])[]> {
   const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
   const [, section = ""] = /^## Five minutes\n([\s\S]*?)^## /m.exec(page) ?? [];
@@ -47,7 +52,7 @@ async function readBlocks(port: number): Promise<readonly (readonly string[])[]>
   return [...told.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block.trimEnd().split("\n"));
 }
 
-/** Other files' pods must not count for the page, and no controller deletes them any more. */
+/** Relabels other files' pods, which must not count for the page. No controller deletes them any more. */
 async function relabelOthers(cluster: Cluster): Promise<void> {
   const others = async () => {
     const { items } = await cluster.list<Pod>(PODS, { labelSelector: "app=web" });
@@ -67,7 +72,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
   const folder = await makeClone();
   const [port = 0] = await freePorts(1);
   const blocks = await readBlocks(port);
-  // The lines of the first block that a user's shell remembers.
+  // A user's shell remembers these lines of the first block.
   const remembered = (blocks[0] ?? []).filter((line) => /^(?:export |sidecarset\(\))/.test(line));
   const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), controlPlane());
   const environment = { ...process.env, ...more, KUBECONFIG: kubeconfig, HOME: folder };
@@ -89,7 +94,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
     for (const command of block) printed.push(await type(command));
     return printed;
   };
-  // Starts the script without npm, which ends before its script does.
+  // Starts the script without npm, because npm ends before its script does.
   const serve = async ([command = ""]: readonly string[] = [], featureGates = ""): Promise<void> => {
     const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     const script = command.replace("npm run serve --", `exec ${scripts.serve}`);
@@ -110,7 +115,7 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
   const pods = async () => (await cluster.list<Pod>(PODS, { namespace: "default" })).items;
   const leave = async () => {
     await type("kubectl delete -f infra/demo/web.yaml --wait=false");
-    // Ledgers of other tests lose their finalizers as docs/operations.md says.
+    // Ledgers of other tests lose their finalizers, as docs/operations.md describes.
     for (const { metadata } of (await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE })).items)
       if (metadata?.finalizers && metadata.name !== "sidecarset-ledger-log-agent")
         await type(

@@ -20,7 +20,7 @@ const OURS = "kruise-sidecarset-mutating-webhook-configuration";
 const FORMER = "sidecarset-mutating-webhook-configuration";
 
 export interface Request {
-  /** absent: the reconciler's */
+  /** the account that sends the request; absent: the reconciler's */
   readonly account?: "sidecarset-webhooks";
   readonly verb: string;
   readonly path: string;
@@ -49,10 +49,13 @@ const patch = (path: string, annotation = "example.com/touched"): Request => ({
 const remove = (path: string): Request => ({ verb: "delete", path });
 const byWebhooks = (request: Request): Request => ({ ...request, account: "sidecarset-webhooks" });
 
-/** Pods, claims and revisions block its deletion. Only an account that may change finalizers may say so. */
+/**
+ * Owners of the objects. Pods, claims and revisions block an owner's deletion, which only an account that may change
+ * finalizers can demand.
+ */
 const owners: object[] = [];
 
-/** Sets the owner of pods, claims and revisions from now on. */
+/** Sets the owner of later pods, claims and revisions. */
 export function belongTo(owner: object): void {
   owners.splice(0, owners.length, owner);
 }
@@ -92,14 +95,14 @@ const CLAIM_SPEC = { accessModes: ["ReadWriteOnce"], resources: { requests: { st
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
 
 export interface Expectation {
-  /** Requests in this order; their objects exist. */
+  /** requests in order; their objects exist */
   readonly permits: readonly Request[];
-  /** The role permits it for a right that another write takes; the fence around the reconciler refuses it. */
+  /** requests that the role permits for another write, and that the fence around the reconciler refuses */
   readonly fenced?: readonly Request[];
   readonly forbids: readonly Request[];
 }
 
-/** Expectations by feature, with the names of infra/rbac. */
+/** The expected requests by feature, with the names of infra/rbac. */
 export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   eviction: {
     permits: [create(`${PODS}/prey/eviction`, eviction("prey"))],
@@ -195,7 +198,7 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     forbids: [get("/api/v1/nodes/node-1"), patch("/api/v1/nodes/node-1")],
   },
   resize: {
-    // Only resources may change there.
+    // Only resources may change in this request.
     permits: [{ verb: "patch", path: `${PODS}/kept/resize`, body: {} }],
     forbids: [remove(`${PODS}/kept`)],
   },

@@ -1,5 +1,5 @@
 /**
- * The surroundings of a file of scenarios with ordered sets: the webhooks while it runs, and passes when a test asks.
+ * Sets up a file of scenarios with ordered sets: the webhooks while the file runs, and passes when a test asks for one.
  */
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -19,9 +19,12 @@ interface OpenedSet {
 }
 
 export interface StatefulSetsOnServer {
-  /** Serves all sets once, with the role that we ship. `follow` false: one look. */
+  /** Runs a pass over all sets with the role that we ship. `follow` false: it looks once. */
   pass(follow?: boolean): Promise<void>;
-  /** A scene with the set `db` of this spec, whose template has the scene's labels, once its pods are ready. */
+  /**
+   * Opens a scene with the set `db` of this spec, and resolves when its pods are ready. The template has the scene's
+   * labels.
+   */
   open(spec: {
     readonly replicas: number;
     readonly template: Template;
@@ -34,7 +37,7 @@ interface Template {
   readonly spec: object;
 }
 
-/** Called once in a file, outside of tests. */
+/** Must be called once in a file, outside of tests. */
 export function orderedSets(): StatefulSetsOnServer {
   let functions: StartedFunctions;
   let reconciler: Cluster;

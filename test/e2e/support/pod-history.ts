@@ -1,4 +1,4 @@
-/** Every state that the pods of a namespace were ever in: a watch leaves no resourceVersion out. */
+/** Records every state of the pods in a namespace: a watch skips no resourceVersion. */
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import { follow, sequenceOf } from "./follow.ts";
@@ -13,7 +13,7 @@ interface PodVersion {
 }
 
 export interface PodHistory {
-  /** Up to now, oldest first. */
+  /** Returns the states so far, oldest first. */
   versions(): Promise<readonly PodVersion[]>;
   close(): Promise<void>;
 }

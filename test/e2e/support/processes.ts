@@ -1,4 +1,4 @@
-/** Child processes that end with this one in any case. */
+/** Starts child processes that always end with this process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 export interface Started {
   readonly name: string;
   readonly isRunning: () => boolean;
-  /** The last lines it wrote. */
+  /** returns the last lines that the process wrote */
   readonly lastWords: () => string;
-  /** Resolves when the process is gone. */
+  /** Ends the process, and resolves after that. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ function killAll(): void {
 let watchdog: ChildProcess | undefined;
 
 /**
- * Writes to the watchdog. SIGKILL cannot be handled, but another process sees the pipe's end. It has its own session,
- * away from Ctrl-C.
+ * Writes to the watchdog, another process that sees the pipe's end, because SIGKILL cannot be handled. The watchdog has
+ * its own session, which Ctrl-C does not reach.
  */
 function tellWatchdog(line: string): void {
   if (watchdog === undefined) {
@@ -49,13 +49,13 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-/** Removes the folder when the processes end. */
+/** Removes the folder after the processes end. */
 export function removeAtEnd(folder: string): void {
   folders.add(folder);
   tellWatchdog(`folder ${folder}`);
 }
 
-/** Removes the node's traces when this process ends, in any way. */
+/** Removes what the node leaves when this process ends for any reason. */
 export function clearNodeAtEnd(folder: string): void {
   tellWatchdog(`node ${folder}`);
 }

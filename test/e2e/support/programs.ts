@@ -12,12 +12,12 @@ import { KUBELET_VARIABLE, moduleFileOf, VERSION_VARIABLE, versionIn } from "./v
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 type ProgramName = (typeof CONTROL_PLANE)[number] | "kubelet";
 
-/** Command and first arguments. */
+/** A program's command and its first arguments. */
 export type Programs<Name extends ProgramName = (typeof CONTROL_PLANE)[number]> = Readonly<
   Record<Name, readonly string[]>
 >;
 
-/** Names the program to install, for the person who started the tests. */
+/** Names the program to install. For the person who started the tests. */
 export class MissingProgram extends Error {
   override readonly name = "MissingProgram";
 }
@@ -26,12 +26,12 @@ const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
 const NODE = fileURLToPath(new URL("../node/", import.meta.url));
 type Module = "etcd" | "kubernetes";
 
-/** Path of the module's go.mod, below SOURCES; go.sum has the same name. */
+/** Returns the path of the module's go.mod below SOURCES; go.sum is beside it. */
 function moduleFile(module: Module, environment: NodeJS.ProcessEnv): string {
   return `${module}/${module === "etcd" ? "go.mod" : moduleFileOf(environment[VERSION_VARIABLE])}`;
 }
 
-/** Outside the repository; another one for other sources. */
+/** Returns a folder outside the repository; other sources have another folder. */
 function cacheFolder(environment: NodeJS.ProcessEnv, name: string, sources: readonly string[]): string {
   const hash = createHash("sha256");
   for (const source of sources) hash.update(readFileSync(source)).update("\0");
@@ -48,7 +48,7 @@ function moduleFolder(module: Module, environment: NodeJS.ProcessEnv): string {
   ]);
 }
 
-/** Clients parse the version that a plain `go build` leaves empty. */
+/** Returns flags that set the version, because clients parse it and a plain `go build` leaves it empty. */
 function linkerFlags(environment: NodeJS.ProcessEnv): string {
   const version = versionIn(moduleFileOf(environment[VERSION_VARIABLE]));
   const [major, minor] = version.split(".");
@@ -76,7 +76,7 @@ interface Run {
   readonly cwd?: string;
 }
 
-/** False also without `go`. Its output goes to stderr. */
+/** Returns false also if there is no `go`. The command's output goes to stderr. */
 async function succeeds(args: readonly string[], { environment, cwd }: Run): Promise<boolean> {
   const env = { ...environment, CGO_ENABLED: "0" };
   const child = spawn("go", args, { cwd, stdio: ["ignore", cwd === undefined ? "ignore" : 2, 2], env });
@@ -101,9 +101,8 @@ async function build(module: Module, environment: NodeJS.ProcessEnv): Promise<vo
 }
 
 /**
- * Looks in KUBEBUILDER_ASSETS first (unless a version is wanted), then among built programs. Missing programs are built
- * if there is Go.
- * @throws MissingProgram
+ * Searches KUBEBUILDER_ASSETS (unless a version is wanted), then the built programs. Builds missing programs if there
+ * is Go. @throws MissingProgram
  */
 async function findAll<Name extends ProgramName>(
   environment: NodeJS.ProcessEnv,
@@ -112,7 +111,7 @@ async function findAll<Name extends ProgramName>(
   const foldersOf = (some: readonly ProgramName[]) =>
     [...new Set(some.map(moduleOf))].map((module) => moduleFolder(module, environment));
   const caches = foldersOf(names);
-  // KUBEBUILDER_ASSETS says no version, so it does not serve a test that asks for one.
+  // KUBEBUILDER_ASSETS names no version, so a test that demands one does not use it.
   const assets = environment[VERSION_VARIABLE] === undefined ? environment["KUBEBUILDER_ASSETS"] : undefined;
   const folders = assets ? [assets, ...caches] : caches;
   const missing = () => names.filter((name) => !(name in find(folders, names)));
@@ -130,7 +129,10 @@ export function findPrograms(environment: NodeJS.ProcessEnv): Promise<Programs> 
   return findAll(environment, CONTROL_PLANE);
 }
 
-/** Command and first arguments, of the control plane's version unless another is wanted. @throws MissingProgram */
+/**
+ * Returns the command and its first arguments. The version is the control plane's unless another is wanted. @throws
+ * MissingProgram
+ */
 export async function findKubelet(environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const version = environment[KUBELET_VARIABLE] ?? environment[VERSION_VARIABLE];
   return (await findAll({ ...environment, [VERSION_VARIABLE]: version }, ["kubelet"])).kubelet;
@@ -152,12 +154,12 @@ async function buildOnNode(environment: NodeJS.ProcessEnv, name: string, ...args
   return folder;
 }
 
-/** Folder of containerd, its shim and ctr. @throws MissingProgram */
+/** Returns the folder of containerd, its shim and ctr. @throws MissingProgram */
 export function findContainerd(environment: NodeJS.ProcessEnv): Promise<string> {
   return buildOnNode(environment, "containerd", "tool");
 }
 
-/** The program of images that serve. @throws MissingProgram */
+/** Returns the program for images that serve. @throws MissingProgram */
 export async function findServer(environment: NodeJS.ProcessEnv): Promise<string> {
   return join(await buildOnNode(environment, "server", "."), "server");
 }

@@ -1,4 +1,7 @@
-/** The real Prometheus, of Debian, on loopback. It is unpacked only: installed, it would run as a service of the machine. */
+/**
+ * Starts a real Prometheus from Debian on loopback. The package is only unpacked; an installed one would run as a
+ * service of the machine.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +16,7 @@ export interface Prometheus {
   readonly process: Started;
 }
 
-/** @throws where there is neither Prometheus nor apt */
+/** @throws if there is neither Prometheus nor apt */
 function programIn(folder: string): string {
   if (existsSync(INSTALLED)) return INSTALLED;
   try {
@@ -27,7 +30,7 @@ function programIn(folder: string): string {
   return join(folder, INSTALLED);
 }
 
-/** Scrapes `target`, host and port, every second. All its files are in `folder`. */
+/** Scrapes `target` (host and port) every second. All its files are in `folder`. */
 export async function startPrometheus(folder: string, target: string): Promise<Prometheus> {
   const program = programIn(folder);
   const [port = 0] = await freePorts(1);

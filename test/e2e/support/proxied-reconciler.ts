@@ -1,4 +1,4 @@
-/** Our reconciler, as `serve` runs it, with a fault proxy on its way to the API server; the webhooks go straight. */
+/** Runs our reconciler as `serve` does, with a fault proxy before the API server. The webhooks use no proxy. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { type Functions, startFunctions } from "./functions.ts";
 
 export interface ProxiedReconciler extends Functions {
   readonly proxy: FaultProxy;
-  /** The token in the kubeconfig. */
+  /** returns the token in the kubeconfig */
   readonly token: () => string;
   /** Puts a new token into the kubeconfig, as a rotation of credentials does. */
   renewToken(): Promise<void>;

@@ -8,7 +8,7 @@ import { until } from "./until.ts";
 const REACH_TIMEOUT_MS = 15_000;
 const KIND = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" };
 
-/** Asks only about a ConfigMap in a dry run that nothing else makes. */
+/** Sends only a dry run of a ConfigMap that nobody else creates. */
 export async function reachesUs(cluster: Cluster, host: string): Promise<boolean> {
   const name = `sidecarset-e2e-${randomBytes(3).toString("hex")}`;
   const server = await startWebhookServer(host);

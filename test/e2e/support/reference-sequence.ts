@@ -1,4 +1,4 @@
-/** A sequence of OpenKruise's own reconciles, and the cluster after each of them. */
+/** A sequence of OpenKruise's own reconciles, with the cluster after each. */
 import { readFileSync } from "node:fs";
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { withCondition } from "../../runner/suites/pod-update.ts";
@@ -17,7 +17,7 @@ export interface ReferenceSequence {
   readonly expected: ReconcileExpectation;
 }
 
-/** A reconcile, after the acts of users, kubelets and owners. */
+/** One reconcile, and the acts of users, kubelets and owners before it. */
 export interface Turn {
   readonly before: readonly Exclude<ReconcileStep, { readonly op: "reconcile" }>[];
   readonly sidecarSet: string;
@@ -32,8 +32,8 @@ export function readSequences(file: string): readonly ReferenceSequence[] {
 }
 
 /**
- * The sequence with new uids, because the garbage collector remembers owners that are gone. The reference's versions of
- * the SidecarSet become numbers that no API server reaches here.
+ * Returns the sequence with new uids, because the garbage collector remembers deleted owners. The reference's versions
+ * of the SidecarSet become numbers that no API server reaches here.
  */
 export function asNew(sequence: ReferenceSequence, suffix: string): ReferenceSequence {
   const versions = new Set(sequence.expected.reconciles.map((one) => one.sidecarSetResourceVersionAtRead));
@@ -61,7 +61,7 @@ export function turnsOf({ input, expected }: ReferenceSequence): readonly Turn[]
   return turns;
 }
 
-/** The cluster after the first `count` turns, all of them the reference's. */
+/** Returns the cluster after the first `count` turns, all made by the reference. */
 export function afterReference(sequence: ReferenceSequence, count: number): ReconcileCluster {
   const cluster = new ReconcileCluster();
   for (const object of sequence.input.objects) cluster.add(object);
@@ -95,7 +95,7 @@ function revisionOf({ dataRaw, revision, ...metadata }: Readonly<Record<string, 
   return { apiVersion: "apps/v1", kind: "ControllerRevision", metadata: kept, data, revision: Number(revision) };
 }
 
-/** All its objects, as etcd would hold them. */
+/** Returns all objects of the cluster as etcd would hold them. */
 export function objectsOf({ sidecarSets, pods, revisions, namespaces }: ReconcileCluster): readonly KubernetesObject[] {
   return [...namespaces.map(activeNamespace), ...sidecarSets.values(), ...pods.values(), ...revisions.values()];
 }

@@ -1,4 +1,4 @@
-/** The outcome of a run in numbers: a table for people, reports/e2e.json for programs. */
+/** Writes a run's outcome in numbers: a table for people, and reports/e2e.json for programs. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
@@ -15,7 +15,7 @@ interface Totals {
 }
 
 export interface FileReport extends Totals {
-  /** the file without its folder, ".e2e.ts" and ".node.ts" */
+  /** the file's name without its folder, ".e2e.ts" and ".node.ts" */
   readonly file: string;
   readonly seconds: number;
   readonly figures: Figures;
@@ -23,9 +23,9 @@ export interface FileReport extends Totals {
 
 interface RunReport extends Totals {
   readonly isSoak: boolean;
-  /** ISO 8601 */
+  /** end of the run, ISO 8601 */
   readonly finished: string;
-  /** the control planes' start and end included */
+  /** duration of the run, with the start and end of the control planes */
   readonly seconds: number;
   readonly files: readonly FileReport[];
   readonly figures: Figures;
@@ -39,7 +39,7 @@ function totals(tests: readonly TestCase[]): Totals {
   return { passed: count("passed"), failed: count("failed"), notRun: count("skipped") + count("pending") };
 }
 
-/** Cases of the contract that ran on both clusters, and how many of them do not end alike. */
+/** Returns how many cases of the contract ran on both clusters, and how many ended differently. */
 function contractFigures(tests: readonly TestCase[]): Figures {
   const states = new Map<string, string[]>();
   for (const test of tests) {
@@ -60,7 +60,7 @@ function sums(all: readonly Figures[]): Figures {
   return result;
 }
 
-/** A file that could not be loaded, or whose hooks failed, has failed once. */
+/** A file that could not be loaded, or whose hooks failed, counts as one failure. */
 function fileReport(module: TestModule): FileReport {
   const tests = [...module.children.allTests()];
   const counted = totals(tests);

@@ -1,4 +1,4 @@
-/** Lets tests kill, restart and disturb parts of the process that began them. */
+/** Lets tests kill, restart and disturb parts of the process that started them. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,11 +8,12 @@ import { CREDENTIALS } from "./webhook-credentials.ts";
 
 export interface Restarts {
   /**
-   * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a
-   * real node /kubelet, /containerd: answers when the killed process is ready again. /silence answers when its kubelet
-   * and containerd are killed; /reboot kills all its processes, with containers, and answers when it is ready again.
-   * /registry?delay=MS, ?lose=NAME:TAG and ?replace=NAME:TAG answer when that is so, with the manifests that were asked
-   * for by tag, a line each, oldest first.
+   * POST / or /etcd restarts the API server or etcd. /certificate and /token restart the API server with this
+   * credential for webhooks. On a real node /kubelet and /containerd restart these. All answer when the killed process
+   * is ready again. /silence answers after the kubelet and containerd are killed. /reboot kills all processes of the
+   * node with its containers, and answers when it is ready again. /registry?delay=MS, ?lose=NAME:TAG and
+   * ?replace=NAME:TAG answer after the change. Their answer lists the tags whose manifests were requested, one a line,
+   * oldest first.
    */
   readonly restartUrl: string;
   close(): void;

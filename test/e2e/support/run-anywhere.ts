@@ -1,11 +1,11 @@
-/** The files that a given cluster can run, and the number of tests that it cannot. */
+/** Finds the files that can run on a given cluster, and the number of tests that cannot. */
 import { basename } from "node:path";
 import { createVitest } from "vitest/node";
 
-/** Filters in vitest's form. */
+/** Filters in the form of vitest. */
 export const RUN_ANYWHERE = ["contract", "injection", "rbac", "acceptance"].map((file) => `test/e2e/${file}.e2e.ts`);
 
-/** Text on the tests of all other files. */
+/** Returns a text about the tests of all other files. */
 export async function countTests(config: string): Promise<string> {
   const vitest = await createVitest("test", { config, watch: false, reporters: [] });
   const { testModules } = await vitest.collect(undefined, { staticParse: false });

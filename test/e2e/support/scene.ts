@@ -1,4 +1,4 @@
-/** A scenario: a namespace, a SidecarSet that selects its pods, workloads, and the results. */
+/** A scenario: a namespace, a SidecarSet that selects its pods, workloads, and what became of them. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
@@ -28,14 +28,14 @@ export const OLDER_SIDECARSETS: Resource = { ...SIDECARSETS, version: "v1alpha1"
 
 const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
 
-/** The controller manager makes a default account in every namespace, and pods wait for it. */
+/** The controller manager creates a default account in every namespace, and pods wait for it. */
 const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
 
 export const APP = { name: "main", image: "nginx:1.29" };
 export const SIDECAR: SidecarContainer = { name: "agent", image: "agent:v1" };
 
 interface Moment {
-  /** resourceVersion */
+  /** the resourceVersion */
   readonly version: number;
   readonly podPatches: number;
 }
@@ -55,7 +55,7 @@ export class Scene {
     this.#history = recordPods(this.cluster, this.name);
   }
 
-  /** Creates the namespace and the SidecarSet; both are called like the scene. */
+  /** Creates the namespace and the SidecarSet; both have the scene's name. */
   async open(spec: Partial<SidecarSetSpec> = {}): Promise<SidecarSet> {
     await this.createNamespace(this.name);
     return this.createSet(this.name, spec);
@@ -125,7 +125,7 @@ export class Scene {
     return (await this.cluster.list<Pod>(PODS, { namespace })).items;
   }
 
-  /** Resolves to all pods, once that many are ready. */
+  /** Resolves with all pods after `count` of them are ready. */
   untilReady(count: number, namespace = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.pods(namespace),
@@ -145,19 +145,19 @@ export class Scene {
     return this.cluster.get<SidecarSet>(SIDECARSETS, { name });
   }
 
-  /** The functions' last report about the SidecarSet's present generation. */
+  /** Returns the functions' last report about the SidecarSet's present generation. */
   async report(name = this.name): Promise<SidecarSetReport | undefined> {
     const { metadata } = await this.set(name);
     const all = this.#functions.reports.flatMap(({ sidecarSets }) => sidecarSets);
     return all.findLast((one) => one.name === name && one.generation === metadata?.generation);
   }
 
-  /** Resolves to the first report of this generation with nothing left to do for now. */
+  /** Resolves with this generation's first report that says that all work is done for now. */
   untilSettled(name = this.name): Promise<SidecarSetReport> {
     return this.#untilReported(name, ({ stop }) => expect(stop).toBe("settled"));
   }
 
-  /** Resolves to a report of this generation that says so. */
+  /** Resolves with a report of this generation that gives this reason. */
   untilToldThat(why: RegExp): Promise<SidecarSetReport> {
     return this.#untilReported(this.name, (report) => expect(report.why).toMatch(why));
   }
@@ -179,7 +179,7 @@ export class Scene {
     return (await this.pods(namespace)).filter((pod) => hashOf(pod) === wanted);
   }
 
-  /** Resolves to the updated pods, once that many are updated, run their images, and are ready. */
+  /** Resolves with the updated pods after `count` of them are updated, run their images, and are ready. */
   untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.updated(name, namespace),
@@ -187,7 +187,7 @@ export class Scene {
     );
   }
 
-  /** Resolves when that many are updated, ready or not. */
+  /** Resolves after `count` pods are updated, ready or not. */
   untilTouched(count: number, name = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.updated(name),
@@ -195,18 +195,18 @@ export class Scene {
     );
   }
 
-  /** The moment that a record begins at. */
+  /** Returns the moment at which a record starts. */
   async now(): Promise<Moment> {
     return { version: (await this.#history.versions()).at(-1)?.sequence ?? 0, podPatches: this.#podPatches() };
   }
 
-  /** The pods' history since then. */
+  /** Returns the pods' history since that moment. */
   async record(since: Moment): Promise<RolloutRecord & { readonly podPatches: number }> {
     const rollout = replay(await this.#history.versions(), since.version, await this.#all());
     return { ...rollout, podPatches: this.#podPatches() - since.podPatches };
   }
 
-  /** Patches of pods by the reconciler, without subresources. */
+  /** Returns how often the reconciler patched pods, without subresources. */
   #podPatches(): number {
     return readAudit(controlPlane().auditLog).filter(
       ({ verb, objectRef, user, responseStatus }) =>
@@ -219,7 +219,7 @@ export class Scene {
     ).length;
   }
 
-  /** The scene's existing SidecarSets. */
+  /** Returns the scene's existing SidecarSets. */
   async #all(): Promise<readonly SidecarSet[]> {
     const { items } = await this.cluster.list<SidecarSet>(SIDECARSETS, {});
     return items.filter(({ metadata }) => this.#sets.has(metadata?.name ?? ""));
@@ -245,12 +245,15 @@ function runsItsImages({ spec, status }: Pod): boolean {
   );
 }
 
-/** Image of a container, by name. */
+/** Returns the image of a container, by name. */
 export function imageOf(pod: Pod, container: string): string | undefined {
   return pod.spec.containers.find(({ name }) => name === container)?.image;
 }
 
-/** Expects some pods down at once, and no more than this. A slow machine brings one back before the next goes down. */
+/**
+ * Expects at least one pod down and at most `limit` at once. On a slow machine one pod may be ready before the next
+ * goes down.
+ */
 export function atMost(limit: number): number {
   return expect.toSatisfy((count) => count > 0 && count <= limit);
 }

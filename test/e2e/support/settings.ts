@@ -17,13 +17,13 @@ export interface Settings {
   readonly folder: string;
   readonly url: string;
   readonly etcdUrl: string;
-  /** PEM */
+  /** PEM text */
   readonly caCertificate: string;
   /** a cluster administrator's token */
   readonly token: string;
   readonly auditLog: string;
   readonly webhookCredentials: WebhookCredentials;
-  /** folders that the API server reads registrations and policies from; of a version that does */
+  /** folders from which the API server reads registrations and policies; undefined: this version does not */
   readonly staticManifests: StaticManifests | undefined;
 }
 
@@ -63,7 +63,7 @@ async function writeKeys(folder: string): Promise<string> {
   return authority;
 }
 
-/** Writes all files under `folder`, which nobody else can read. */
+/** Writes all files to `folder`, which no other user can read. */
 export async function writeSettings(folder: string, ports: Ports): Promise<Settings> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const caCertificate = await writeKeys(folder);
@@ -146,7 +146,7 @@ export function apiServerArguments(
     "service-account-signing-key-file": file("sa.key"),
     "service-cluster-ip-range": "10.96.0.0/16",
     "authorization-mode": "RBAC",
-    // The strictest cluster asks who may block an owner's deletion.
+    // This plugin of strict clusters checks who may block an owner's deletion.
     "enable-admission-plugins": "OwnerReferencesPermissionEnforcement",
     "admission-control-config-file": admissionFile(settings.folder, credential),
     "audit-policy-file": file("audit-policy.yaml"),
@@ -156,10 +156,13 @@ export function apiServerArguments(
   });
 }
 
-/** Five heartbeats, so that a busy machine is not taken for a lost one. */
+/** Time without a heartbeat until a node counts as lost. It allows for a busy machine. */
 export const NODE_GRACE_SECONDS = 20;
 
-/** Nodes that send no heartbeats are not looked after; others are lost after NODE_GRACE_SECONDS without one. */
+/**
+ * Returns the arguments. Nodes that never send heartbeats are ignored; others are lost after NODE_GRACE_SECONDS without
+ * one.
+ */
 export function controllerManagerArguments({ folder }: Settings, haveHeartbeats: boolean): readonly string[] {
   const file = (name: string) => join(folder, name);
   return flags({

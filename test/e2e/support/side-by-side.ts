@@ -1,7 +1,4 @@
-/**
- * Two sets with the same spec, one for the built-in controller and one for the product, and the histories of their
- * pods.
- */
+/** Two sets with the same spec, one for the built-in controller and one for the product, and their pods' histories. */
 import type { ApiObject } from "../../../infra/local/storage/json.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
@@ -41,7 +38,7 @@ export type Spec = Omit<StatefulSetSpec, "template"> & {
 
 /** The present state of one side. */
 export interface SideView {
-  /** sorted by ordinal: "db-0 app:1 ready" */
+  /** the pods by ordinal, such as "db-0 app:1 ready" */
   readonly pods: readonly string[];
   readonly claims: readonly string[];
   readonly revisions: number;
@@ -75,7 +72,7 @@ export class SideBySide {
     );
   }
 
-  /** Scales by the subresource, as kubectl does it. */
+  /** Scales through the subresource, as kubectl does. */
   async scale(replicas: number): Promise<void> {
     await this.#each(async (side) => {
       const { group, version } = resourceOf(side);
@@ -86,7 +83,7 @@ export class SideBySide {
     });
   }
 
-  /** Changes a pod on both sides, as somebody else would. */
+  /** Changes a pod on both sides, as another client would. */
   async eachPod(name: string, act: (cluster: Cluster, key: { namespace: string; name: string }) => Promise<unknown>) {
     await this.#each((side) => act(this.#cluster, { namespace: this.#namespace(side), name }));
   }
@@ -95,7 +92,7 @@ export class SideBySide {
     await this.#each((side) => this.#cluster.delete(resourceOf(side), this.#key(side)));
   }
 
-  /** Waits until both are as `check` wants them, and then compares them. */
+  /** Waits until `check` accepts both sides, and then compares them. */
   async until(check: (view: SideView) => void): Promise<void> {
     await this.#each((side) => eventually(() => this.view(side), check));
   }
@@ -117,7 +114,7 @@ export class SideBySide {
     };
   }
 
-  /** Pods created, deleted and gone, in order. */
+  /** Returns in order the pods that were created, marked for deletion, and gone. */
   async sequence(side: Side): Promise<readonly string[]> {
     const states = new Map<string, { isDeleted: boolean }>();
     const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** The figures of the last long run of each file, in test/soak/soak.json. */
+/** Stores the figures of each file's last long run in test/soak/soak.json. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { FileReport } from "./report.ts";
@@ -13,7 +13,7 @@ function read(): Readonly<Record<string, object>> {
   }
 }
 
-/** Only passed tests are figures; only files that count something are worth a long run. `date` as in ISO 8601. */
+/** Records only passed tests of files that count something. `date`: ISO 8601. */
 export function recordSoak(files: readonly FileReport[], date: string): void {
   const cores = availableParallelism();
   const green = files.filter(

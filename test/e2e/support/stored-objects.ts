@@ -1,12 +1,12 @@
 /**
- * Objects exactly as another installation left them in etcd, past every webhook. Their uid, generation, creation time
- * and API version are ones that no client of an API server can choose.
+ * Stores objects in etcd exactly as another installation left them, past every webhook. No client of an API server
+ * could choose their uid, generation, creation time and API version.
  */
 import { randomUUID } from "node:crypto";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { ask } from "./control-plane.ts";
 
-/** The folders of kinds below /registry. */
+/** Kind → its folder below /registry. */
 const PLACES: Readonly<Record<string, string>> = {
   Pod: "pods",
   Namespace: "namespaces",
@@ -16,14 +16,14 @@ const PLACES: Readonly<Record<string, string>> = {
   ContainerRecreateRequest: "apps.kruise.io/containerrecreaterequests",
 };
 
-/** The most operations that etcd takes at once. */
+/** The most operations that etcd accepts in one transaction. */
 const TRANSACTION_LIMIT = 128;
 
 const encode = (text: string) => Buffer.from(text).toString("base64");
 
 type Operation = { readonly requestPut: object } | { readonly requestDeleteRange: object };
 
-/** @throws for a kind that has no place here */
+/** @throws for a kind without a folder here */
 function keyOf({ kind = "", metadata }: KubernetesObject): string {
   const place = PLACES[kind];
   if (place === undefined) throw new Error(`objects of kind ${kind} are not loaded here`);
@@ -38,7 +38,7 @@ async function commit(etcdUrl: string, operations: readonly Operation[]): Promis
   }
 }
 
-/** Stores all of them at once; `apiVersion` and `kind` are needed, a resourceVersion is not stored. */
+/** Stores all objects at once. They must have `apiVersion` and `kind`; a resourceVersion is not stored. */
 export function storeObjects(etcdUrl: string, objects: readonly KubernetesObject[]): Promise<void> {
   const operations = objects.map((object) => {
     const { resourceVersion: _, ...metadata } = object.metadata ?? {};
@@ -49,7 +49,7 @@ export function storeObjects(etcdUrl: string, objects: readonly KubernetesObject
   return commit(etcdUrl, operations);
 }
 
-/** Removes them at once, finalizers or not. */
+/** Removes the objects at once, even if they have finalizers. */
 export function removeStored(etcdUrl: string, objects: readonly KubernetesObject[]): Promise<void> {
   return commit(
     etcdUrl,

@@ -21,17 +21,17 @@ import { removeStored, storeObjects } from "./stored-objects.ts";
 const KRUISE_NAMESPACE = "kruise-system";
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 
-/** The writes of one pass, as the API server took them. */
+/** The writes of one pass, as the API server accepted them. */
 export interface Written {
   readonly report: PassReport;
-  /** the SidecarSet's status before any pod was written to; absent: it was up to date */
+  /** the SidecarSet's status before any pod was written to; absent: it did not change */
   readonly status?: SidecarSetStatus;
   readonly events: readonly RecordedEvent[];
   /** patches of pods and of their conditions */
   readonly podWrites: number;
 }
 
-/** The reconciler's way to the cluster; a test may put faults in between. */
+/** Wraps the reconciler's cluster, so that a test may add faults. */
 type Through = (cluster: Cluster) => Cluster;
 
 export class TakenOver {
@@ -45,13 +45,13 @@ export class TakenOver {
     this.#reconciler = reconciler;
   }
 
-  /** Needs the installed objects. */
+  /** Connects to a cluster in which the objects are installed. */
   static async connect(settings: Settings & RawTarget): Promise<TakenOver> {
     const account = await asServiceAccount(settings, KRUISE_NAMESPACE, "sidecarset-reconciler");
     return new TakenOver(settings.etcdUrl, clusterOf(settings), clusterOf(account, "sidecarset-serverless"));
   }
 
-  /** Pods that are bound to a node which does not exist would be collected. No kubelet runs it. */
+  /** Adds the node that pods are bound to, or they would be collected. No kubelet runs for it. */
   async addNode(name: string): Promise<void> {
     await this.admin.create(NODES, { metadata: { name } });
   }
@@ -60,7 +60,7 @@ export class TakenOver {
     await this.admin.delete(NODES, { name });
   }
 
-  /** SidecarSets are stored as v1alpha1 if `isOlder`. */
+  /** Stores the model. SidecarSets are stored as v1alpha1 if `isOlder`. */
   load(model: ReconcileCluster, isOlder = false): Promise<void> {
     return this.#store(objectsOf(model), isOlder);
   }
@@ -86,7 +86,7 @@ export class TakenOver {
     );
   }
 
-  /** The present cluster, with the pods of `namespaces`. */
+  /** Reads the present cluster with the pods of `namespaces`. */
   async read(namespaces: ReadonlySet<string>): Promise<ReconcileCluster> {
     const all = async (resource: Resource, apiVersion: string, kind: string) =>
       (await this.admin.list(resource)).items.map((item) => ({ ...item, apiVersion, kind }));
@@ -102,7 +102,7 @@ export class TakenOver {
     return seen;
   }
 
-  /** A round for one SidecarSet at `now`. */
+  /** Runs a round for one SidecarSet at `now`. */
   async pass(sidecarSet: string, now: string, through: Through = (cluster) => cluster): Promise<Written> {
     let status: SidecarSetStatus | undefined;
     const events: RecordedEvent[] = [];
@@ -115,7 +115,7 @@ export class TakenOver {
         return created;
       },
       patch: async (resource, key, patch, options) => {
-        // Passes ask for the metadata of an Event alone.
+        // Passes request only the metadata of an Event.
         const answer = resource.plural === "events" ? { answer: "object" as const } : {};
         const patched = await this.#reconciler.patch(resource, key, patch, { ...options, ...answer });
         if (resource.plural === "pods") podWrites += 1;
@@ -135,7 +135,7 @@ export class TakenOver {
     return { report, events, podWrites, ...(status ? { status } : {}) };
   }
 
-  /** A pass that follows the rollout, in real time. */
+  /** Runs a pass that follows the rollout in real time. */
   rollOut(sidecarSet: string): Promise<PassReport> {
     return runPass(this.#reconciler, {
       deadlineMs: 60_000,
@@ -146,7 +146,7 @@ export class TakenOver {
     });
   }
 
-  /** Deletes everything that was loaded or made, at once. */
+  /** Deletes at once everything that was loaded or created. */
   async clear(namespaces: ReadonlySet<string>): Promise<void> {
     const seen = await this.read(namespaces);
     const ledgers: ConfigMap[] = [...seen.sidecarSets.keys()].map((name) => ({
@@ -176,12 +176,12 @@ function eventOf(object: KubernetesObject): RecordedEvent {
   return { kind, object: namespace ? `${namespace}/${name}` : name, type, reason, message };
 }
 
-/** A clock that stays during a pass, as in the reference's. */
+/** Returns a clock that stands still during a pass, as the reference's does. */
 function standing(now: string): Clock {
   return { ...systemClock, epochMs: () => Date.parse(now) };
 }
 
-/** The fields of a status that OpenKruise has. */
+/** Returns the status fields that OpenKruise also has. */
 export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus | undefined {
   const {
     conditions: _c,
@@ -193,7 +193,7 @@ export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus |
   return sidecarSet?.status && counts;
 }
 
-/** True for Events of OpenKruise, which has no conditions, and records no Events on the pods that it updates. */
+/** True for OpenKruise's Events. OpenKruise has no conditions, and records no Events about pods that it updates. */
 function isTheirs({ reason }: RecordedEvent): boolean {
   return !["RolloutStarted", "RolloutFinished", "Blocked", "Degraded", "MissedInjection", "SidecarUpdated"].includes(
     reason,

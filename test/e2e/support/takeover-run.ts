@@ -1,6 +1,6 @@
 /**
- * A takeover: the reference makes some turns of a sequence, and the product makes the others, compared with the
- * reference's.
+ * Runs a takeover: the reference makes some turns of a sequence, and the product makes the rest. The results are
+ * compared.
  */
 import { READY_AT_ANNOTATION } from "../../../shared/api/names.ts";
 import { type Difference, formatDifference } from "../../runner/compare.ts";
@@ -19,7 +19,7 @@ function namesIn({ sidecarSets, pods }: ReconcileCluster): string {
   return [...sidecarSets.keys(), ...pods.keys()].toSorted().join(", ");
 }
 
-/** A copy of the parts that can change. */
+/** Copies the parts that can change. */
 function copyOf(model: ReconcileCluster): ReconcileCluster {
   const copy = new ReconcileCluster();
   for (const object of [...model.sidecarSets.values(), ...model.pods.values(), ...model.revisions.values()])
@@ -27,7 +27,10 @@ function copyOf(model: ReconcileCluster): ReconcileCluster {
   return copy;
 }
 
-/** A pass of the product also records on a revision when its rollout was complete (docs/annotations.md). */
+/**
+ * Removes what a pass of the product additionally records on a revision when its rollout completes
+ * (docs/annotations.md).
+ */
 function asTheyLeaveThem(model: ReconcileCluster): void {
   for (const [key, revision] of model.revisions) {
     const { annotations, ...metadata } = revision.metadata ?? {};
@@ -37,7 +40,7 @@ function asTheyLeaveThem(model: ReconcileCluster): void {
   }
 }
 
-/** Compares statuses. Both write one before they touch any pod; the product writes another one afterwards. */
+/** Compares statuses. Both write a status before they change a pod; the product writes another one afterwards. */
 function compareWithTheirs(seen: ReconcileCluster, turn: Turn, written: Written, path: string): readonly Difference[] {
   const { sidecarSet: name, expected } = turn;
   const set = seen.sidecarSets.get(name);
@@ -45,17 +48,17 @@ function compareWithTheirs(seen: ReconcileCluster, turn: Turn, written: Written,
   seen.events = [...written.events];
   asTheyLeaveThem(seen);
   if (set) return compareRound(seen, name, expected, path);
-  // Its revisions are deleted too, which the reference's test cluster does not do.
+  // The garbage collector also deletes revisions, which the reference's test cluster does not do.
   seen.revisions.clear();
   return compareRound(seen, name, { ...expected, controllerRevisions: [] }, path);
 }
 
 export class TakeoverRun {
-  /** the cluster as last read */
+  /** the cluster at the last read */
   seen = new ReconcileCluster();
   readonly #cluster: TakenOver;
   readonly #isOlder: boolean;
-  /** Versions of the SidecarSet that the product's passes saw → the reference's versions. */
+  /** SidecarSet's version in the product's passes → the reference's version */
   readonly #versions = new Map<string, string>();
 
   constructor(cluster: TakenOver, isOlder: boolean) {
@@ -70,7 +73,7 @@ export class TakeoverRun {
     await this.#lookFor(model);
   }
 
-  /** The API server may need a moment to see writes that went to etcd directly. */
+  /** Waits until the API server shows writes that went directly to etcd. */
   async #lookFor(model: ReconcileCluster): Promise<void> {
     const wanted = namesIn(model);
     const isThere = async () => {
@@ -84,7 +87,7 @@ export class TakeoverRun {
     this.seen = await this.#cluster.read(SEQUENCE_NAMESPACES);
   }
 
-  /** Other writers' changes before the turn. */
+  /** Makes the changes of other writers before the turn. */
   async prepare(turn: Turn): Promise<void> {
     const steps = (model: ReconcileCluster) => {
       for (const step of turn.before) take(model, step);
@@ -94,13 +97,13 @@ export class TakeoverRun {
     this.noteVersion(turn);
   }
 
-  /** Maps the next pass' version to the reference's. */
+  /** Remembers which version of the reference the next pass' version stands for. */
   noteVersion({ sidecarSet, expected }: Turn): void {
     const { resourceVersion = "" } = this.seen.sidecarSets.get(sidecarSet)?.metadata ?? {};
     this.#versions.set(resourceVersion, expected.sidecarSetResourceVersionAtRead);
   }
 
-  /** The last read cluster, with the reference's versions of the SidecarSet. */
+  /** Returns the last read cluster with the reference's versions of the SidecarSet. */
   inTheirVersions(): ReconcileCluster {
     const model = copyOf(this.seen);
     for (const key of model.pods.keys()) {
@@ -115,7 +118,7 @@ export class TakeoverRun {
     return model;
   }
 
-  /** The differences to the reference; at rest also any write of a pod. */
+  /** Returns the differences from the reference; at rest also every write of a pod. */
   async ourTurn(turn: Turn, path: string) {
     const before = this.inTheirVersions();
     const status = countsOf(before.sidecarSets.get(turn.sidecarSet)) ?? {};

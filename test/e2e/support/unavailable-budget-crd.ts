@@ -1,4 +1,4 @@
-/** OpenKruise's PodUnavailableBudget, with the fields that rollouts read: its own controller is not here. */
+/** Defines OpenKruise's PodUnavailableBudget with the fields that rollouts read. Its controller does not run here. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };

@@ -1,12 +1,12 @@
-/** Waits outside a test for an event that takes a moment. */
+/** Waits outside a test for an event that takes some time. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { size } from "./size.ts";
 
 const POLL_MS = 50;
-/** Machines of a CI are noisy. */
+/** The time limit, because machines of a CI are slow at times. */
 const PATIENCE_MS = size({ ci: 60_000, soak: 600_000 });
 
-/** A question that fails is asked again. @throws after `timeoutMs`, with its last failure as the cause */
+/** Repeats a check that fails. @throws after `timeoutMs`, with the last failure as its cause */
 export async function until(what: string, isTrue: () => Promise<boolean>, timeoutMs = PATIENCE_MS): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
@@ -22,8 +22,8 @@ export async function until(what: string, isTrue: () => Promise<boolean>, timeou
 }
 
 /**
- * The value of `read` once `check` accepts it: as expect.poll, but for concurrent tests too.
- * @throws what `check` or `read` threw last
+ * Returns the value of `read` once `check` accepts it. Works like expect.poll, but also in concurrent tests. @throws
+ * the last error of `check` or `read`
  */
 export async function eventually<T>(read: () => Promise<T>, check: (value: T) => void): Promise<T> {
   const deadline = performance.now() + PATIENCE_MS;

@@ -1,12 +1,12 @@
-/** The tests for each version of Kubernetes, and the results of the last runs. */
+/** Lists the tests for each version of Kubernetes, and the results of the last runs. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The variable that names another version than the one in go.mod, which all tests run on: 1.33. */
+/** The variable that names a version such as 1.33. All tests run on the one in go.mod. */
 export const VERSION_VARIABLE = "E2E_KUBERNETES";
 
-/** The variable that names the version of a real node's kubelet, where it is not the control plane's. */
+/** The variable that names the version of a real node's kubelet, if it differs from the control plane's. */
 export const KUBELET_VARIABLE = "E2E_KUBELET";
 
 /** Names the reports of a run: node, e2e, e2e-1.33. */
@@ -18,7 +18,7 @@ const RESULTS = fileURLToPath(new URL("../versions.json", import.meta.url));
 
 const PAGE = fileURLToPath(new URL("../README.md", import.meta.url));
 
-/** The version that the module file names: 1.37.2. */
+/** Returns the version in a module file, such as 1.37.2. */
 export function versionIn(file: string): string {
   const version = /k8s\.io\/kubernetes v([0-9.]+)/.exec(readFileSync(`${MODULE}${file}`, "utf8"))?.[1];
   if (version === undefined) throw new Error(`${file} requires no k8s.io/kubernetes`);
@@ -29,10 +29,10 @@ function minorOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** The one in go.mod, which is the newest: 1.37. */
+/** The newest version, from go.mod, such as 1.37. */
 export const MAIN_VERSION = minorOf(versionIn("go.mod"));
 
-/** The file in test/e2e/control-plane/kubernetes that a version is built from. */
+/** Returns the module file in test/e2e/control-plane/kubernetes for a version. */
 export function moduleFileOf(version: string | undefined): string {
   return version === undefined || version === MAIN_VERSION ? "go.mod" : `versions/${version}.mod`;
 }
@@ -43,7 +43,7 @@ export function allVersions(): readonly string[] {
   return [...files.map((file) => basename(file, ".mod")), MAIN_VERSION].sort();
 }
 
-/** Subjects of the files that run on every version. */
+/** File that runs on every version → its subject. */
 const CORE: Readonly<Record<string, string>> = {
   contract: "the API server answers as the embedded one",
   injection: "injection",
@@ -62,7 +62,7 @@ const CORE: Readonly<Record<string, string>> = {
   "cli-check": "`check` and `migrate`",
 };
 
-/** Subjects of the files that run on a node whose kubelet is older than the control plane. */
+/** File that runs on a node whose kubelet is older than the control plane → its subject. */
 const OLDER_KUBELET: Readonly<Record<string, string>> = {
   contract: "what nodes do with pods",
   "hot-upgrade": "a hot upgrade under traffic",
@@ -72,7 +72,7 @@ const OLDER_KUBELET: Readonly<Record<string, string>> = {
 };
 export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `/${name}.`);
 
-/** The first version that serves the subject of a file of tests. */
+/** Test file → the first version that its subject works on. */
 const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
 
 /** 1.36 reads registrations from files with this flag; 1.37 does so without it. */
@@ -110,7 +110,7 @@ function runsOn(name: string, version: string): boolean {
   return isAtLeast(version, FROM_ON[name] ?? version);
 }
 
-/** Filters for vitest of the files that run on this version when no file is named. */
+/** Returns filters for vitest: the files that run on this version if no file is named. */
 export function filesOn(version: string): readonly string[] {
   return Object.keys(CORE).flatMap((name) => (runsOn(name, version) ? [fileOf(name)] : []));
 }
@@ -137,7 +137,8 @@ const BELOW = " with kubelet ";
 type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
 
 /**
- * Writes results on other versions into versions.json and the tables of test/e2e/README.md. Other files keep theirs.
+ * Writes results on other versions into versions.json and the tables of test/e2e/README.md. The results of files that
+ * did not run stay.
  */
 export function recordResults(files: readonly Totals[]): void {
   const [version, kubelet] = [process.env[VERSION_VARIABLE], process.env[KUBELET_VARIABLE]];
@@ -150,7 +151,7 @@ export function recordResults(files: readonly Totals[]): void {
     .map(({ file, passed, failed }) => [file, [passed, failed]]);
   const next: Results = { ...all, [exact]: { ...all[exact], ...Object.fromEntries(ours) } };
   const sorted = Object.fromEntries(Object.entries(next).toSorted(([a], [b]) => a.localeCompare(b)));
-  // Arrays in the formatter's style.
+  // Arrays are written in the formatter's style.
   const text = JSON.stringify(sorted, undefined, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/g, "[$1, $2]");
   writeFileSync(RESULTS, `${text}\n`);
   const page = [versionTable(), kubeletTable()].reduce(withTable, readFileSync(PAGE, "utf8").split("\n"));
@@ -170,7 +171,7 @@ function readResults(): Results {
   return JSON.parse(readFileSync(RESULTS, "utf8")) as Results;
 }
 
-/** Rows of test/e2e/README.md: how many tests passed on which version, of all that can be built. */
+/** Returns rows of test/e2e/README.md: the passed tests on each version that can be built. */
 export function versionTable(
   results = readResults(),
   versions = allVersions().map((version) => versionIn(moduleFileOf(version))),
@@ -178,7 +179,7 @@ export function versionTable(
   return tableOf("tests that passed", { rows: CORE, versions, results });
 }
 
-/** Rows of test/e2e/README.md: the same for nodes whose kubelet is older than the control plane. */
+/** Returns rows of test/e2e/README.md: the same for nodes whose kubelet is older than the control plane. */
 export function kubeletTable(results = readResults()): readonly string[] {
   const versions = Object.keys(results).filter((one) => one.includes(BELOW));
   return tableOf("tests that passed on a node", { rows: OLDER_KUBELET, versions, results });

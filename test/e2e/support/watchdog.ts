@@ -1,4 +1,4 @@
-/** Waits until its parent process is gone, for any reason, and ends the processes that it leaves. */
+/** Waits until its parent process has ended for any reason, and ends the processes that are left. */
 import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { clearNode } from "../node/leftovers.ts";
@@ -7,7 +7,7 @@ const processes = new Set<number>();
 const folders = new Set<string>();
 const nodes = new Set<string>();
 
-/** "started 123", "ended 123", "folder /tmp/x", "node /tmp/y" */
+/** Reads a line such as "started 123", "ended 123", "folder /tmp/x" or "node /tmp/y". */
 function note(line: string): void {
   const [, verb, value = ""] = /^(\w+) (.*)$/.exec(line) ?? [];
   if (verb === "started") processes.add(Number(value));
@@ -19,7 +19,7 @@ function end(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // The process is gone already.
+    // The process has already ended.
   }
 }
 

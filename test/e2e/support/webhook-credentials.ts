@@ -1,4 +1,4 @@
-/** The API server's proof to webhooks of who it is: a client certificate or a bearer token, one at a time. */
+/** The API server's credentials for webhooks: a client certificate or a bearer token, one at a time. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,17 +9,17 @@ export const CREDENTIALS = ["certificate", "token"] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 
 export interface WebhookCredentials {
-  /** path of the PEM file of the authority that signed the client certificate */
+  /** path of the PEM file with the authority that signed the client certificate */
   readonly clientCa: string;
   /** common name of the client certificate */
   readonly clientName: string;
   readonly client: ClientFiles;
-  /** the same authority's, with another name */
+  /** files of a client certificate from the same authority with another name */
   readonly otherClient: ClientFiles;
   readonly token: string;
 }
 
-/** Files of a client certificate, PEM. */
+/** PEM files of a client certificate. */
 export interface ClientFiles {
   readonly certificate: string;
   readonly key: string;
@@ -34,7 +34,7 @@ export interface StaticManifests {
   readonly policies: string;
 }
 
-/** For --admission-control-config-file. */
+/** Returns the file for --admission-control-config-file. */
 export function admissionFile(folder: string, credential: Credential): string {
   return join(folder, `admission-by-${credential}.yaml`);
 }
@@ -46,7 +46,7 @@ function createAuthority() {
   return generate([{ name: "commonName", value: "webhook-clients" }], { ...COMMON, extensions: [...extensions] });
 }
 
-/** The user "*" is for every webhook without its own user. */
+/** The user "*" stands for every webhook without its own user. */
 function kubeconfig(user: object): string {
   return stringify({ apiVersion: "v1", kind: "Config", users: [{ name: "*", user }] });
 }

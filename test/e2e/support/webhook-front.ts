@@ -1,6 +1,6 @@
 /**
- * One HTTPS address before several processes, which answer in turn: three `serve` beside one another, or many
- * environments of each Lambda function.
+ * One HTTPS address before several processes, which answer in turn: three `serve` processes, or many environments of
+ * each Lambda function.
  */
 import { once } from "node:events";
 import { createServer } from "node:https";
@@ -20,19 +20,19 @@ interface Answer {
   readonly body: string;
 }
 
-/** path with the query, body → answer */
+/** Answers a request: path with the query, body → answer. */
 type Backend = (path: string, body: string) => Promise<Answer>;
 
 export interface Front {
   readonly url: string;
   readonly caBundle: string;
-  /** requests that were carried */
+  /** returns the number of requests so far */
   readonly requests: () => number;
   close(): Promise<void>;
 }
 
 export interface BackendOptions {
-  /** the folder of their files */
+  /** the folder for the processes' files */
   readonly folder: string;
   readonly kubeconfig: string;
   readonly count: number;
@@ -43,7 +43,7 @@ export interface Backends {
   close(): Promise<void>;
 }
 
-/** Begins to answer. */
+/** Starts to answer requests. */
 export async function openFront({ answer, close: closeBackends }: Backends): Promise<Front> {
   const { authority, certificate, key } = await createCertificates();
   let requests = 0;
@@ -75,7 +75,7 @@ function inTurn<T>(all: readonly T[]): () => T {
   return () => all[count++ % all.length] as T;
 }
 
-/** Starts `serve` as the command line does, that many times. */
+/** Starts `count` processes of `serve`, as the command line does. */
 export async function serveProcesses({ folder, kubeconfig, count }: BackendOptions): Promise<Backends> {
   const ports = await freePorts(count);
   const started = ports.map((port) => {
@@ -98,7 +98,7 @@ async function post(port: number, path: string, body: string): Promise<Answer> {
   return { code: answer.status, body: await answer.text() };
 }
 
-/** Path → function, and the least number of its environments. */
+/** Path → Lambda function, and the least number of its environments. */
 const LAMBDA = [
   ["/mutate-pod", "mutate-pod"],
   ["/mutate-apps-kruise-io-sidecarset", "mutate-sidecarset"],
@@ -107,7 +107,7 @@ const LAMBDA = [
 ] as const;
 const INVOCATION_MS = 10_000;
 
-/** The bundles that are deployed, each environment a process of its own that answers one request at a time. */
+/** Starts the bundles that are deployed. Each environment is a process that answers one request at a time. */
 export async function lambdaEnvironments({ folder, kubeconfig, count }: BackendOptions): Promise<Backends> {
   const env = { KUBECONFIG: kubeconfig, AUTHENTICATION: "insecure", LOG_LEVEL: "warn" };
   const all: FunctionProcess[] = [];

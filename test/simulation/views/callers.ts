@@ -1,4 +1,4 @@
-/** Decides which pods an API server sends to the webhook: by the stored registration, and by the correct rule. */
+/** Finds the pods that an API server sends to the webhook: by the stored registration, and by the correct rule. */
 import { parse } from "@marcbachmann/cel-js";
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import {

@@ -1,4 +1,4 @@
-// etcd, as its own main does it.
+// etcd, started as its own main function does.
 package main
 
 import (
