@@ -1,4 +1,7 @@
-/** The time of a fresh process of each function until its first answer, above an empty one; and warm calls. */
+/**
+ * Measures the time of a new process of each function until its first answer, above an empty function's; and warm
+ * calls.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +10,7 @@ import { type FunctionProcess, startFunction } from "../lambda/runtime-process.t
 import { openShare } from "../support/processor-share.ts";
 import { prepareSubjects, type Subject } from "./lambda-subjects.ts";
 
-/** A spread in milliseconds. */
+/** A spread of times in milliseconds. */
 export interface Spread {
   readonly min: number;
   readonly median: number;
@@ -15,36 +18,38 @@ export interface Spread {
 }
 
 interface WarmFigures extends Spread {
-  /** milliseconds of computing for each, on average; absent where there is no /proc */
+  /** milliseconds of computing for each call, on average; absent if there is no /proc */
   readonly cpu?: number;
   /** bytes of the answer's body, or of the whole answer if it has no body */
   readonly answerBytes: number;
-  /** bytes of the log of each */
+  /** bytes that each call logs */
   readonly logBytes: number;
 }
 
 interface FunctionFigures {
-  /** from the start of the process to its first answer, each quantile above the empty handler's in the same run */
+  /**
+   * time from the start of the process to its first answer; each quantile is above the empty handler's in the same run
+   */
   readonly cold: Spread;
-  /** milliseconds of computing, which a busy machine changes less; absent where there is no /proc */
+  /** milliseconds of computing, which a busy machine changes less; absent if there is no /proc */
   readonly coldCpu?: Spread;
-  /** later answers, the runtime's own work included */
+  /** later answers, with the runtime's own work */
   readonly warm: WarmFigures;
 }
 
 export interface ColdStartFigures {
   readonly processes: number;
-  /** the empty handler's, from the start of its process */
+  /** the empty handler's times, from the start of its process */
   readonly empty: FunctionFigures;
   readonly functions: Readonly<Record<string, FunctionFigures>>;
 }
 
 const TIMEOUT_MS = 10_000;
-/** Fewer calls than a busy instance answers in a minute, but enough for V8 to compile the hot code. */
+/** Number of warm calls: fewer than a busy instance answers in a minute, but enough for V8 to compile the hot code. */
 const WARM_CALLS = 2_000;
 const WARM_TICKS = 20;
 
-/** `processes` fresh ones of each, taking turns, so that all meet the same machine. */
+/** Measures `processes` new processes of each function in turn, so that all meet the same load of the machine. */
 export async function measureColdStart(processes: number): Promise<ColdStartFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-cold-"));
   const local = await startLocalCluster();
@@ -65,7 +70,7 @@ export async function measureColdStart(processes: number): Promise<ColdStartFigu
   }
 }
 
-/** Milliseconds to the first answer of mutate-pod and of an empty handler, with a share of a processor. */
+/** Returns the milliseconds to the first answer of mutate-pod and of an empty handler, with a share of a processor. */
 export async function measureColdMutatePod(processes: number, share: number): Promise<{ own: Spread; empty: Spread }> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-cold-"));
   const local = await startLocalCluster();
@@ -85,13 +90,13 @@ export async function measureColdMutatePod(processes: number, share: number): Pr
   }
 }
 
-/** Milliseconds, one of each process. */
+/** Milliseconds of each process. */
 export interface ColdTimes {
   readonly wall: number[];
   readonly cpu: number[];
 }
 
-/** Results by name; `processes` of each subject in turn. */
+/** Measures `processes` new processes of each subject in turn. Returns the results by name. */
 export async function measureCold(
   subjects: readonly Subject[],
   processes: number,
@@ -121,7 +126,7 @@ function coldFigures(name: string, times: ReadonlyMap<string, ColdTimes>): Omit<
   return Number.isNaN(figures.coldCpu.min) ? { cold: figures.cold } : figures;
 }
 
-/** The first quarter of the calls compiles, and is not counted. */
+/** Measures warm calls. The first quarter of the calls compiles, and does not count. */
 async function measureWarm(subject: Subject): Promise<WarmFigures> {
   const started = await startFunction(subject);
   const [calls, counted] =
@@ -141,7 +146,7 @@ async function measureWarm(subject: Subject): Promise<WarmFigures> {
   return { ...spread(times), ...(Number.isNaN(cpu) ? {} : { cpu }), answerBytes, logBytes };
 }
 
-/** Bytes of the answer. A function that fails fast would look good. */
+/** Returns the bytes of the answer. Throws for a failure, because a function that fails fast would look good. */
 async function requireSuccess({ invoke }: FunctionProcess, { name, event }: Subject): Promise<number> {
   const answer = await invoke(event, TIMEOUT_MS);
   const text = JSON.stringify(answer);

@@ -9,16 +9,16 @@ describe("the speed of the core:", () => {
   it("one admission takes less than 5 times as long as parsing and printing its JSON", () => {
     expect(figures.bodyBytes).toBeGreaterThan(5_000);
     expect(figures.admissions).toHaveLength(4);
-    // Measured: 1.2 to 1.5; a scan of all 50,000 SidecarSets would give hundreds.
+    // Measured: 1.2 to 1.5. A scan of all 50,000 SidecarSets would give hundreds.
     for (const { bestTimesFloor } of figures.admissions) expect(bestTimesFloor, shown).toBeLessThan(5);
-    // Measured: 8; half of the time keeps numbers that JSON.parse would round.
+    // Measured: 8. Half of the time preserves numbers that JSON.parse would round.
     expect(figures.request.bestTimesFloor, shown).toBeLessThan(16);
   });
 
   it("the time of an admission does not grow with the number of SidecarSets", () => {
-    // Over this range 0.1 tolerates threefold noise; the best rounds show a tenth of that.
+    // Over this range a limit of 0.1 tolerates threefold noise. The best rounds show a tenth of that.
     expect(figures.bestLongExponent, shown).toBeLessThan(0.1);
-    // Measured: within 0.03 of 0; 0.3 tolerates fivefold noise and is less than the exponent of a scan.
+    // Measured: within 0.03 of 0. A limit of 0.3 tolerates fivefold noise, and is less than the exponent of a scan.
     expect(figures.bestAdmissionExponent, shown).toBeLessThan(0.3);
   });
 

@@ -1,4 +1,4 @@
-/** The figures of the core as a table for people. */
+/** Prints the figures of the core as a table for people. */
 import type { CoreFigures } from "./core.ts";
 import type { Measured } from "./measure.ts";
 

@@ -1,4 +1,6 @@
-/** The work of one admission beyond reading and writing its JSON, and how this work and a rollout's plan grow. */
+/**
+ * Measures the work of one admission without reading and writing its JSON, and how this work and a rollout's plan grow.
+ */
 
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -25,18 +27,18 @@ interface Compared extends Measured {
 export interface CoreFigures {
   readonly bodyBytes: number;
   readonly patchBytes: number;
-  /** JSON.parse of the review and JSON.stringify of the answer */
+  /** time of JSON.parse of the review and JSON.stringify of the answer */
   readonly floor: Measured;
-  /** admission and patch, by number of SidecarSets of which one matches; on top of the floor */
+  /** admission and patch on top of the floor, by number of SidecarSets, of which one matches */
   readonly admissions: readonly Compared[];
-  /** from the body's text to the answer's, with the floor */
+  /** time from the body's text to the answer's, with the floor */
   readonly request: Compared;
-  /** exponent over 1, 10 and 200 SidecarSets */
+  /** growth exponent over 1, 10 and 200 SidecarSets */
   readonly admissionExponent: number;
   readonly bestAdmissionExponent: number;
-  /** exponent over 1 to 50,000 */
+  /** growth exponent over 1 to 50,000 SidecarSets, from the best rounds */
   readonly bestLongExponent: number;
-  /** the exponent of selectors that no index can look up */
+  /** growth exponent for selectors that no index can look up */
   readonly bestScanExponent: number;
   readonly mutateSidecarSetMicroseconds: number;
   readonly indexMilliseconds: number;
@@ -72,7 +74,7 @@ function admission(body: string, all: readonly SidecarSet[], calls = 300): Subje
   return { name: `admission, ${all.length} SidecarSets`, run, calls };
 }
 
-/** The webhook's work between the body's text and the answer's. */
+/** Returns the webhook's work between the body's text and the answer's. */
 export function wholeRequest(body: string, all: readonly SidecarSet[]): Subject {
   const view = viewOf(all);
   const run = () => {

@@ -1,4 +1,4 @@
-/** The price of a month on AWS, from measured milliseconds, bytes and counts. */
+/** Computes the price of a month on AWS from measured milliseconds, bytes and counts. */
 import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/work.ts";
 import {
   ALARM_METRIC_MONTH,
@@ -26,7 +26,7 @@ export interface Measurements {
   /** bytes of the lines that an idle tick logs */
   readonly tickLogBytes: number;
   readonly alarmMetrics: number;
-  /** reads of a tick, and of an admission, that wait for each other */
+  /** number of reads of a tick, and of an admission, that wait for each other */
   readonly tickWaits: number;
   readonly podWaits: number;
 }
@@ -38,7 +38,7 @@ export interface Cost {
 }
 
 const MEMORY_GB = 0.5;
-/** serverless.yml gives the pod webhook so much. */
+/** Memory of the pod webhook in serverless.yml. */
 const POD_MEMORY_GB = 1.769;
 /** Lambda gives a whole processor with 1,769 MB, so computing takes longer with less memory. */
 const FULL_PROCESSOR_GB = 1.769;
@@ -49,11 +49,11 @@ const PINGS = MINUTES / 5;
 /** Size of the review of a pod with its managed fields. */
 const REVIEW_BYTES = 10_000;
 
-/** Taken for how long an API server in the same region takes to answer a read, its way included. */
+/** The assumed milliseconds until an API server in the same region has answered a read. */
 export const READ_MS = 3;
 
 /**
- * The price of calls with this time of computing on a whole processor, and this number of reads to wait for; Lambda
+ * Returns the price of calls with this computing time on a whole processor, and this number of successive reads. Lambda
  * rounds up to one millisecond.
  */
 function lambda(calls: number, milliseconds: number, waits = 0, memoryGb = MEMORY_GB): number {
@@ -67,7 +67,7 @@ function cost(parts: Readonly<Record<string, number>>): Cost {
 
 const KEPT_WARM = "an environment of the pod webhook kept warm: Scheduler and Lambda";
 
-/** A cluster in which nothing happens, for a month. */
+/** Returns the price of a month for a cluster in which nothing happens. */
 export function idleMonth(measured: Measurements): Cost {
   const { idleTickMs, tickWaits, tickLogBytes, alarmMetrics, podMs, podWaits } = measured;
   return cost({
@@ -79,25 +79,27 @@ export function idleMonth(measured: Measurements): Cost {
   });
 }
 
-/** The price of that many pods a minute, all month, by Function URL, on top of an idle month. */
+/** Returns the price of that many pods a minute for a whole month by Function URL, on top of an idle month. */
 export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Pick<Measurements, "podMs" | "podWaits">): Cost {
   return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits, POD_MEMORY_GB) });
 }
 
-/** The price of that many idle clusters by one set of functions. `alarmMetrics`: of all of them */
+/**
+ * Returns the price of that many idle clusters with one set of functions. `alarmMetrics`: the number for all clusters.
+ */
 export function idleClustersMonth(clusters: number, { alarmMetrics, ...measured }: Measurements): number {
   const { total, parts } = idleMonth({ ...measured, alarmMetrics: 0 });
   const { [KEPT_WARM]: warm = 0 } = parts;
   return clusters * (total - warm) + warm + alarmMetrics * ALARM_METRIC_MONTH;
 }
 
-/** Two tasks of a quarter of a processor and 0.5 GB, and a load balancer for API servers. */
+/** Returns the price of two tasks with a quarter of a processor and 0.5 GB, and a load balancer for API servers. */
 export function fargateMonth(): number {
   const tasks = 2 * HOURS * (0.25 * FARGATE_PROCESSOR_HOUR + 0.5 * FARGATE_GB_HOUR);
   return tasks + HOURS * LOAD_BALANCER_HOUR;
 }
 
-/** The number of pods a minute, all month, above which functions cost more than these tasks. */
+/** Returns the number of pods a minute, for a whole month, above which functions cost more than these tasks. */
 export function breakEvenPods(measured: Measurements): number {
   const ofOne = podsMonth(1, measured).total;
   return (fargateMonth() - idleMonth(measured).total) / ofOne;
@@ -106,17 +108,20 @@ export function breakEvenPods(measured: Measurements): number {
 export interface QueueMeasurements {
   /** milliseconds of a message's pass over a settled SidecarSet */
   readonly passMs: number;
-  /** bytes of the lines that it logs */
+  /** bytes of the lines that this pass logs */
   readonly passLogBytes: number;
-  /** milliseconds of the schedule's call: for the list of all, and of computing for each message */
+  /** milliseconds of the schedule's call: to list all SidecarSets, and to compute each message */
   readonly listMs: number;
   readonly sendMs: number;
 }
 
-/** Messages that a request puts into the queue, and requests that take one out and delete it. */
+/** Messages in one request that sends, and requests to take a message out and delete it. */
 const [SENT_AT_ONCE, REQUESTS_TO_SERVE] = [10, 2];
 
-/** The cost of SidecarSets that go through a queue, on top of an idle month. Each pass is assumed to find nothing to do. */
+/**
+ * Returns the cost of SidecarSets that go through a queue, on top of an idle month. Each pass is assumed to find no
+ * work.
+ */
 export function queueMonth(
   { sidecarSets, isUnderWay }: { readonly sidecarSets: number; readonly isUnderWay: boolean },
   { passMs, passLogBytes, listMs, sendMs }: QueueMeasurements,
@@ -131,10 +136,10 @@ export function queueMonth(
   });
 }
 
-/** The cost of other front doors, and of answers that leave the region. */
+/** Returns the cost of other front doors, and of answers that leave the region. */
 export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measurements) {
   const pods = podsPerMinute * MINUTES;
-  // API servers keep their connections, so the processed bytes count most.
+  // API servers keep their connections, so the processed bytes cost most.
   const units = (podsPerMinute * 60 * (REVIEW_BYTES + podAnswerBytes)) / 1e9 / LOAD_BALANCER_UNIT_GB;
   return {
     "HTTP API": pods * HTTP_API_REQUEST,
@@ -143,7 +148,10 @@ export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measuremen
   };
 }
 
-/** `pods` in batches of `batch`, each ready after this time: the function runs the whole time. */
+/**
+ * Returns the price of a rollout of `pods` pods in batches of `batch`. Each pod is ready after `readySeconds`, and the
+ * function runs the whole time.
+ */
 export function rolloutOnce(pods: number, batch: number, readySeconds: number): Cost & { readonly minutes: number } {
   const minutes = (Math.ceil(pods / batch) * readySeconds) / 60;
   const calls = Math.ceil(minutes);

@@ -1,4 +1,4 @@
-/** The main figures: target, measurement, and whether CI, a benchmark or the dated soak measured it. */
+/** Lists the main figures: the target, the measurement, and whether CI, a benchmark or the dated soak measured it. */
 import { NODE_FIGURES } from "./node-figures.ts";
 import { SAFETY_FIGURES } from "./safety-figures.ts";
 import { SPEED_FIGURES } from "./speed-figures.ts";
@@ -23,7 +23,7 @@ function isWithin(is: number, { atMost = Number.POSITIVE_INFINITY, atLeast = Num
   return is <= atMost && is >= atLeast;
 }
 
-/** The rows for figures.json, without figures that were not measured. */
+/** Returns the rows for figures.json, without figures that were not measured. */
 export function figureRows(parts: Parts): readonly FigureRow[] {
   return WANTED.flatMap((wanted) => {
     const { from, pick, of, isMain = false, ...row } = wanted;
@@ -44,7 +44,7 @@ export function figureRows(parts: Parts): readonly FigureRow[] {
   });
 }
 
-/** Targets without a measurement. */
+/** Returns the targets without a measurement. */
 export function notMeasured(parts: Parts): readonly string[] {
   const known = new Set(figureRows(parts).map(({ what, by }) => `${by}: ${what}`));
   return WANTED.map(({ what, by }) => `${by}: ${what}`).filter((name) => !known.has(name));

@@ -1,6 +1,6 @@
 /**
- * `npm run figures:age`: warns of figures from older code, and never fails. It compares trees of git, so a clone
- * without history will do.
+ * `npm run figures:age` warns of figures from older code, and never fails. It compares trees of git, so a clone without
+ * history is enough.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -8,11 +8,11 @@ import { readFileSync } from "node:fs";
 export interface MeasuredCode {
   /** hash of the measured commit */
   readonly commit: string;
-  /** path → its tree in git, with the code whose speed counts */
+  /** path of code whose speed counts → its tree in git */
   readonly trees: Readonly<Record<string, string>>;
 }
 
-/** Code that Lambda's functions run, for the times of docs/deploy-costs.md. */
+/** The code that Lambda's functions run, for the times in docs/deploy-costs.md. */
 const OF_LAMBDA = ["functions/lambda", "shared/webhook", "shared/core/injection", "shared/controller", "shared/kube"];
 
 const git = (...args: readonly string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
@@ -22,7 +22,7 @@ export function measuredCode(revision = "HEAD"): MeasuredCode {
   return { commit: git("rev-parse", "--short=8", revision), trees: Object.fromEntries(trees) };
 }
 
-/** Paths whose code is another one now. */
+/** Returns the paths whose code has changed. */
 export function changedSince(measured: MeasuredCode, now: MeasuredCode): readonly string[] {
   return Object.keys(now.trees).filter((path) => measured.trees[path] !== now.trees[path]);
 }

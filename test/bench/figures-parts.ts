@@ -1,4 +1,4 @@
-/** The parts of figures.json that `npm run figures` measures itself, one by one. */
+/** Lists the parts of figures.json that `npm run figures` measures itself. */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
@@ -52,10 +52,10 @@ async function measurements({ functions }: ColdStartFigures): Promise<Measuremen
   };
 }
 
-/** A set of functions holds no more than some 54 clusters (infra/aws/template.ts), so 100 clusters need two. */
+/** One set of functions serves at most some 54 clusters (infra/aws/template.ts), so 100 clusters need two sets. */
 export const CLUSTERS_OF_A_SET = 50;
 
-/** Clusters → dollars of an idle month, with the template's alarms for that number. */
+/** Returns for each number of clusters the dollars of an idle month, with the template's alarms. */
 export async function clustersMonth(measured: Measurements): Promise<Readonly<Record<string, number>>> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-clusters-"));
   const months: [string, number][] = [];
@@ -79,7 +79,7 @@ export async function clustersMonth(measured: Measurements): Promise<Readonly<Re
   return Object.fromEntries(months);
 }
 
-/** Dollars of all that docs/deploy.md says costs. */
+/** Returns the dollars of everything that docs/deploy.md says costs money. */
 async function costOf(measured: Measurements): Promise<object> {
   return {
     measured,
@@ -94,7 +94,7 @@ async function costOf(measured: Measurements): Promise<object> {
   };
 }
 
-/** Sizes, cold starts and costs of the functions. */
+/** Measures sizes, cold starts and costs of the functions. */
 async function lambda(): Promise<object> {
   const sizes = await measureSizes();
   const coldStart = await measureColdStart(PROCESSES);
@@ -103,7 +103,7 @@ async function lambda(): Promise<object> {
   return { measuredAt: today(), code: measuredCode(), machine, sizes, coldStart, cost: await costOf(measured) };
 }
 
-/** stdout of an npm script. @throws Error when it fails */
+/** Returns the stdout of an npm script. @throws Error if the script fails */
 function run(script: string, ...args: readonly string[]): string {
   const { status, stdout } = spawnSync("npm", ["run", "--silent", script, "--", ...args], {
     encoding: "utf8",
@@ -114,7 +114,7 @@ function run(script: string, ...args: readonly string[]): string {
   throw new Error(`npm run ${script} -- ${args.join(" ")} failed:\n${stdout}`);
 }
 
-/** The benchmark leaves its figures in reports/, where they are read. */
+/** Runs a benchmark, and reads the figures that it leaves in reports/. */
 function benchmark(...args: readonly string[]): () => Promise<object> {
   return async () => {
     process.stderr.write(run("bench", ...args));
@@ -127,12 +127,12 @@ async function vectors(): Promise<object> {
   return { vectors: { measuredAt: today(), passed: Number(passed), failed: Number(failed) } };
 }
 
-/** Parts by the names that `npm run figures -- NAME` takes. */
+/** Name that `npm run figures -- NAME` takes → part. */
 export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
-  /** sizes, which `lambda` measures too, and which need no quiet machine */
+  /** sizes, which `lambda` measures too; they need no quiet machine */
   sizes: async () => ({ sizes: await measureSizes() }),
   lambda,
-  /** prices and rules of `lambda` have changed, and its measurements have not */
+  /** prices and rules of `lambda`, computed again from its earlier measurements */
   cost: async () => ({ cost: await costOf(JSON.parse(await readFile(FIGURES, "utf8")).cost.measured) }),
   webhook: benchmark("webhook", "--full"),
   apiserver: benchmark("apiserver"),

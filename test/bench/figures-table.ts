@@ -1,4 +1,7 @@
-/** The tables of docs/benchmarks.md, docs/deploy-costs.md, docs/deploy-scale.md and test/bench/README.md, from figures.json. */
+/**
+ * Writes the tables of docs/benchmarks.md, docs/deploy-costs.md, docs/deploy-scale.md and test/bench/README.md from
+ * figures.json.
+ */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost, Measurements } from "./cost.ts";
@@ -10,7 +13,7 @@ import type { FigureRow } from "./wanted-figure.ts";
 export interface Figures {
   readonly figures: readonly FigureRow[];
   readonly measuredAt: string;
-  /** the measured code of `lambda` */
+  /** the code that `lambda` measured */
   readonly code: MeasuredCode;
   readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
   readonly sizes: Readonly<Record<string, BundleSize>>;
@@ -19,7 +22,7 @@ export interface Figures {
   readonly cost: {
     readonly measured: Measurements;
     readonly idleMonth: Cost;
-    /** number of them → an idle month */
+    /** number of clusters → dollars of an idle month */
     readonly clusters: Readonly<Record<string, number>>;
     readonly fargateMonth: number;
     readonly breakEvenPods: number;
@@ -30,7 +33,7 @@ export interface Figures {
   };
 }
 
-/** The text of a document with the part between its two marks replaced. @throws Error when a mark is missing */
+/** Returns the document with a new part between its two marks. @throws Error if a mark is missing */
 function withTable(document: string, name: string, table: string): string {
   const [begin, end] = [`<!-- ${name}: written by npm run figures -->`, `<!-- ${name} ends -->`];
   const [from, to] = [document.indexOf(begin), document.indexOf(end)];
@@ -38,7 +41,7 @@ function withTable(document: string, name: string, table: string): string {
   return `${document.slice(0, from + begin.length)}\n${table}\n${document.slice(to)}`;
 }
 
-/** The writer of each document with tables. */
+/** Returns for each document with tables the function that writes it. */
 export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
   const { code, cost, sizes, coldStart, queue } = figures;
   return [

@@ -1,7 +1,8 @@
 /**
- * `npm run figures`: measures everything in docs/benchmarks.md and docs/deploy-*.md, part by part. It adds figures that
- * tests and simulation left in reports/ and test/soak/soak.json, prints all, and writes figures.json and the tables.
- * `npm run figures -- rollout webhook` measures these parts again and keeps the others; `-- reports` measures nothing.
+ * `npm run figures` measures everything in docs/benchmarks.md and docs/deploy-*.md, part by part. It adds figures that
+ * tests and simulation left in reports/ and test/soak/soak.json. It prints all figures, and writes figures.json and the
+ * tables. `npm run figures -- rollout webhook` measures only these parts and keeps the others; `-- reports` measures
+ * nothing.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { figureRows, notMeasured } from "./figure-rows.ts";
@@ -10,7 +11,7 @@ import { documentsOf, type Figures } from "./figures-table.ts";
 import { takenFigures } from "./taken-figures.ts";
 import type { FigureRow, Parts } from "./wanted-figure.ts";
 
-/** Significant digits, so that a new run changes few digits. */
+/** Rounds to a few significant digits, so that a new run changes few digits. */
 const rounded = (_: string, value: unknown) =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(3)) : value;
 
@@ -19,7 +20,7 @@ function lineOf({ what, by, is, of, atMost, atLeast, isMet }: FigureRow): string
   return `${isMet ? "met   " : "MISSED"} ${by.padEnd(5)} ${what}: ${is}${of === undefined ? "" : ` of ${of}`}, ${bound}\n`;
 }
 
-/** Parts of the simulation are run one by one, and dated each. */
+/** The parts of the simulation run separately, so each has its own date. */
 function withTaken(parts: Parts, taken: Parts): Parts {
   const simulation = { ...(parts["simulation"] ?? {}), ...(taken["simulation"] ?? {}) };
   return { ...parts, ...taken, ...(Object.keys(simulation).length > 0 ? { simulation } : {}) };

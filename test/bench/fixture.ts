@@ -1,5 +1,5 @@
 /**
- * Objects for benchmarks: a pod of about 6 KB in a review of 12, SidecarSets of which one matches it, pods of a
+ * Objects for benchmarks: a pod of about 6 KB in a review of 12 KB, SidecarSets of which one matches it, and pods of a
  * rollout.
  */
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
@@ -45,7 +45,7 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that somebody set, as metadata.managedFields lists them. */
+/** Returns the fields that a client set, in the form of metadata.managedFields. */
 function fieldsOf(value: unknown, name = ""): object {
   const keys = LIST_KEYS[name];
   if (Array.isArray(value) && keys) {
@@ -56,7 +56,7 @@ function fieldsOf(value: unknown, name = ""): object {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [`f:${key}`, fieldsOf(field, key)]));
 }
 
-/** An AdmissionReview as the API server sends it for a new pod of a ReplicaSet. */
+/** Returns an AdmissionReview as the API server sends it for a new pod of a ReplicaSet. */
 export function reviewBody(): string {
   const labels = { app: "web", "pod-template-hash": "6bfb5d9c7b", team: "shop", tier: "frontend" };
   const spec = {
@@ -115,7 +115,7 @@ export function reviewBody(): string {
   return JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request });
 }
 
-/** A CREATE of a SidecarSet as a user writes it: one container and one volume. */
+/** Returns the creation of a SidecarSet as a user writes it: one container and one volume. */
 export function sidecarSetRequest(name: string, app: string): AdmissionRequest {
   const object = {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -152,8 +152,8 @@ function manySidecarSets(count: number, placeOf: Place): readonly SidecarSet[] {
 }
 
 /**
- * SidecarSets in this number after the webhook; the last one matches the pod. The others are for another namespace or
- * for another app, in turn.
+ * Returns `count` SidecarSets as the webhook stores them. The last one matches the pod. The others select another
+ * namespace or another app, in turn.
  */
 export function sidecarSets(count: number): readonly SidecarSet[] {
   return manySidecarSets(count, (index) =>
@@ -163,21 +163,21 @@ export function sidecarSets(count: number): readonly SidecarSet[] {
   );
 }
 
-/** SidecarSets that no index can look up: they select by labels that a pod must not have. */
+/** Returns SidecarSets that no index can look up: they select pods that lack a label. */
 export function sidecarSetsToScan(count: number): readonly SidecarSet[] {
   const selector = { matchExpressions: [{ key: "app", operator: "NotIn", values: ["web"] }] };
   return manySidecarSets(count, () => ({ selector }));
 }
 
-/** Ready pods that a SidecarSet named `set-0` was injected into under another hash: all of them wait for their upgrade. */
+/** Returns ready pods that SidecarSet `set-0` was injected into with an older hash: all wait for their upgrade. */
 export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod[] {
   return Array.from({ length: count }, (_, index) => rolloutPod(index, sidecarSet));
 }
 
-/** Number of pods with the same creation time: a Deployment does not create its pods all at once. */
+/** Number of pods with the same creation time, because a Deployment does not create its pods all at once. */
 const SAME_SECOND = 20;
 
-/** A stored pod, with many fields that a rollout does not read. */
+/** Returns a stored pod, with many fields that a rollout does not read. */
 export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
   const name = sidecarSet.metadata?.name ?? "";
   const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";

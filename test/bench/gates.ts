@@ -1,4 +1,7 @@
-/** Limits of a short benchmark: only ratios within one run and counts, which a busy machine changes little. */
+/**
+ * Limits of a short benchmark. They use only ratios within one run, and counts, because a busy machine changes these
+ * little.
+ */
 import type { ClustersFigures } from "./clusters/measure-clusters.ts";
 import type { FirstDecisionFigures } from "./first-decision/measure-first-decision.ts";
 import type { Growth } from "./growth/measure-growth.ts";
@@ -13,14 +16,17 @@ export interface Gate {
   readonly atLeast?: number;
 }
 
-/** The row with this number of callers. @throws Error when it was not measured */
+/** Returns the row with this number of callers. @throws Error if it was not measured */
 function ours({ rows }: WebhookFigures, callers: number) {
   const row = rows.find((one) => one.subject === "ours" && one.callers === callers);
   if (row === undefined) throw new Error(`the webhook was not measured with ${callers} callers`);
   return row;
 }
 
-/** Measured: 0.9 to 1.1 and 1.2 to 1.4 of the minimal injector's requests, 1.0 to 1.4 and 0.8 of its computing, 1.0 of its p50. */
+/**
+ * Measured: 0.9 to 1.1 and 1.2 to 1.4 of the minimal injector's requests. Its computing: 1.0 to 1.4 and 0.8. Its p50:
+ * 1.0.
+ */
 export function webhookGates(figures: WebhookFigures): readonly Gate[] {
   const [alone, many] = [ours(figures, 1), ours(figures, 32)];
   const ofMinimal = (what: string) => `${what}, of the minimal injector's`;
@@ -44,13 +50,13 @@ export function webhookGates(figures: WebhookFigures): readonly Gate[] {
   ];
 }
 
-/** Measured on two processors that were busy with ten times as much other work: 0.18 to 0.21. */
+/** Measured on two processors with ten times as much other work: 0.18 to 0.21. */
 export function passesGates({ p99OfNone: { behind, beside } }: PassesFigures): readonly Gate[] {
   const what = "p99 of reviews beside passes in their own thread, of that beside passes in the webhooks' thread";
   return [{ what, is: behind / beside, atMost: 0.6 }];
 }
 
-/** The worst value among rows of that kind. @throws Error when there is none */
+/** Returns the worst value among rows of that kind. @throws Error if there is none */
 function worst(
   { rows }: RolloutFigures,
   kinds: readonly string[],
@@ -76,13 +82,13 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 0,
     },
     {
-      // 4,190 for the pod, and 1,670 for the Event on it that nothing waits for.
+      // The limit: 4,190 for the pod, and 1,670 for its Event, which nothing waits for.
       what: "bytes on the wire for each pod of a later upgrade",
       is: worst(figures, ["later"], (row) => row.bytesPerPod),
       atMost: 6_200,
     },
     {
-      // Entries without the first two: a mark of the beginning, and the place of the ledger.
+      // Two entries do not count: the one that marks the start, and the one that names the ledger's namespace.
       what: "status writes for each second of a rollout",
       is: worst(figures, own, (row) => row.sidecarSetStatusWrites / (row.seconds + 2)),
       atMost: 1,
@@ -90,7 +96,7 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
   ];
 }
 
-/** Measured: 114 to 118. It was 350 while garbage could pile up. */
+/** Measured: 114 to 118. */
 export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
   return rows.map(({ pods, peakMegabytes }) => ({
     what: `memory of the rollout function over ${pods} pods, MB`,
@@ -99,7 +105,7 @@ export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
   }));
 }
 
-/** Measured: 1.3 to 1.4. Computing, since a busy machine stretches seconds as it likes. */
+/** Measured: 1.3 to 1.4 for computing. Seconds would depend on other work on the machine. */
 export function firstDecisionGates({ sidecarSets, ofBareList }: FirstDecisionFigures): readonly Gate[] {
   const what = `computing until the first decision over ${sidecarSets} SidecarSets, of a bare list's`;
   return [{ what, is: ofBareList.cpu, atMost: 1.7 }];
@@ -107,7 +113,7 @@ export function firstDecisionGates({ sidecarSets, ofBareList }: FirstDecisionFig
 
 /**
  * Measured: 0.8 to 1.05 for computing, 1.00 for calls and objects. A full heap makes linear work look worse, and short
- * rounds beside other work gave 1.48. So computing has a wider limit, which still finds a square.
+ * rounds beside other work gave 1.48. So computing has a wider limit, which still detects quadratic growth.
  */
 export function growthGates(all: readonly Growth[]): readonly Gate[] {
   return all.flatMap(({ of, exponents }) =>
@@ -119,7 +125,7 @@ export function growthGates(all: readonly Growth[]): readonly Gate[] {
   );
 }
 
-/** The state of a cluster is created at its first request, so the length of the table does not change the cost. */
+/** A cluster's state is created at its first request, so the number of clusters does not change the cost. */
 export function clustersGates({ rows }: ClustersFigures): readonly Gate[] {
   const cpuOf = (count: number) => rows.find(({ clusters }) => clusters === count)?.coldCpuMs ?? Number.NaN;
   const what = "computing of a cold start with 10 clusters, of one with 2";

@@ -67,7 +67,10 @@ const CONVERSION = {
   request: { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects: [SIDECARSET] },
 };
 
-/** Bundles them into the folder, and gives the cluster one SidecarSet that matches the pod. `names`: absent: all. */
+/**
+ * Bundles the functions into the folder, and creates one SidecarSet that matches the pod. `names`: the functions;
+ * absent: all.
+ */
 export async function prepareSubjects(
   folder: string,
   local: LocalCluster,

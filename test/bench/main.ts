@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|passes|share|rooms|serve|slow [--json] [--pods 500,1000]
- * [--real] [--full]`: prints a table, or one JSON object.
- * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision, growth and passes, which fails when a figure drops;
- * reports/bench.json has them.
+ * `npm run bench --
+ * core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|passes|share|rooms|serve|slow
+ * [--json] [--pods 500,1000] [--real] [--full]` prints a table, or one JSON object. `npm run bench -- gates` runs
+ * webhook, rollout, memory, first-decision, growth and passes for a short time. It fails if a figure breaks its limit,
+ * and stores the figures in reports/bench.json.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { readOptions } from "../support/read-options.ts";
@@ -46,30 +47,30 @@ interface Printed {
 }
 
 const CORE_ROUNDS = 15;
-/** About 2 minutes, and 5 for all. */
+/** Takes about 2 minutes, or 5 with all sizes. */
 const WEBHOOK = { rounds: 9, milliseconds: 400, callers: [1, 8, 32], sidecarSets: [1, 10], keptToo: [10] };
 const FULL_WEBHOOK = { ...WEBHOOK, sidecarSets: [1, 10, 200, 50_000], keptToo: [1, 10, 200, 50_000] };
-/** About 6 minutes; multiples of 42 rounds, for the order. */
+/** Takes about 6 minutes. Rounds are multiples of 42, for the order. */
 const API_SERVER = { alone: { rounds: 168, milliseconds: 150 }, many: { rounds: 42, milliseconds: 300 } };
 const SHORT_WEBHOOK = { rounds: 9, milliseconds: 250, callers: [1, 32], sidecarSets: [10], keptToo: [10] };
 const SHORT_ROLLOUT = { sizes: [200], rounds: 1, where: "embedded" } as const;
-/** About 5 minutes: a tick of Lambda's for each size. */
+/** Takes about 5 minutes: one tick of Lambda's function for each size. */
 const MEMORY = { sizes: [1_000, 20_000, 60_000, 150_000], seconds: 58 };
 const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
-/** Half a minute and a quarter of one. With fewer SidecarSets the warm-up would count most. */
+/** Takes half a minute, or a quarter for a share. With fewer SidecarSets the warm-up would count most. */
 const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
 const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
-/** Rounds that take about 20 seconds, and the short ones 10. */
+/** Takes about 20 seconds, and short rounds 10. */
 const GROWTH_ROUNDS = 5;
 const SHORT_GROWTH_ROUNDS = 3;
 const CLUSTER_PROCESSES = 9;
-/** About half a minute. */
+/** Takes about half a minute. */
 const QUEUE = { sidecarSets: 5_000, rounds: 3 };
-/** About 2 minutes. */
+/** Takes about 2 minutes. */
 const PASSES = { pods: 1_000, rounds: 3 };
-/** About 3 minutes. */
+/** Takes about 3 minutes. */
 const SLOW = { delays: [3_000, undefined], milliseconds: 15_000, rounds: 3 };
-/** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
+/** Takes about 8 minutes. 512 MB is the size in serverless.yml, and 1,769 MB gives a whole processor. */
 const SERVE = { pods: 1_000, restSeconds: 60 };
 const SHARE = {
   megabytes: [512, 1_769, 3_008],
@@ -80,7 +81,7 @@ const SHARE = {
   rounds: 3,
   processes: 9,
 };
-/** About 10 minutes, most of them for the pod store. With --pods only the store runs: 6 minutes for 150,000. */
+/** Takes about 10 minutes, most of them for the pod store. With --pods only the store runs: 6 minutes for 150,000. */
 const ROOMS = { megabytes: 512, rounds: 9, pods: 20_000 };
 const LARGE_ROUNDS = 3;
 const REPORT = "reports/bench.json";
@@ -94,7 +95,7 @@ function podNumbers(text: string): readonly number[] {
   throw new Error(`--pods ${text}: expected numbers of pods, separated by commas, such as ${DEFAULT_PODS}`);
 }
 
-/** The measurements under their names in figures.json; other figures of earlier runs stay. */
+/** Stores measurements under their names in figures.json; other figures of earlier runs stay. */
 async function keep(figures: Readonly<Record<string, object>>): Promise<void> {
   await mkdir("reports", { recursive: true });
   const measuredAt = new Date().toISOString().slice(0, 10);
@@ -132,7 +133,7 @@ async function gates(): Promise<Printed> {
 }
 
 interface Wanted {
-  /** the text of --pods */
+  /** the value of --pods */
   readonly pods: string | undefined;
   readonly isReal: boolean;
   readonly isFull: boolean;
@@ -197,7 +198,7 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const rows: ShareRow[] = [];
     for await (const row of measureShare(SHARE)) {
       rows.push(row);
-      await keep({ share: { rows } }); // each takes minutes: what comes later may fail
+      await keep({ share: { rows } }); // The row is stored at once, because each takes minutes and a later one may fail.
     }
     return { figures: { rows }, table: shareTable(rows, SHARE) };
   },

@@ -1,23 +1,23 @@
-/** Times small functions side by side: alternating rounds, medians, and how time grows with size. */
+/** Measures small functions side by side: alternating rounds, medians, and how time grows with size. */
 
 export interface Subject {
   readonly name: string;
   readonly run: () => unknown;
-  /** calls a round; enough for some milliseconds */
+  /** number of calls a round; enough for some milliseconds */
   readonly calls: number;
 }
 
 export interface Measured {
   readonly name: string;
-  /** per call, median of all rounds */
+  /** microseconds of a call, median of all rounds */
   readonly microseconds: number;
-  /** per call, the least disturbed round, which a gate on a busy machine can rely on */
+  /** microseconds of a call in the least disturbed round, which a limit on a busy machine can use */
   readonly best: number;
-  /** allocated per call; undefined without --expose-gc */
+  /** bytes that a call allocates; undefined without --expose-gc */
   readonly bytes?: number;
 }
 
-/** The results are looked at, so that no call can be left out as useless. */
+/** The results are used, so that the compiler cannot remove a call. */
 function repeat({ name, run, calls }: Subject): void {
   for (let call = 0; call < calls; call++) {
     if (run() === undefined) throw new Error(`${name} gave nothing`);
@@ -35,7 +35,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Compares fresh heaps before and after a number of calls that fits into the young generation. */
+/** Compares the heap before and after a number of calls that fits into the young generation. */
 function bytesPerCall(subject: Subject): number | undefined {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
@@ -48,7 +48,7 @@ function bytesPerCall(subject: Subject): number | undefined {
   return Math.round(median(rounds));
 }
 
-/** A round of each subject in turn, so that a busy moment of the machine hits all of them. */
+/** Runs a round of each subject in turn, so that a busy moment of the machine affects all of them. */
 export function measure(subjects: readonly Subject[], roundCount: number): readonly Measured[] {
   const times = subjects.map((): number[] => []);
   for (const subject of subjects) timeRound(subject);
@@ -63,7 +63,7 @@ export function measure(subjects: readonly Subject[], roundCount: number): reado
   });
 }
 
-/** The k of time = c · sizeᵏ that fits best (least squares over logarithms). */
+/** Returns the k of time = c · sizeᵏ that fits best (least squares over logarithms). */
 export function growthExponent(points: readonly (readonly [size: number, time: number])[]): number {
   const logs = points.map(([size, time]) => [Math.log(size), Math.log(time)] as const);
   const mean = (axis: 0 | 1) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length;
@@ -72,7 +72,7 @@ export function growthExponent(points: readonly (readonly [size: number, time: n
   return covariance / logs.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
 }
 
-/** The slope of the best line by least squares. */
+/** Returns the slope of the best line by least squares. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (axis: 0 | 1) => points.reduce((sum, point) => sum + point[axis], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];

@@ -1,4 +1,4 @@
-/** Figures from a real node: kubelet, containerd, a registry (`npm run test:node`, of which CI runs a part). */
+/** Figures from a real node with kubelet, containerd and a registry (`npm run test:node`; CI runs a part of it). */
 import { at, numberAt, type Part, type WantedFigure } from "./wanted-figure.ts";
 
 const ROLLOUT = "a rollout of 110 pods, 22 at once, in ms";

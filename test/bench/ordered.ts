@@ -1,4 +1,7 @@
-/** The time until an ordered set has its pods: one following pass, in order, and a kubelet with its delays. */
+/**
+ * Measures the time until an ordered set has its pods: one pass that follows, pods in order, and a kubelet with its
+ * delays.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { createSet, readPods, settle, startSetCluster } from "../controller/ordered-set/fixture.ts";
 
@@ -14,7 +17,7 @@ interface OrderedFigures {
   readonly apiCalls: number;
 }
 
-/** Writes reports/ordered.json too. Throws if not all pods existed in time. */
+/** Writes reports/ordered.json too. Throws if some pods did not exist in time. */
 export async function measureOrdered(): Promise<OrderedFigures> {
   const { cluster, local } = await startSetCluster({ startDelayMs: KUBELET_MS / 2, readyDelayMs: KUBELET_MS / 2 });
   try {

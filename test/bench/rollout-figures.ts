@@ -1,13 +1,13 @@
-/** The figures of rollouts, picked from their rows. */
+/** Picks the figures of rollouts from their rows. */
 import { numberAt, type Part, type Row, rowsOf } from "./wanted-figure.ts";
 
 const known = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
 
-/** undefined: the list is empty */
+/** Returns the largest value; undefined: the list is empty. */
 const largest = (values: readonly (number | undefined)[]) =>
   known(values).length > 0 ? Math.max(...known(values)) : undefined;
 
-/** The most in any row of these kinds. */
+/** Returns the largest value in any row of these kinds. */
 export const rolled = (kinds: readonly string[], path: string) => (part: Part) =>
   largest(
     rowsOf(part)
@@ -25,7 +25,7 @@ export const leastOfBareLoop = (part: Part): number | undefined => {
 
 export const mostOfIdeal = (part: Part): number | undefined => largest(ratios(part, "ofIdeal"));
 
-/** Rows of the product, and not of the bare loops, which have an `atOnce` too. */
+/** Uses only rows of the product, where `atOnce` is 0. In rows of bare loops it is larger. */
 export const mostRefusals = (part: Part): number | undefined =>
   largest(
     rowsOf(part)

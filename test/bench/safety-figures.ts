@@ -129,7 +129,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     from: "planted",
     pick: at("byEither"),
     of: at("measured"),
-    // 80 % of the last batch, 31
+    // The limit is 80 % of the last batch, which found 31.
     atLeast: 25,
   },
   {
@@ -138,7 +138,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     from: "planted",
     pick: at("bySimulation"),
     of: at("reachable"),
-    // 60 % of the 29 ways that it can reach
+    // The limit is 60 % of the 29 ways that fuzzing can reach.
     atLeast: 18,
   },
   {

@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const ORDERED = "reports/ordered.json";
 
-/** undefined: not measured here. @throws SyntaxError for a report that is not JSON */
+/** Returns a report; undefined: it was not measured here. @throws SyntaxError for a report that is not JSON */
 async function reportAt(path: string): Promise<Json | undefined> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as Json;
@@ -17,7 +17,7 @@ async function reportAt(path: string): Promise<Json | undefined> {
   }
 }
 
-/** The figures of a run of all files; a run of a few would look complete. */
+/** Returns the figures of a run of all files; undefined for a run of some files, which would look complete. */
 async function wholeRun(path: string, all: readonly string[]): Promise<Json | undefined> {
   const report = await reportAt(path);
   if (report === undefined) return undefined;
@@ -51,7 +51,7 @@ function withoutBugs({ bugs: _, ...planted }: Json): Json {
   return planted;
 }
 
-/** Figures by their names in figures.json. Absent ones were not measured, so older figures stay. */
+/** Returns figures by their names in figures.json. Absent figures were not measured, so older ones stay. */
 export async function takenFigures(): Promise<Json> {
   const [bench, simulation, soak, planted] = await Promise.all(
     ["reports/bench.json", "reports/simulation.json", "test/soak/soak.json", "test/planted/planted.json"].map(reportAt),

@@ -1,4 +1,7 @@
-/** Waits of a function's call for the API server, one read after the other: Lambda bills waiting like computing. */
+/**
+ * Measures how long a function's call waits for the API server, one read after the other. Lambda bills waiting like
+ * computing.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,12 +10,14 @@ import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 import { prepareSubjects } from "./lambda-subjects.ts";
 
-/** The delay of each answer of the API server: far more than a busy machine adds. */
+/** Milliseconds that each answer of the API server is delayed: far more than a busy machine adds. */
 const DELAY_MS = 100;
 const CALLS = 8;
 const TIMEOUT_MS = 60_000;
 
-/** Function → reads of a warm call that wait for each other, from how much longer it takes when each takes longer. */
+/**
+ * Returns for each function how many reads of a warm call wait for each other. A longer delay of each read shows this.
+ */
 export async function measureWaits(names: readonly string[]): Promise<Readonly<Record<string, number>>> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-waits-"));
   let delayMs = 0;

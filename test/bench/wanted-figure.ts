@@ -2,9 +2,12 @@
 
 export interface FigureRow {
   readonly what: string;
-  /** CI: in every run, which fails when it drops; bench: by a benchmark that CI runs shorter, or not at all; soak: at length */
+  /**
+   * CI: every run measures it, and fails if it breaks its target; bench: a benchmark, which CI runs shorter or not at
+   * all; soak: a long run
+   */
   readonly by: "CI" | "bench" | "soak";
-  /** the day */
+  /** day of the measurement */
   readonly measuredAt: string;
   readonly is: number;
   /** number of observations */
@@ -12,7 +15,7 @@ export interface FigureRow {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly isMet: boolean;
-  /** true if the table of docs/benchmarks.md shows it */
+  /** true if the table of docs/benchmarks.md shows the figure */
   readonly isMain: boolean;
 }
 
@@ -21,9 +24,9 @@ export type Part = Readonly<Record<string, unknown>>;
 export type Parts = Readonly<Record<string, unknown>>;
 
 export interface WantedFigure extends Omit<FigureRow, "measuredAt" | "is" | "of" | "isMet" | "isMain"> {
-  /** part of figures.json, with dots */
+  /** path of the part in figures.json, with dots */
   readonly from: string;
-  /** undefined: not measured */
+  /** returns the figure; undefined: it was not measured */
   readonly pick: (part: Part) => number | undefined;
   readonly of?: (part: Part) => number | undefined;
   readonly isMain?: boolean;

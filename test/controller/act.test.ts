@@ -1,4 +1,4 @@
-/** Actions of a decision, one at a time. */
+/** Tests the actions of a decision, one at a time. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** The time when a SidecarSet's status first names the namespace of its ledger: before any pod is reserved. */
+/** Tests that a SidecarSet's status names the namespace of its ledger before any pod is reserved. */
 import { expect, it } from "vitest";
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { decideOn, observe } from "../../shared/controller/rollout/observe.ts";
@@ -7,7 +7,7 @@ import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 
-/** The ledger namespace that the status names afterwards, and how often the status was written for that. */
+/** Returns the ledger namespace that the status names afterwards, and how often the status was written for it. */
 async function announced(status: SidecarSetStatus | undefined) {
   const on = bareRollout("set");
   on.deploy(1);

@@ -1,4 +1,4 @@
-/** The outcome of metric checks, depending on the server's answer and its time. */
+/** Tests the outcome of metric checks by the server's answer and its time. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -50,7 +50,7 @@ async function setQuery(query: string): Promise<void> {
   await test.cluster.patch(SIDECARSETS, { name: "checked" }, { type: "merge", body });
 }
 
-/** The result of the check before a batch; the server answers 1 after that time, if there is a server. */
+/** Runs the check before a batch. The server, if there is one, answers 1 after `answersAfterMs`. */
 async function check(answersAfterMs: number | undefined, mayAsk = true) {
   let nowMs = 0;
   const measure = async (_query: string, timeoutMs: number) => {
@@ -86,7 +86,7 @@ it("a round that may not query is not held by a check that was never evaluated",
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
 });
 
-/** A check before a batch, which the server answers with `value`, or not; the pass ends at `endsAtMs`. */
+/** Runs the check before a batch. The server answers `value`, or nothing; the pass ends at `endsAtMs`. */
 async function bareCheck(value: number | undefined, endsAtMs = Number.POSITIVE_INFINITY) {
   const on = bareRollout("set");
   on.deploy(1);
@@ -136,7 +136,7 @@ it("a check without an answer holds the batch and reports when it can be evaluat
   expect(result?.holdEndsAtMs).toBe(1_000 + 1_000 * (rules?.metrics?.seconds ?? Number.NaN));
 });
 
-/** Two pods to upgrade, the first of which is reserved; the server answers `value`, and 5 passes. */
+/** Runs the check with two pods to upgrade, the first of them reserved. The server answers `value`, and 5 passes. */
 async function besideReserved(value: number, maxUnavailable: number) {
   const { server, context, deploy, release, readSet, readPod } = bareRollout("set");
   deploy(2, { maxUnavailable });

@@ -62,14 +62,14 @@ test.each<Row>([
   },
 );
 
-/** Requests to a gate, and the decision after them. */
+/** Returns the requests to a gate, and the decision after them. */
 async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = {}) {
   const sidecarSet = gatedSet();
   const strategy = { maxUnavailable: "100%" };
   const set = { ...sidecarSet, spec: { ...sidecarSet.spec, updateStrategy: strategy } };
   const one = decide({ sidecarSet: set, pods: [podOf({ name: "p" })], revisions: [], ...UNTOUCHED }, CONTEXT);
   const reservations = Array.from({ length: count }, (_, index) => reservationOf(`p-${index}`));
-  // the pods are alike: one decision for all of them would take long
+  // The pods are alike, because one decision about so many different pods would take long.
   const patches = one.actions.filter((action) => action.kind === "PatchPod");
   const actions = patches.flatMap((patch) => reservations.map((pod) => ({ ...patch, pod })));
   const decision = { ...one, actions };
@@ -216,7 +216,7 @@ describe("askGate:", () => {
     await some.pass();
     const all = await asking({ pods: MAX_RESERVATIONS, kept: MAX_RESERVATIONS });
     await all.pass();
-    // All these answers are known.
+    // All these answers are remembered.
     expect([empty, some, all].map(({ asked }) => asked[0]?.[0])).toEqual([MAX_RESERVATIONS, 500, undefined]);
   });
 

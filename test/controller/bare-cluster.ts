@@ -1,4 +1,4 @@
-/** An API server without controllers: objects change only by the test, or by the tested code. */
+/** An API server without controllers: only the test and the tested code change objects. */
 
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -23,17 +23,17 @@ export interface BareCluster {
   readonly server: ApiServer;
   /** times and kinds of calls, such as "LIST pods", "PATCH pods/status" or "CREATE pods refused" */
   readonly calls: readonly (readonly [atMs: number, call: string])[];
-  /** patches whose answer was asked for whole, such as "PATCH sidecarsets/status" */
+  /** patches whose answer the caller requested in full, such as "PATCH sidecarsets/status" */
   readonly answeredWhole: readonly string[];
   /** options of each LIST */
   readonly lists: readonly ListOptions[];
   /** options of each WATCH */
   readonly watches: readonly WatchOptions[];
-  /** Ends the watches that are open with this. */
+  /** ends the open watches with this error */
   readonly breakWatches: (error: Error) => void;
 }
 
-/** An error in place of the answer; `nth` counts calls of the same kind from 1. */
+/** Returns an error that replaces the answer; `nth` counts calls of the same kind from 1. */
 export type Refuse = (call: string, nth: number) => KubeError | undefined;
 
 export const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });

@@ -1,4 +1,4 @@
-/** A SidecarSet and its pods in a cluster without kubelets: the test sets the state of pods. */
+/** A SidecarSet and its pods in a cluster without kubelets: the test sets the pods' states. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Clock, timestamp } from "../../shared/controller/loop/clock.ts";
@@ -10,7 +10,7 @@ import { bareCluster, type Refuse } from "./bare-cluster.ts";
 import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
-/** The pod with running containers of its spec's images, ready or not. */
+/** Returns the pod with running containers that have the images of its spec, ready or not. */
 export function running(pod: Pod, isReady = true): Pod {
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
     const imageID = `${image.split(":")[0]}@sha256:${image.split(":")[1]}`;
@@ -21,7 +21,7 @@ export function running(pod: Pod, isReady = true): Pod {
   return { ...pod, status: { phase: "Running", conditions, containerStatuses } };
 }
 
-/** The context of a pass without an end. */
+/** Returns the context of a pass without an end. */
 export function contextOn(cluster: Cluster, clock: Clock): Context {
   return {
     cluster,
@@ -41,7 +41,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
   const readSet = () => server.peek<SidecarSet>(SIDECARSETS, { name }) as SidecarSet;
   const keyOf = (index: number) => ({ namespace: NAMESPACE, name: `${name}-${index}` });
   const readPod = (index: number) => server.peek<Pod>(PODS, keyOf(index)) as Pod;
-  /** Stores that version as the next generation. */
+  /** Stores this version as the next generation. */
   const release = (version: number, updateStrategy: UpdateStrategy = {}) => {
     const { metadata, ...set } = sidecarSet(name, version, updateStrategy);
     const { uid = `uid-${name}`, generation = 0 } = server.peek(SIDECARSETS, { name })?.metadata ?? {};
@@ -50,7 +50,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
     const next = { creationTimestamp, ...metadata, uid, generation: generation + 1 };
     server.put("test", SIDECARSETS, { ...set, metadata: next, ...(status ? { status } : {}) });
   };
-  /** Deploys version 1, with pods that run it. */
+  /** Creates the SidecarSet at version 1, with pods that run it. */
   const deploy = (count: number, updateStrategy: UpdateStrategy = {}) => {
     release(1, updateStrategy);
     for (let index = 0; index < count; index++) {
@@ -58,7 +58,7 @@ export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock
       server.put("test", PODS, running({ ...pod, metadata: { ...metadata, uid: `uid-${keyOf(index).name}` } }));
     }
   };
-  /** The kubelet reports the pod's present spec. */
+  /** Reports the pod's present spec as the kubelet does. */
   const settle = (index: number, isReady = true) => server.put("kubelet", PODS, running(readPod(index), isReady));
   const versions = () =>
     server

@@ -1,4 +1,4 @@
-/** While a batch is written, the status of its SidecarSet shows its progress about once a second. */
+/** Tests that the status of a SidecarSet shows a batch's progress about once a second. */
 import { expect, it } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { type Context, decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
@@ -9,14 +9,14 @@ import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 const WRITE = "PATCH sidecarsets/status";
 const NAMES = ["a", "b", "c", "d"];
 
-/** A batch of four pods. */
+/** Prepares a batch of four pods. */
 async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse; more?: Partial<Context> } = {}) {
   const rollout = rolloutPart(refuse);
   const { clock, calls, put, readSet } = rollout;
   put(setOf({ maxUnavailable: 4, ...asked }), ...NAMES.map((name) => podOf(name)));
   const context = { ...rollout.context, ...more };
   const snapshot = await rollout.look();
-  /** The pod after the batch wrote to it. The batch knows of this write. */
+  /** Returns the pod after the batch wrote to it. The batch knows of this write. */
   const upgrade = (name: string) => {
     put(podOf(name, 2));
     const pod = rollout.readPod(name);

@@ -1,4 +1,4 @@
-/** Actions of a pass that annotations ask for: taking a release back, and waiting for a gate's yes. */
+/** Tests actions that annotations make a pass take: it undoes a release, and it waits for a gate's approval. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GATE_ANNOTATION, HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
@@ -76,7 +76,7 @@ describe("undo-on-halt:", () => {
     expect(conditionOf(back, "Undone")).toMatchObject({ status: "True", reason: "Halted", message });
     expect(await eventsOf("undone", "Undone")).toEqual([message]);
 
-    // A GitOps controller that writes it again gets a halt and no fight.
+    // A GitOps controller that writes the release again gets a halt, and no pass undoes it again.
     await release(cluster, "undone", 2, { maxUnavailable: 2, image: BAD });
     await pass("undone", { deadlineMs: 6_000 });
     const { generation } = (await readSet(cluster, "undone")).metadata ?? {};
@@ -202,7 +202,7 @@ describe("gates:", () => {
       message: "the gate at gate.example says no: freeze",
     });
     await pass("gated", { gates: closed.gates });
-    // The gate said no a moment ago.
+    // The gate refused a moment ago.
     expect(closed.asked).toHaveLength(1);
     expect(versionsOf(await readPods(cluster, "gated"))).toEqual(["1", "1", "1"]);
     const foreseen = await pass("gated", { gates: closed.gates, dryRun: true });

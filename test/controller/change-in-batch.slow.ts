@@ -1,4 +1,6 @@
-/** A batch of very many pods: its status shows progress, and it stops as soon as its SidecarSet changes. */
+/**
+ * Tests a batch of very many pods: its status shows progress, and the batch stops as soon as its SidecarSet changes.
+ */
 
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,7 +21,7 @@ import {
 } from "./fixture.ts";
 
 const PODS = 600;
-/** A batch of all pods then takes four seconds. */
+/** Milliseconds of a patch. A batch of all pods then takes four seconds. */
 const PATCH_MS = 200;
 
 let local: TestCluster;
@@ -28,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-/** Calls `then` once that many pods are patched. */
+/** Calls `then` after `after` pods are patched. */
 function slowCluster(cluster: Cluster, after: number, then: () => Promise<unknown>) {
   const seen = { patched: 0 };
   const slow: Cluster = {
@@ -89,7 +91,7 @@ test("the remaining pods of a batch get a newer image that is released in the mi
   const [report] = (await pass(slow, "newer")).sidecarSets;
   expect(report?.why).toBe(`${PODS} of ${PODS} pods updated, ${PODS} of them ready`);
   expect(await countOf("newer", "3")).toBe(PODS);
-  // Every pod once, and twice the pods that had the older image before anybody looked.
+  // Every pod is patched once. Pods that had the older image before any pass looked are patched twice.
   expect(seen.patched).toBeGreaterThan(PODS);
   expect(seen.patched).toBeLessThan(2 * PODS - 100);
 });

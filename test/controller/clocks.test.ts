@@ -1,4 +1,4 @@
-/** Wrong clocks on other machines, and a change of our own clock: neither stops the work for long. */
+/** Tests wrong clocks on other machines, and a change of this machine's clock. Work must soon continue. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => test?.close());
 afterEach(() => vi.restoreAllMocks());
 
-/** The machine's clock is another from now on. */
+/** Changes the machine's clock from now on. */
 function setClock(byMs: number): void {
   const { now } = Date;
   vi.spyOn(Date, "now").mockImplementation(() => now() + byMs);
@@ -75,7 +75,7 @@ describe("a clock that is set back:", () => {
       if (item === 1) await systemClock.sleep(50);
       if (item === 1 || refused.has(item)) return undefined;
       refused.add(item);
-      // Before the other pass ends, whose turn is next.
+      // The change comes before the other pass ends, and that SidecarSet is next.
       setTimeout(() => setClock(-HOUR_MS), 10);
       return 200;
     });

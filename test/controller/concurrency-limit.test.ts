@@ -22,7 +22,7 @@ it("mapWithin begins the items first that may begin, and the others when no such
   expect(seen.done).toHaveLength(items.length);
 });
 
-/** The clock moves when everything waits. */
+/** Runs the work on a clock that moves when everything waits. */
 async function within(...args: Parameters<typeof mapWithin<number>>): Promise<void> {
   let isOver = false;
   const work = mapWithin(...args).finally(() => {
@@ -33,7 +33,7 @@ async function within(...args: Parameters<typeof mapWithin<number>>): Promise<vo
   await work;
 }
 
-/** An API server with that many seats. */
+/** Returns an API server with that many seats. */
 function server(seats: number) {
   const seen = { done: [] as number[], refusedAt: new Map<number, number>(), early: 0, refusals: 0, most: 0 };
   let underWay = 0;
@@ -67,7 +67,7 @@ it("mapWithin keeps all seats of an API server busy and causes few refusals", as
   await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen.most).toBe(4);
-  // The first four successes add a place each, and later every 32nd does.
+  // The first four successes add a place each. Later every 32nd success adds one.
   expect(seen.refusals).toBeGreaterThanOrEqual(1);
   expect(seen.refusals).toBeLessThanOrEqual(4 + Math.ceil(items.length / 32));
   expect(seen.early, "sent again before its time").toBe(0);
@@ -99,7 +99,7 @@ it("mapWithin does not raise the concurrency near the end of a list", async () =
   const limit = newLimit();
   await within(items, limit, work);
   const before = seen.refusals;
-  // Four run until 32 have succeeded; one more may have begun.
+  // Four items run until 32 have succeeded. One more may have begun.
   await within(items.slice(0, 4 * 32), limit, work);
   expect(seen.refusals - before).toBeLessThanOrEqual(1);
   expect(seen.early).toBe(0);
@@ -117,7 +117,7 @@ it("mapWithin stops at the first error and begins no further item", async () => 
   const failing = within(items, newLimit(), async (item) => {
     begun++;
     await turn();
-    // Later workers stop too.
+    // The later workers stop too.
     if (item >= 100) throw new Error("no answer");
     return undefined;
   });
@@ -130,12 +130,13 @@ it("mapWithin begins no further item, refused ones included, once its stop condi
   const few = () => seen.done.length >= 50;
   await within(items, newLimit(), work, { isOver: few });
   expect(seen.done.length).toBeGreaterThanOrEqual(50);
-  // Running items are finished.
+  // The items that run are finished.
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
 });
 
 /**
- * The clock moves when everything waits. Each item takes `tookMs`, and all are refused before `untilMs`, for `waitMs`.
+ * Runs items of `tookMs` each after a burst: all are refused before `untilMs`, with a wait of `waitMs`. The clock moves
+ * when everything waits.
  */
 function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "waitMs" | "tookMs", number>>) {
   let nowMs = 0;
@@ -179,7 +180,7 @@ it("the concurrency grows back to the maximum soon after an API server refused e
   expect(await run(limit)).toBe(32);
 });
 
-/** A clock on which each item takes `tookMs`; one at a time. */
+/** Runs items of `tookMs` one at a time, and returns those done before the end. */
 async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promise<readonly number[]> {
   let nowMs = 0;
   const clock = { ...systemClock, now: () => nowMs };
@@ -195,7 +196,7 @@ async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promi
 
 it("mapWithin begins no item that cannot be finished and recorded before the deadline", async () => {
   const done = await doneBy(60_000, () => 1_000);
-  // A second is for the records, and nearly two for two items.
+  // One second is kept for the records, and nearly two for two items.
   expect(done).toHaveLength(58);
 });
 

@@ -1,10 +1,10 @@
-/** Work on many items with limited concurrency: the order of its results, and how it ends with the first error. */
+/** Tests work on many items with limited concurrency: the order of results, and the end at the first error. */
 import { expect, it } from "vitest";
 import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 
 const ITEMS = [0, 1, 2, 3, 4, 5];
 
-/** Items that are under way until the test ends them. */
+/** Returns work whose items run until the test ends them. */
 function underWay() {
   const begun: number[] = [];
   const asked: (() => boolean)[] = [];

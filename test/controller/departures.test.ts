@@ -1,4 +1,4 @@
-/** The time for which a pass waits for the pod that replaces an evicted one. */
+/** Tests how long a pass waits for the pod that replaces an evicted one. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { awaitedNow, serverTimestamp, withDepartures } from "../../shared/controller/rollout/departures.ts";
@@ -14,7 +14,7 @@ const LINE = {
   uid: "pod-0",
   owner: "web",
   of: 2,
-  // The eviction was reserved twenty minutes ago.
+  // The eviction was reserved twenty minutes earlier.
   until: "2026-01-01T00:10:30Z",
   since: "2026-01-01T00:00:00Z",
 };

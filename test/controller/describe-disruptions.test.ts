@@ -1,4 +1,4 @@
-/** The lines of a dry run about disruption budgets. */
+/** Tests the lines of a dry run about disruption budgets. */
 import { expect, it } from "vitest";
 import { disruptionSteps } from "../../shared/controller/rollout/dry-run.ts";
 import type { Action } from "../../shared/core/actions.ts";

@@ -1,4 +1,6 @@
-/** Reads of disruption budgets: how long a result is reused, and which kind of budget a cluster may lack. */
+/**
+ * Tests reads of disruption budgets: how long a result is reused, and which kind of budget may be missing in a cluster.
+ */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readDisruptionBudgets } from "../../shared/controller/rollout/disruption-budgets.ts";
@@ -11,7 +13,7 @@ import { steppedClock } from "./stepped-clock.ts";
 
 const LISTS = ["LIST poddisruptionbudgets", "LIST podunavailablebudgets"];
 
-/** A cluster without OpenKruise's budgets, and with one of Kubernetes'. */
+/** Returns a cluster with one budget of Kubernetes and without OpenKruise's kind. */
 function stage(refuse?: Refuse) {
   const stepped = steppedClock();
   const { clock } = stepped;
@@ -25,7 +27,7 @@ function stage(refuse?: Refuse) {
 
 it("readDisruptionBudgets reuses its result for half a second", async () => {
   const { clock, read, lists } = stage();
-  // The pass began a while ago.
+  // The pass began ten seconds ago.
   await clock.sleep(10_000);
   expect(await read()).toEqual(["web"]);
   expect(lists()).toEqual(LISTS);
@@ -37,7 +39,7 @@ it("readDisruptionBudgets reuses its result for half a second", async () => {
   expect(lists()).toEqual([...LISTS, ...LISTS]);
 });
 
-/** The reason why budgets could not be read where this list is refused. */
+/** Returns why budgets could not be read when this list is refused. */
 async function whyNot(list: string, error: KubeError): Promise<unknown> {
   const { read } = stage((call) => (call === list ? error : undefined));
   return read().catch((reason: unknown) => reason);

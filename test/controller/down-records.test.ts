@@ -1,4 +1,4 @@
-/** A pod whose author has replaced its record of an update in place. */
+/** Tests a pod whose author replaced its record of an update in place. */
 import { expect, it } from "vitest";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../shared/api/names.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
@@ -59,7 +59,7 @@ it("a pod whose record of an update in place cannot be read is named by the stat
   const detail = await readDetail({ ...context, clusterName: "" }, "web");
   expect(JSON.stringify(detail)).toContain(`its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`);
 
-  // The advice of `explain`: remove the annotation.
+  // `explain` advises to remove the annotation.
   const before = on.versions();
   const { metadata: now, ...same } = on.readPod(index);
   const { [IN_PLACE_UPDATE_STATE_ANNOTATION]: _, ...left } = now?.annotations ?? {};

@@ -1,4 +1,4 @@
-/** Passes drain pods on a cluster: the order of their writes, and how drained pods outside a rollout are put back. */
+/** Tests how passes drain pods on a cluster: the order of their writes, and the end of drains outside a rollout. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
@@ -54,7 +54,7 @@ async function deployed(name: string, count: number, drain: string): Promise<voi
 
 const trafficOf = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata?.labels?.[TRAFFIC_LABEL]);
 
-/** The passes' writes to a pod, in order: its traffic, and the version of its sidecar. */
+/** Returns the passes' writes to a pod, in order: its traffic label, and its sidecar's version. */
 function writesTo(name: string): readonly string[] {
   const states = running.history().flatMap(({ resource, object }) => {
     const pod = object as unknown as Pod;

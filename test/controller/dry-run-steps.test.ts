@@ -1,4 +1,4 @@
-/** The pods that a dry run would write to: only as many as fit into the reservations. */
+/** Tests which pods a dry run would write to: only as many as the ledger has room for. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -10,16 +10,16 @@ import { type Asked, keyOf, podOf, replicaSet, rolloutPart, SET, setOf } from ".
 
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 const GATE = { [GATE_ANNOTATION]: "https://gate.example.com/batch" };
-/** More than images has changed, so pods need an eviction. */
+/** More than images has changed, so pods must be evicted. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 
-/** A pod of a ReplicaSet. */
+/** Returns a pod that a ReplicaSet owns. */
 function ownedPod(name: string): Pod {
   const { metadata, ...pod } = podOf(name);
   return { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } };
 }
 
-/** `reserved`: of these pods a pass that was ended has reserved some. */
+/** Plans a dry run. `reserved`: the pods that an ended pass has reserved. */
 async function planOf(pods: readonly Pod[], asked: Asked, reserved: readonly string[] = []) {
   const { cluster, context, put, readPod, calls } = rolloutPart();
   const owner = setOf({ ...ALL_AT_ONCE, ...asked });
@@ -39,7 +39,7 @@ async function planOf(pods: readonly Pod[], asked: Asked, reserved: readonly str
 }
 
 const FENCED = "fence pod shop/other: it was reserved and is not wanted any more";
-/** Reserved when it was one of the SidecarSet's. */
+/** A reserved pod that the SidecarSet no longer selects. */
 const OTHER: Pod = (() => {
   const { metadata, ...pod } = podOf("other");
   return { ...pod, metadata: { ...metadata, labels: { app: "other" } } };

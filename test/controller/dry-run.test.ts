@@ -1,4 +1,7 @@
-/** The steps that a dry run prints before the pods: it calls no gate or metrics server, and writes nothing. */
+/**
+ * Tests the steps that a dry run prints before the pods. A dry run calls no gate and no metrics server, and writes
+ * nothing.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -51,7 +54,7 @@ const plan = (name: string) =>
     name,
   );
 
-/** Steps before the writes: revisions, counts, pods and their conditions. */
+/** Returns the steps before the writes: revisions, counts, pods and their conditions. */
 async function stepsBefore(name: string): Promise<readonly string[] | undefined> {
   const written = /^(create ControllerRevision|write the status|upgrade pod|set condition) /;
   return (await plan(name)).planned?.filter((step) => !written.test(step));

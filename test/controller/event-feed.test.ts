@@ -13,7 +13,7 @@ function event(resourceVersion: string): WatchEvent<Pod> {
   return { type: "MODIFIED", object: { metadata: { name: "a", resourceVersion }, spec: { containers: [] } } };
 }
 
-/** A watch runs the next of `courses`: it yields events, then ends or throws. The last course repeats. */
+/** Runs the next of `courses` in each watch: it yields events, then ends or throws. The last course repeats. */
 function watched(courses: readonly (readonly (WatchEvent<Pod> | Error)[])[], keep?: (pod: Pod) => Pod) {
   const from: string[] = [];
   const watch = async function* ({ resourceVersion }: WatchOptions) {
@@ -105,13 +105,13 @@ it("a feed passes an unexpected error to its waiting caller instead of ending th
   expect(from).toHaveLength(2);
 });
 
-/** A feed of events from the test, on a clock that moves only when something sleeps. */
+/** Returns a feed of the test's events, on a clock that moves only when something sleeps. */
 function scripted() {
   const { clock: still, plan, slept } = steppedClock();
   const { watch, say, opened } = scriptedWatch<Pod>();
   const bare = { watch: (_: unknown, options: WatchOptions) => watch(options) } as unknown as Cluster;
   const feed = openFeed<Pod>({ cluster: bare, clock: still }, PODS, { resourceVersion: "1" });
-  /** The result of the wait, and its time. */
+  /** Returns the result of the wait and the time. */
   const wait = async (...args: Parameters<typeof feed.wait>) => [await feed.wait(...args), still.now()];
   return { feed, wait, plan, say, slept, opened };
 }

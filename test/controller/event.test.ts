@@ -6,10 +6,10 @@ import type { Cluster } from "../../shared/kube/port.ts";
 
 type Regarding = Parameters<typeof recordEvent>[1]["regarding"];
 
-/** No caller reads the stored Event. */
+/** No caller reads the stored Event, so the API server answers only with metadata. */
 const METADATA = { answer: "metadata" };
 
-/** An API server that keeps Events by name. */
+/** Returns an API server that stores Events by name. */
 function recording() {
   const created: KubernetesObject[] = [];
   const patched: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Evictions of pods that missed their sidecars: how the answer to one eviction affects the others. */
+/** Tests evictions of pods that missed their sidecars: how the answer to one eviction affects the others. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
@@ -42,8 +42,8 @@ async function createOwner(name: string): Promise<OwnerReference> {
 }
 
 /**
- * A round over two ready pods that missed their sidecars; one of them may be down. They have one owner unless others
- * are named.
+ * Prepares a round with two ready pods that missed their sidecars; one of them may be down. They share an owner unless
+ * `owners` differ.
  */
 async function look(name: string, owners: readonly OwnerReference[] = [owner, owner]): Promise<Snapshot> {
   const { metadata, ...set } = sidecarSet(name, 1, { maxUnavailable: 1 });
@@ -74,7 +74,7 @@ function contextOf(through: Cluster): Context {
   };
 }
 
-/** Returns the result of a pass in which every eviction gets this answer; "late": success, and the eviction happens after the pass. */
+/** Runs a pass in which every eviction gets this answer. "late": success, and the eviction happens after the pass. */
 async function evict(name: string, error: KubeError | "late" | undefined, snapshot?: Snapshot) {
   const tried: string[] = [];
   const answering: Cluster = {
@@ -104,7 +104,7 @@ const answer = (code: number, more: Partial<ConstructorParameters<typeof KubeErr
 const denied = (code: number) =>
   new KubeError('admission webhook "w.shop" denied the request: no', { code, reason: "Denied" });
 
-/** kube-apiserver's answer while status.observedGeneration of the budget is behind. */
+/** kube-apiserver's answer before the disruption controller has processed the budget's newest generation. */
 const UNPROCESSED = {
   retryAfterSeconds: 10,
   causes: [

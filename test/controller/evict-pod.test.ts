@@ -1,4 +1,4 @@
-/** The eviction request, and the meaning of its refusal. */
+/** Tests the eviction request, and what its refusal means. */
 import { expect, it } from "vitest";
 import { evictionMessage, evictPod, isKept } from "../../shared/controller/rollout/pod-patch.ts";
 import { KubeError } from "../../shared/kube/error.ts";

@@ -1,4 +1,4 @@
-/** Evictions of pods that only a new pod can bring to the new version. */
+/** Tests evictions of pods that only a new pod can update. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -14,7 +14,7 @@ import { type Refuse, refusal } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
-/** More than images has changed, so pods need an eviction. */
+/** More than images has changed, so pods must be evicted. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 const EVICTION = "CREATE pods/eviction";
 
@@ -34,7 +34,7 @@ async function stage(refuse?: Refuse, maxUnavailable = 2) {
     const { reservations, departed = [] } = (await readLedger(on.cluster, KRUISE_NAMESPACE, SET)).ledger;
     return { result, reserved: reservations.map(({ name }) => name), departed: departed.map(({ uid }) => uid) };
   };
-  // A pod without a node goes at once.
+  // A pod without a node is deleted at once.
   const isGone = (name: string) => on.readPod(name) === undefined;
   const { tally } = on.context;
   return { ...on, snapshot, act, isGone, tally };
@@ -281,13 +281,13 @@ it("after five refused evictions of one namespace a pass evicts pods of others, 
   const on = rolloutPart((call, nth) => (call === EVICTION && nth <= 5 ? kept : undefined));
   const greedy = Array.from({ length: 9 }, (_, index) => {
     const { metadata, ...pod } = ownedPod(`g${index}`);
-    // Young pods get their turn first.
+    // Young pods come first.
     return { ...pod, metadata: { ...metadata, namespace: "greedy", creationTimestamp: "2026-01-01T01:30:00Z" } };
   });
   on.put(setOf({ annotations: REPLACES, maxUnavailable: 1 }), ownedPod("a"), ...greedy);
   const begun = await beginRollout(on.context, SET);
   if (typeof begun === "string") throw new Error(begun);
-  // The round ends before the wait of the first eviction ends.
+  // The round ends before the first eviction's wait does.
   await followRollout(on.context, begun, { endsAtMs: 3_900 });
   expect(on.evictions.map(({ metadata }) => metadata?.namespace)).toEqual([...Array(5).fill("greedy"), NAMESPACE]);
   expect(on.readPod("a")).toBeUndefined();

@@ -1,6 +1,6 @@
 /**
- * Passes that fail, one fault at a time: the status, the Event, the report, the alarm and the tools after one and two
- * passes.
+ * Tests passes that fail, one fault at a time: the status, the Event, the report, the alarm and the commands after one
+ * and two passes.
  */
 import { describe, expect, it } from "vitest";
 import { logReport } from "../../functions/lambda/rollout.ts";
@@ -24,11 +24,11 @@ import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
-/** A clock for whole passes, whose parts sleep side by side. */
+/** Returns a clock for whole passes, whose parts sleep at the same time. */
 const passClock = () => ({ ...steppedClock(), ...sharedClock() });
 const silence = () => new KubeError("no answer within 10 s", { code: 0, reason: "Timeout" });
 
-/** A rollout of two pods that are not updated; `fault` answers calls while it lasts. */
+/** Prepares a rollout of two old pods. `fault` answers calls while it lasts. */
 function world(fault: Fault) {
   const state = { isFaulty: true, writes: 0 };
   const rival = (call: string) => {
@@ -41,7 +41,7 @@ function world(fault: Fault) {
   const faultNow = { rival, noLedger: () => undefined }[String(fault)] ?? (fault as typeof rival);
   const rollout = bareRollout("web", (call) => (state.isFaulty ? faultNow(call) : undefined), passClock());
   const { server, cluster, clock } = rollout;
-  // Events about a SidecarSet, which has no namespace, are in this one.
+  // Events about a SidecarSet are in this namespace, because a SidecarSet has none.
   server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
   rollout.deploy(2, { maxUnavailable: 1 });
   rollout.release(2, { maxUnavailable: 1 });
@@ -73,7 +73,7 @@ function world(fault: Fault) {
 
 const onCall = (wanted: string, error: () => KubeError) => (call: string) => (call === wanted ? error() : undefined);
 
-/** The number of log lines that move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
+/** Returns how many log lines count for the alarm NeedsAttention, ten minutes after the fault began. */
 async function alarmLines(report: PassReport): Promise<number> {
   const lines: object[] = [];
   const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));
@@ -83,7 +83,10 @@ async function alarmLines(report: PassReport): Promise<number> {
   return countedBy(AttentionFilter, lines);
 }
 
-/** "rival": another client writes the ledger before each write of the pass; "noLedger": another object has its name. */
+/**
+ * A fault. "rival": another client writes the ledger before each write of the pass; "noLedger": another object has the
+ * ledger's name.
+ */
 type Fault = ((call: string) => KubeError | undefined) | "rival" | "noLedger";
 
 const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [

@@ -1,4 +1,4 @@
-/** A namespace whose writes are all refused, beside another, in each part of a pass that serves all namespaces. */
+/** Tests a namespace whose writes are all refused beside another namespace, in each part of a pass. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { RECREATE_ACTIVE_LABEL, RECREATE_POD_UID_LABEL } from "../../shared/api/names.ts";
@@ -18,16 +18,13 @@ const MODEST = "zzz-modest";
 const TIME = "2026-01-10T00:00:00Z";
 const ALLOWS_SLOWLY = 200;
 
-/**
- * The greedy namespace's webhook answers slowly to each write of an object there, and refuses it with `code`, or allows
- * it.
- */
+/** Prepares a namespace whose webhook answers each write slowly, and refuses it with `code` or allows it. */
 function stage(code: number) {
   const stepped = { ...steppedClock(), ...(code === ALLOWS_SLOWLY ? sharedClock() : {}) };
   stepped.beginAt(Date.parse(TIME) + 10_000);
   const { cluster, server } = bareCluster(stepped);
   server.put("test", NODES, { metadata: { name: "node", uid: "node" } });
-  /** namespaces of written objects, in their order */
+  /** the namespaces of the written objects, in order */
   const written: string[] = [];
   let modestMs = Number.POSITIVE_INFINITY;
   const patch: Cluster["patch"] = async (resource, key, ...rest) => {
@@ -66,7 +63,7 @@ function job(namespace: string, name: string): Pod {
   return { ...newPod(metadata, spec), status: { phase: "Running", containerStatuses } } as Pod;
 }
 
-/** A request that has ended, with a label that says active. */
+/** Returns a finished request whose label still says active. */
 function finishedRequest(namespace: string, name: string): KubernetesObject {
   const labels = { [RECREATE_POD_UID_LABEL]: "gone", [RECREATE_ACTIVE_LABEL]: "true" };
   const metadata = { namespace, name, uid: `${namespace}-${name}`, creationTimestamp: TIME, labels };
@@ -74,7 +71,7 @@ function finishedRequest(namespace: string, name: string): KubernetesObject {
   return { metadata, spec, status: { phase: "Completed", completionTime: TIME } } as KubernetesObject;
 }
 
-/** A request for the same pod as all others: each but the first waits for the first, and its status has to say so. */
+/** Returns a request for the pod that all requests name: each except the first waits, and its status must say so. */
 function waitingRequest(namespace: string, name: string): KubernetesObject {
   const { status: _, metadata, ...rest } = finishedRequest(namespace, name) as ReturnType<typeof job>;
   return { ...rest, metadata } as KubernetesObject;

@@ -1,27 +1,27 @@
-/** A cluster that fails on purpose: faults of processes, networks and answers, at chosen calls. */
+/** Returns a cluster that fails on purpose at chosen calls: the process, the network or the answer. */
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 
 export type Fault =
-  /** the process ends when the call is carried out, before it sees the answer */
+  /** the process ends after the call is carried out and before it sees the answer */
   | "killAfter"
-  /** the process ends, and the call, held up on the way, is carried out when `releaseLate` says so */
+  /** the process ends, and the delayed call is carried out when the test calls `releaseLate` */
   | "killLate"
-  /** the process stops before the call is sent, until `thaw` */
+  /** the process stops before the call is sent, until the test calls `thaw` */
   | "freeze"
-  /** the call is carried out, its answer is lost */
+  /** the call is carried out, and its answer is lost */
   | "lostAnswer"
-  /** 503 without being carried out */
+  /** the answer is 503, and the call is not carried out */
   | "unavailable"
   | "tooManyRequests";
 
 export interface FaultyCluster extends Cluster {
-  /** calls so far: "PATCH pods", in order */
+  /** the calls so far in order, such as "PATCH pods" */
   readonly calls: string[];
-  /** resolves when the fault strikes for the first time */
+  /** resolves when the fault first occurs */
   readonly struck: Promise<void>;
   readonly thaw: () => void;
-  /** carries out the delayed call; resolves when it ended, also with an error */
+  /** carries out the delayed call; resolves when the call has ended, also with an error */
   readonly releaseLate: () => Promise<void>;
 }
 
@@ -33,7 +33,10 @@ const failures: Readonly<Record<Exclude<Fault, "killAfter" | "killLate" | "freez
   tooManyRequests: () => new KubeError("slow", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 }),
 };
 
-/** `fault` strikes at each call for which `isStruck(index, call)` says so, counted from 0. After a kill nothing answers. */
+/**
+ * Causes `fault` at each call for which `isStruck(index, call)` returns true; `index` starts at 0. After a kill no call
+ * is answered.
+ */
 export function faultyCluster(
   cluster: Cluster,
   fault: Fault,

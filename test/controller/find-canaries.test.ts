@@ -1,4 +1,4 @@
-/** A pass' reads of SidecarSets to find the canaries among them: one by one, or all in one list. */
+/** Tests how a pass reads SidecarSets to find the canaries among them: one by one, or all in one list. */
 import { expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -13,7 +13,7 @@ const CANARY = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sid
 const { metadata, spec } = sidecarSet("base", 1, {});
 const BASE: SidecarSet = { metadata: { ...metadata, creationTimestamp: "2026-11-01T00:00:00Z" }, spec };
 
-/** Calls for a pod whose annotation has that many names beside the canary's: it has not missed anything. */
+/** Returns the calls for a pod whose annotation names the canary and `others` more. It has missed no sidecar. */
 async function callsFor(others: number): Promise<readonly string[]> {
   const stepped = steppedClock();
   const { cluster, server, calls } = bareCluster(stepped);

@@ -1,4 +1,4 @@
-/** Tests which pods were created without the sidecars that they should have, and which only look like it. */
+/** Tests which pods were created without the sidecars that they should have, and which only look so. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-/** Made after the SidecarSet; `injectedBy`: names with commas. */
+/** Returns a pod created after the SidecarSet. `injectedBy`: names separated by commas. */
 function podIn(namespace: string, injectedBy?: string): Pod {
   const annotations = injectedBy === undefined ? {} : { annotations: { [INJECTED_LIST_ANNOTATION]: injectedBy } };
   return listedPod({ namespace, name: "web", creationTimestamp: "2026-11-02T00:00:00Z", ...annotations });

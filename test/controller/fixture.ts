@@ -1,4 +1,4 @@
-/** SidecarSets, injected pods and their histories, on the embedded cluster. */
+/** Creates SidecarSets, injected pods and their histories on the embedded cluster. */
 
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
@@ -18,11 +18,11 @@ import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
 export const KRUISE_NAMESPACE = "kruise-system";
 export const NAMESPACE = "shop";
 
-/** The image says the version, and so does the hash; the hash without image never changes. */
+/** The image and the hash both name the version. The hash without image never changes. */
 export const imageOf = (version: number) => `registry.example/proxy:${version}`;
 const hashOf = (version: number) => `hash${version}`;
 
-/** A pod as the webhook leaves it: main container and injected proxy of `version`. */
+/** Returns a pod as the webhook stores it: a main container and an injected proxy of `version`. */
 export function injectedPod(set: string, name: string, version = 1): Pod {
   return newPod(
     {
@@ -56,7 +56,7 @@ export function sidecarSet(name: string, version: number, updateStrategy: Update
   };
 }
 
-/** The result of a user's apply, after the webhook: image and hash move together. */
+/** Applies a new version as a user does; the webhook changes the hash with the image. */
 export async function release(
   cluster: Cluster,
   name: string,
@@ -85,7 +85,7 @@ export function versionsOf(pods: readonly Pod[]): readonly string[] {
 export const isReady = ({ status }: Pod) =>
   status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
 
-/** Real time, many times faster: a wait of a second takes milliseconds. */
+/** Returns a clock of real time that runs faster: a wait of a second takes milliseconds. */
 export function fastClock(factor: number): Clock {
   const [begin, beginEpochMs] = [performance.now(), Date.now()];
   const passedMs = () => (performance.now() - begin) * factor;
@@ -107,15 +107,15 @@ export interface TestCluster {
 }
 
 export interface HttpsCluster extends TestCluster {
-  /** YAML text */
+  /** the kubeconfig as YAML */
   readonly kubeconfig: string;
 }
 
 const FAST = { startDelayMs: 5, readyDelayMs: 5 };
 
 /**
- * An API server with the CRD, both namespaces and fast kubelets, without a network. It has no webhook: the fixtures are
- * as webhooks leave them. Until it is closed, time is virtual for the whole file.
+ * An API server with the CRD, both namespaces and fast kubelets, without a network. There is no webhook, so the
+ * fixtures have the form that webhooks store. Time is virtual for the whole file until the cluster is closed.
  */
 export async function startTestCluster(): Promise<TestCluster> {
   startVirtualTime();
@@ -159,7 +159,7 @@ const DEFINITIONS: Resource = {
   namespaced: false,
 };
 
-/** Every container runs the image that it should. */
+/** True if every container runs the image of its spec. */
 export function isRunning(pod: Pod): boolean {
   const { spec, status } = withSpecImages(pod);
   const isStarted = status?.containerStatuses?.length === spec.containers.length;
@@ -181,7 +181,7 @@ export async function allReady(cluster: Cluster, set: string): Promise<void> {
   });
 }
 
-/** Repeats a failing attempt, for ten minutes of the clock at most, which on a test cluster is virtual. */
+/** Repeats an attempt until it succeeds, for ten minutes of the clock at most. On a test cluster these are virtual. */
 export async function eventually<T>(attempt: () => T | Promise<T>): Promise<T> {
   const until = performance.now() + 600_000;
   for (;;) {

@@ -95,7 +95,7 @@ it("the rollout function serves a scheduled event and logs one line per SidecarS
 it("the missed pods that the alarm counts are logged at LOG_LEVEL warn too", async () => {
   vi.stubEnv("LOG_LEVEL", "warn");
   const { metadata, spec } = injectedPod("lambda", "bare");
-  // A pod is not counted if it was created in the second in which the SidecarSet began to select it.
+  // A pod does not count if it was created in the same second in which the SidecarSet began to select it.
   await new Promise((resolve) => setTimeout(resolve, 1_100));
   await test.cluster.create<Pod>(PODS, { metadata: { ...metadata, annotations: {} }, spec });
   const log = captureLog();

@@ -1,4 +1,4 @@
-/** A rollout that goes wrong stops before it uses up its budget, and continues with a good image. */
+/** Tests that a rollout with failing pods stops before it has used its budget, and continues with a good image. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";

@@ -1,4 +1,4 @@
-/** Forbidden writes of passes, searched in the whole history of the cluster. */
+/** Finds forbidden writes of passes in the whole history of the cluster. */
 import type { RecordedWrite } from "../../infra/local/storage/store.ts";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -12,8 +12,8 @@ import {
 import { isReady, isRunning } from "./fixture.ts";
 
 /**
- * Violations of the ledger's rules. A pod is written to without a reservation for its state. A generation is shown as
- * observed while the ledger names another one, or holds reservations under another.
+ * Returns violations of the ledger's rules. A pod may be written to only with a reservation for its state. A generation
+ * may be shown as observed only if the ledger names it, and holds no reservations under another.
  */
 export function ledgerViolations(history: readonly RecordedWrite[], set: string): readonly string[] {
   let ledger: Ledger = EMPTY_LEDGER;
@@ -28,7 +28,7 @@ export function ledgerViolations(history: readonly RecordedWrite[], set: string)
   });
 }
 
-/** Patches of the pod are ours if they change neither its status nor its labels. */
+/** A patch of a pod is the product's if it changes neither the status nor the labels. */
 function podViolations({ verb, subresource, name, object, previous }: RecordedWrite, ledger: Ledger): string[] {
   if (subresource !== "" || verb !== "patch" || !previous) return [];
   const { uid, resourceVersion, labels } = previous.metadata;
@@ -46,7 +46,7 @@ function statusViolations({ object, previous }: RecordedWrite, ledger: Ledger): 
   return [`generation ${generation} was shown as observed too early`];
 }
 
-/** The most pods of a SidecarSet that were not ready at once, after all were ready first. */
+/** Returns the most pods of a SidecarSet that were not ready at once, after all had been ready. */
 export function mostUnavailable(history: readonly RecordedWrite[], set: string, since: number): number {
   const down = new Set<string>();
   let most = 0;

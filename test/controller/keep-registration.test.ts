@@ -1,4 +1,6 @@
-/** The match condition of the pod webhook's registration: the writes of passes, and when they leave it unchanged. */
+/**
+ * Tests the match condition of the pod webhook's registration: when passes write it, and when they leave it unchanged.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import {
@@ -69,7 +71,7 @@ async function register({ name = WEBHOOK_CONFIGURATION, condition, reliedOnAt }:
   } as KubernetesObject);
 }
 
-/** "about every pod" without a condition, "about none" without webhooks. */
+/** Returns the condition; "about every pod" without a condition, "about none" without webhooks. */
 async function stored(name = WEBHOOK_CONFIGURATION): Promise<string> {
   const { webhooks } = await cluster.get<Registration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
   if (webhooks.length === 0) return "about none";

@@ -1,4 +1,4 @@
-/** The time for which a pass skips the pods of a controller after a refused eviction. */
+/** Tests how long a pass skips the pods of a controller after a refused eviction. */
 import { expect, it } from "vitest";
 import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/departures.ts";
 import { steppedClock } from "./stepped-clock.ts";

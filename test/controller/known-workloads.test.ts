@@ -1,4 +1,4 @@
-/** Tests a snapshot's facts about the workloads that a pass restarts, and the restarts that it asks for. */
+/** Tests a snapshot's facts about the workloads that a pass restarts, and the restarts that it decides. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";

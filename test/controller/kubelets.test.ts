@@ -1,4 +1,7 @@
-/** A pass reads nodes only before it upgrades a native sidecar in place. Other passes need no right to read them. */
+/**
+ * Tests that a pass reads nodes only before it upgrades a native sidecar in place. Other passes need no right to read
+ * nodes.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../shared/api/sidecarset.ts";

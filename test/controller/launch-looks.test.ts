@@ -1,4 +1,4 @@
-/** A pass' looks at pods whose containers start in an order, to the millisecond, and the end of its wait. */
+/** Tests when a pass looks at pods whose containers start in an order, to the millisecond, and when it stops. */
 import { expect, it } from "vitest";
 import type { ConfigMap, ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { launchPods, nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";
@@ -14,7 +14,7 @@ import { steppedClock } from "./stepped-clock.ts";
 const NAMESPACE = "shop";
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** A pod on a node as the webhook leaves it: containers c0 and c10 of these priorities wait. */
+/** Returns a scheduled pod as the webhook stores it: containers c0 and c10 of these priorities wait. */
 function orderedPod(name: string, more: object = { nodeName: "node" }): Pod {
   const containers = [0, 10].map((priority) => ({
     name: `c${priority}`,
@@ -31,7 +31,7 @@ function stage(refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
   const service = serviceOf(cluster, { clock: stepped.clock });
-  /** The kubelet's report with these ready containers. */
+  /** Writes the kubelet's report with these ready containers. */
   const report = (name: string, ready: readonly string[], phase = "Pending") => {
     const containerStatuses = [0, 10].map((priority): ContainerStatus => {
       const isReady = ready.includes(`c${priority}`);
@@ -46,7 +46,7 @@ function stage(refuse?: Refuse) {
     await report(name, []);
   };
   const remove = (name: string) => server.delete("test", PODS, keyOf(name), {});
-  /** `served`: the rest of the pass has ended. */
+  /** Runs the launch part of a pass. `served`: aborted when the rest of the pass has ended. */
   const launch = async (served: AbortSignal = AbortSignal.abort(), more: Partial<Service> = {}) => {
     const { waiting: _, ...launched } = await launchPods({ ...service, ...more }, served);
     return [launched, stepped.clock.now()];
@@ -173,7 +173,7 @@ it.each<[string, Partial<Service>, number]>([
 ])("a pass stops waiting for pods when its time %s", async (_, more, expected) => {
   const { create, launch } = stage();
   await create("one");
-  // Other work does not delay it.
+  // Other work does not delay the looks.
   expect(await launch(new AbortController().signal, more)).toEqual([waitingFor("shop/one"), expected]);
 });
 

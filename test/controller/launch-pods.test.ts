@@ -1,4 +1,4 @@
-/** Pods whose containers start in an order: the lines of a dry run, and how long a pass waits for them. */
+/** Tests pods whose containers start in an order: the lines of a dry run, and how long a pass waits for the pods. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
@@ -31,7 +31,7 @@ const look = async (dryRun: boolean) =>
     })
   ).launches;
 
-/** A pod of two containers, of which the second starts first, as the pod webhook leaves it. */
+/** Creates a pod of two containers, of which the second starts first, as the pod webhook stores it. */
 async function create(name: string, more: object = {}): Promise<void> {
   const containers = [0, 10].map((priority) => ({
     name: `c${priority}`,

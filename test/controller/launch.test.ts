@@ -37,7 +37,7 @@ const options = (more: Partial<PassOptions> = {}): PassOptions => ({
   ...more,
 });
 
-/** A pod as the pod webhook leaves it. */
+/** Returns a pod as the pod webhook stores it. */
 function orderedPod(name: string, priorities: readonly number[]): Pod {
   const containers = priorities.map((priority, index) => ({
     name: `c${index}`,
@@ -54,7 +54,9 @@ const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE,
 const readBarrier = (name: string) =>
   cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: NAMESPACE, name: `${name}-barrier` });
 
-/** Containers in the order in which they first ran, together if at the same moment. */
+/**
+ * Returns containers in the order in which they first ran. Containers that started at the same moment are in one group.
+ */
 function startsOf(name: string): readonly (readonly string[])[] {
   const started = new Set<string>();
   return test.history().flatMap(({ resource, name: written, object }) => {
@@ -66,7 +68,7 @@ function startsOf(name: string): readonly (readonly string[])[] {
   });
 }
 
-/** Containers that ran before all containers of a higher priority were ready. */
+/** Returns containers that ran before all containers of a higher priority were ready. */
 function outOfOrder(name: string, priorities: readonly number[]): readonly string[] {
   return test.history().flatMap(({ resource, name: written, object }) => {
     if (resource !== "pods" || written !== name) return [];
@@ -181,7 +183,7 @@ it("the next pass continues a launch when a pass is killed at any call", async (
     const end = runPass(faulty, options()).then(() => "ended");
     const how = await Promise.race([faulty.struck.then(() => "struck"), end]);
     if (how === "struck") struck++;
-    // The pass that was killed cannot give up its Lease.
+    // The killed pass cannot give up its Lease.
     await unless(404, cluster.delete(LEASES, { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" }));
     await runPass(cluster, options({ deadlineMs: 10 * 60_000 }));
     await eventually(async () => expect(isReady(await readPod(name))).toBe(true));
@@ -313,7 +315,7 @@ it("a launch with one step is not completed while the barrier of an earlier pod 
   const ofOnePriority: Pod = { ...pod, spec: { ...pod.spec, containers: container ? [container] : [] } };
   const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "equal", uid: "earlier" }];
   const key = { namespace: NAMESPACE, name: "equal-barrier" };
-  // The garbage collector has not come to its end yet.
+  // The finalizer keeps the object, as while the garbage collector is still at work.
   const metadata = { ...key, ownerReferences, finalizers: ["example.com/late"] };
   await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata, data: {} });
   const step = await nextStep(cluster, ofOnePriority, undefined);

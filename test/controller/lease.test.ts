@@ -1,4 +1,6 @@
-/** The Lease of the passes: the last SidecarSet served, the pass at work, and the feature gates that are on. */
+/**
+ * Tests the Lease of the passes: the last served SidecarSet, the pass that works, and the feature gates that are on.
+ */
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -89,7 +91,7 @@ async function underLease<T>(
 describe("the Lease of a pass:", () => {
   const EPOCH = Date.UTC(2026, 0, 10);
   const NAME = "sidecarset-rollout";
-  /** The name that the stepped clock's chance of 0.25 gives. */
+  /** The name of the holder with the stepped clock's random number, 0.25. */
   const HOLDER = `pass-${(2 ** 46).toString(36)}`;
 
   interface Stored extends KubernetesObject {
@@ -129,13 +131,13 @@ describe("the Lease of a pass:", () => {
       );
       return result ?? "left to another pass";
     };
-    /** Work until that moment; the renewals move the clock. */
+    /** Works until that moment; the renewals move the clock. */
     const work = (untilMs: number, more: Partial<LeaseSite> = {}) =>
       underIt(async () => {
         if (untilMs > 0) await new Promise<void>((resolve) => stepped.plan(untilMs, () => resolve()));
         return "done";
       }, more);
-    /** Work for 15 more seconds after that call was refused. */
+    /** Works for 15 more seconds after that call was refused. */
     const workBeyond = (call: string) =>
       underIt(async () => {
         while (!bare.calls.some(([, made]) => made === `${call} refused`)) await setImmediate();

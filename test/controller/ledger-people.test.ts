@@ -1,4 +1,4 @@
-/** The ledger when people delete it, when a garbage collector deletes it late, and when an API server lags behind. */
+/** Tests the ledger when people delete it, when a garbage collector deletes it late, and when an API server lags. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
@@ -59,7 +59,10 @@ const ONE_BY_ONE = {
   priorityStrategy: { weightPriority: [{ weight: 1, matchSelector: { matchLabels: GREEN } }] },
 };
 
-/** Three pods, one at a time, and a pass that is killed after its first reservation: its patch may still arrive. */
+/**
+ * Prepares three pods with a budget of one, and a pass that is killed after its first reservation. Its patch may still
+ * arrive.
+ */
 async function leaveReserved(name: string) {
   await deploy(cluster, name, 3, ONE_BY_ONE);
   await runPass(cluster, options(name));
@@ -73,7 +76,9 @@ async function leaveReserved(name: string) {
   return { since, late, empty, reserved };
 }
 
-/** Another pod comes first now. A pass is killed right after its write to a pod, and then the late patch arrives. */
+/**
+ * Makes another pod the first one. A pass is killed right after its write to this pod, and then the late patch arrives.
+ */
 async function meet(name: string, { late, reserved }: Awaited<ReturnType<typeof leaveReserved>>): Promise<void> {
   const others = (await readPods(cluster, name)).filter(({ metadata }) => !reserved.includes(metadata?.name ?? ""));
   const { namespace = "", name: other = "" } = others[0]?.metadata ?? {};
@@ -109,7 +114,7 @@ it("a ledger keeps its reservations when a garbage collector deletes it with a d
   const { metadata } = left.empty;
   expect(metadata).toMatchObject({ ownerReferences: [{ name: "collected" }] });
   expect(metadata?.finalizers).toBeUndefined();
-  // Old garbage collectors name the uid alone.
+  // Old garbage collectors test only the uid.
   await cluster.delete(CONFIG_MAPS, keyOf("collected"), { uid: metadata?.uid ?? "" });
   await meet("collected", left);
   await expectKept("collected", left.since);
@@ -121,7 +126,8 @@ it("a deleted ledger does not bring back an older spec: a pass that creates it a
   const canaries = { maxUnavailable: 1, selector: { matchLabels: GREEN } };
   await release(cluster, name, 2, canaries);
   await runPass(cluster, options(name));
-  // The status of OpenKruise's definition: only counts, and none changes because a pod may be written to.
+  // This is the status of OpenKruise's definition: it has only counts. No count changes because a pod may be written
+  // to.
   const pruned = { conditions: null, selection: null, ledgerNamespace: null, observedAnnotations: null };
   const body = { status: pruned };
   await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
@@ -192,7 +198,7 @@ it("a SidecarSet that is deleted and created again takes the reservation over", 
   await expectKept("again", left.since);
 });
 
-/** Lists pods as they were when it was made, until `catchUp`. */
+/** Returns a cluster whose lists show the pods as they are now, until `catchUp`. */
 function laggingCluster(name: string) {
   let before: Promise<{ readonly items: readonly Pod[] }> | undefined = cluster.list<Pod>(PODS, {
     namespace: "shop",
@@ -320,7 +326,7 @@ describe("annotations that steer a rollout:", () => {
     await deploy(cluster, name, 3, { maxUnavailable: 3 });
     await runPass(cluster, options(name));
     await release(cluster, name, 2, { maxUnavailable: 3 });
-    // Frozen between its first read and the next.
+    // The pass is frozen between its first read and the next.
     const reading = faultyCluster(cluster, "freeze", (index) => index === 1);
     const late = runPass(reading, options(name, { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     await reading.struck;

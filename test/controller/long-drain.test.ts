@@ -1,4 +1,4 @@
-/** Tests the other work of a pass during a drain that is longer than the pass. */
+/** Tests the other work of a pass during a drain that lasts longer than the pass. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {

@@ -5,7 +5,7 @@ import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type WatchOptions } from "../../shared/kube/port.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
-/** A clock that stays at `nowMs`; `fire` fires its timers, early or not. */
+/** Returns a clock that stays at `nowMs`; `fire` fires its timers, also early. */
 function stillClock(nowMs: number) {
   let wake = () => {};
   const sleep = (_: number, signal?: AbortSignal) =>
@@ -18,7 +18,7 @@ function stillClock(nowMs: number) {
   return { clock, state, fire: () => wake() };
 }
 
-/** Every call is answered with its name, or never. */
+/** Returns a cluster that answers every call with the call's name, or never. */
 function answering(isAnswered = true) {
   const sent: string[] = [];
   const call = (name: string) => () => {
@@ -127,7 +127,7 @@ it("a call that the API server asked to delay is not sent after the deadline", a
   };
   const { cluster } = metered({ cluster: { get } as unknown as Cluster }, clock);
   await expect(cluster.get(PODS, KEY)).rejects.toBe(busy);
-  // Another pod is not held back.
+  // The other pod's request does not wait.
   await expect(cluster.get(PODS, { ...KEY, name: "web-1" })).rejects.toBe(busy);
   await expect(cluster.get(PODS, { ...KEY, namespace: "bakery" })).rejects.toBe(busy);
   // The client could send the call only at 1,000 ms, when the pass ends.
@@ -144,7 +144,7 @@ it("a watch is delayed as the API server asks, and watches of other namespaces a
     opened.push(`${namespace} at ${clock.now()}`);
     throw busy;
   };
-  // Watches end with their signals, not with the time of the pass.
+  // Watches end with their signals, not at the end of the pass.
   const over = new AbortController().signal;
   const cluster = meteredCluster({ watch } as unknown as Cluster, { clock, endsAtMs: 0, over, calls: {} });
   const open = async (options: Partial<WatchOptions>) => {

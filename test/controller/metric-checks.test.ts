@@ -1,4 +1,4 @@
-/** Passes whose batches wait for metrics. An HTTP server answers as Prometheus does. */
+/** Tests passes whose batches wait for metrics. An HTTP server answers as Prometheus does. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-/** Tests which pods that missed their sidecars are evicted when the last look at them may be outdated. */
+/** Tests which pods that missed their sidecars are evicted if the last look at them may be outdated. */
 import { describe, expect, it } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -26,7 +26,7 @@ interface Given {
 
 const ASKED = { annotations: { [EVICT_MISSED_ANNOTATION]: "true" }, maxUnavailable: 2 };
 
-/** A look at pods, all of which missed their sidecars, after a round. */
+/** Prepares a look after a round, at pods that all missed their sidecars. */
 async function stage({ pods, refuse, asked = {}, reservations = [], restarted }: Given) {
   const rollout = rolloutPart(refuse);
   const { cluster, context, evictions, put, readPod } = rollout;
@@ -42,7 +42,7 @@ async function stage({ pods, refuse, asked = {}, reservations = [], restarted }:
   });
   const missed = pods.flatMap(({ metadata }) => readPod(metadata?.name ?? "") ?? []);
   const snapshot = { ...(await rollout.look()), missed };
-  /** Numbers of evicted pods and of requests. */
+  /** Evicts, and returns the numbers of evicted pods and of requests. */
   const evict = async () => {
     const { evicted } = await evictMissed(context, snapshot, []);
     return [evicted, evictions.map(({ metadata }) => metadata?.name)];

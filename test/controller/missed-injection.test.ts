@@ -1,4 +1,4 @@
-/** Pods that were created while the webhook was down, and the conditions that report them. */
+/** Tests pods that were created while the webhook was down, and the conditions that report them. */
 
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -68,7 +68,7 @@ function barePod(set: string, name: string, metadata: object = {}): Pod {
   return listedPod({ ...rest, ...metadata }, { containers: spec.containers.slice(0, 1) });
 }
 
-/** Waits, because the order within a second is unknown. */
+/** Waits a second, because the order of events within one second is unknown. */
 async function aSecondAfter(name: string): Promise<void> {
   const { metadata } = await readSet(cluster, name);
   await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000));
@@ -175,7 +175,7 @@ test("pods that missed their sidecars are evicted up to maxUnavailable, except p
   expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([8, undefined]);
   await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
   const { report, calls } = await pass("evicted");
-  // The pass looks at the bare pod, and at the pod whose owner controls nothing, and leaves both. Other pods use their places.
+  // The pass skips the bare pod, and the pod whose owner is not a controller. Other pods are evicted instead.
   expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
   await eventually(async () => {
     const pods = await readyPods("evicted");
@@ -190,7 +190,7 @@ test("pods that missed their sidecars are evicted up to maxUnavailable, except p
 describe("evictions beside a rollout:", () => {
   const uids = async (set: string) => (await readyPods(set)).map(({ metadata }) => metadata?.uid);
 
-  /** Two pods with the sidecars, two without, one of which may be down. */
+  /** Prepares two pods with sidecars and two without, of which one may be down. */
   async function prepare(name: string): Promise<void> {
     await deploy(cluster, name, 2, { maxUnavailable: 1 });
     await aSecondAfter(name);
@@ -421,7 +421,7 @@ describe("evictions beside a rollout:", () => {
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
     const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
 
-    /** Every eviction is refused; the answer to the first write of the ledger that `isLost` is about does not come. */
+    /** Refuses every eviction. The answer to the first write of the ledger for which `isLost` is true does not come. */
     function losing(isLost: (patch: string) => boolean): Cluster {
       let count = 0;
       return {

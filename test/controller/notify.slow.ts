@@ -1,4 +1,6 @@
-/** Notifications, pass by pass: each is sent once, and killed passes lose none. Receivers are real servers. */
+/**
+ * Tests notifications, pass by pass: each is sent once, and killed passes lose none. The receivers are real servers.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -95,7 +97,7 @@ const options = (name: string, more: Partial<PassOptions> = {}): PassOptions => 
   ...more,
 });
 
-/** The cluster that many minutes later. */
+/** Returns the cluster as it is that many minutes later. */
 const later = (minutes: number): Cluster => ({ ...cluster, serverTimeMs: () => Date.now() + minutes * 60_000 });
 
 async function prepare(name: string): Promise<void> {
@@ -108,7 +110,7 @@ const eventsOf = (name: string) => got.filter(({ sidecarSet }) => sidecarSet.nam
 const waitingIn = async (name: string) =>
   (await readSet(cluster, name)).status?.notifications?.filter(({ id }) => id !== "told") ?? [];
 
-/** Every notification that was ever written down. */
+/** Returns every notification that was ever stored. */
 function recorded(name: string): readonly Notification[] {
   const all = test
     .history()
@@ -183,7 +185,7 @@ it("the report names a definition that does not keep waiting notifications", asy
 
 it("notifications about a SidecarSet are sent even if no pass has the time to read its pods, by a later pass at the latest", async () => {
   await prepare("unread");
-  // Empties the queue first, so that older notifications do not hide the new one.
+  // The queue is emptied first, so that older notifications do not hide the new one.
   await runPass(cluster, options("unread"));
   got = [];
   const never = new Promise<never>(() => undefined);
@@ -255,10 +257,10 @@ describe("a receiver that fails:", () => {
       expect(versionsOf(await readPods(cluster, name))).toEqual(["2", "2"]);
       expect(report.problems).toEqual([expect.stringMatching(why)]);
       expect(JSON.stringify(report)).not.toContain("s3cret");
-      // A failed message of the queue returns, and the others of its SidecarSet wait.
+      // A failed message of the queue returns, and the other messages of its SidecarSet wait.
       expect([failureOf(report), troubleOf(report)]).toEqual([undefined, []]);
       expect((await waitingIn(name)).map(({ event }) => event)).toEqual(["RolloutStarted", "RolloutFinished"]);
-      // The process leaves the receiver alone for a while, and the claim holds for others.
+      // The process does not call the receiver for some time, and its claim blocks others.
       const before = got.length;
       await runPass(cluster, options(name));
       expect(got).toHaveLength(before);

@@ -1,4 +1,4 @@
-/** News that come up while a notification is being sent. */
+/** Tests new notifications that come while another is being sent. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** Tests the reads of a look at a SidecarSet, the clock that decides, and when the look is outdated. */
+/** Tests the reads of a look at a SidecarSet, the clock that counts, and when the look is outdated. */
 import { describe, expect, it } from "vitest";
 import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -80,7 +80,7 @@ describe("readSame:", () => {
 
 describe("resize support:", () => {
   const RESOURCES = { requests: { memory: "64Mi" } };
-  /** The number of calls, and the facts after them. The pod runs the new image, and is to get `memory` after it. */
+  /** Returns the number of calls, and the facts after them. The pod runs the new image and still needs `memory`. */
   const asked = async (InPlaceResize: boolean, memory: string) => {
     const on = rolloutPart();
     const { spec, ...set } = setOf();

@@ -1,4 +1,4 @@
-/** Tests the lists of a pass for a SidecarSet, and the lists that it can leave out. */
+/** Tests which lists a pass needs for a SidecarSet, and which it can leave out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -38,7 +38,7 @@ it.each([
   },
 );
 
-/** Namespaces "a", "b" and "other", each with a pod of SidecarSet "set" and one of another. */
+/** Returns namespaces "a", "b" and "other", each with one pod of SidecarSet "set" and one of another. */
 function bare() {
   const stepped = steppedClock();
   const on = bareCluster(stepped);
@@ -127,7 +127,7 @@ it("observePods fails and names the field when a selector is invalid", async () 
 });
 
 describe("a slow list of pods:", () => {
-  /** A pass that ends this long after it has read for twenty seconds. */
+  /** Runs a pass that ends `leftMs` after it has read for twenty seconds. */
   const read = (leftMs: number) => {
     const { cluster, clock, plan } = bare();
     plan(20_000, () => undefined);

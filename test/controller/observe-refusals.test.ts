@@ -1,6 +1,6 @@
 /**
- * Refusals of a pass to decide: the ledger is in another namespace, or the pods were listed before the ledger was
- * written.
+ * Tests when a pass refuses to decide: the ledger is in another namespace, or the pods were listed before the ledger
+ * was written.
  */
 import { describe, expect, it } from "vitest";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";

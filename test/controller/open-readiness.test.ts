@@ -42,7 +42,7 @@ async function gateOf(name: string): Promise<PodCondition | undefined> {
   return (await readPod(name)).status?.conditions?.find(({ type }) => type === "KruisePodReady");
 }
 
-/** A pod as the pod webhook leaves it with gate KruisePodReadinessGate. */
+/** Returns a pod as the pod webhook stores it with feature gate KruisePodReadinessGate. */
 function gated(name: string): Pod {
   const spec = {
     containers: [{ name: "app", image: "registry.example/app:1" }],
@@ -53,7 +53,7 @@ function gated(name: string): Pod {
 
 const createGated = (name: string) => cluster.create<Pod>(PODS, gated(name));
 
-/** Deploys a pod that only the gate keeps from being ready. */
+/** Creates a pod that is not ready only because of the gate. */
 async function deployGated(name: string): Promise<void> {
   await createGated(name);
   await eventually(async () => {
@@ -106,7 +106,7 @@ it("without gate KruisePodReadinessGate a pass writes no condition, and with it 
   await deployGated("off");
   const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(readiness).toBeUndefined();
-  // The list that looks for pods in a launch order.
+  // This list looks for pods with a launch order.
   expect(calls["LIST pods"]).toBe(1);
   const planned = (await runPass(cluster, options({ dryRun: true }))).readiness?.planned;
   expect(planned).toEqual(["give pod shop/off the condition KruisePodReady"]);

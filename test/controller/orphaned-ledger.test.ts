@@ -1,4 +1,4 @@
-/** The release of reservations for a deleted SidecarSet. */
+/** Tests the release of reservations for a deleted SidecarSet. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
@@ -24,7 +24,7 @@ function stage(refuse?: Refuse) {
     );
     return readPod(name)?.metadata?.resourceVersion ?? "";
   };
-  /** Reserves pods of these names, in these versions. */
+  /** Reserves the pods with these names, at these versions. */
   const reserve = async (reserved: Readonly<Record<string, string>>) => {
     const reservations = Object.entries(reserved).map(
       ([name, resourceVersion]): Reservation => ({
@@ -69,7 +69,7 @@ it("a reservation is released without a fence when its pod is gone, replaced or 
   const pod = readPod("another") as Pod;
   server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid-other" } });
   const { resourceVersion = "" } = readPod("another")?.metadata ?? {};
-  // The version is the other object's too: only uids tell the objects apart.
+  // The other object also has this version: only uids tell the objects apart.
   expect(Number(resourceVersion)).toBeGreaterThan(Number(another));
   await reserve({ later, another: resourceVersion, gone: "1" });
   expect(await release()).toEqual(["GET configmaps", "GET pods", "GET pods", "GET pods", "PATCH configmaps"]);

@@ -1,4 +1,7 @@
-/** Passes may be killed or delayed: maxUnavailable and a pause still hold. The history of the cluster proves it. */
+/**
+ * Tests that passes keep maxUnavailable and a pause even if they are killed or delayed. The cluster's history proves
+ * it.
+ */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
@@ -43,7 +46,7 @@ const reservationsOf = async (name: string) => {
   return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
 };
 
-/** Three pods, one at a time; returns the place in the history. */
+/** Creates pods with a budget of one. Returns the position in the history. */
 async function prepare(name: string, pods = 3): Promise<number> {
   await deploy(cluster, name, pods, { maxUnavailable: 1 });
   await release(cluster, name, 2, { maxUnavailable: 1 });
@@ -69,7 +72,7 @@ it("three passes at once keep within maxUnavailable together", async () => {
 });
 
 describe("a failing pass:", () => {
-  /** The number of calls in a whole rollout. */
+  /** Returns the number of calls in a whole rollout. */
   async function countCalls(name: string): Promise<number> {
     await prepare(name);
     const counting = faultyCluster(cluster, "unavailable", () => false);
@@ -240,7 +243,7 @@ it("a pass gives its Lease back although a renewal was running when the pass end
   let writes = 0;
   const slow: Cluster = {
     ...cluster,
-    // The pass ends after a renewal, and learns of it a moment later.
+    // The pass ends after a renewal, and notices this a moment later.
     list: async (resource, options) => {
       if (resource === PODS) await renewed.promise;
       return await cluster.list(resource, options);

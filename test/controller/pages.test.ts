@@ -6,7 +6,7 @@ import { type Cluster, type ListOptions, PODS, type Resource } from "../../share
 
 const named = (name: string) => ({ metadata: { name } });
 
-/** An API server with a list of two pages, whose token expires this often before the second one is read. */
+/** Returns an API server with a list of two pages, whose token expires `times` times before the second page is read. */
 function expiring(times: number) {
   const asked: string[] = [];
   const list = async (_: Resource, options: ListOptions = {}) => {

@@ -1,4 +1,4 @@
-/** Tests a pass' events for tracing: the names of its steps, and the end of each step. */
+/** Tests the events that a pass emits for tracing: the names of its steps, and the end of each step. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => DOINGS.unsubscribe(listen));
 
-/** A pass over one SidecarSet with two pods, which asks for version 2. */
+/** Runs a pass over one SidecarSet of version 2 with two old pods. */
 async function pass(isFollowing: boolean, refuse?: Refuse): Promise<void> {
   const on = bareRollout("set", refuse);
   on.deploy(2);

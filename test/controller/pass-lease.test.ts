@@ -1,4 +1,4 @@
-/** The use of a pass' Lease, and passes in a cluster that forbids the Lease. */
+/** Tests the use of a pass' Lease, and passes in a cluster that forbids the Lease. */
 import { expect, it } from "vitest";
 import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -10,7 +10,7 @@ import { steppedClock } from "./stepped-clock.ts";
 
 const KEY = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
 
-/** A pass in a cluster without SidecarSets, where that pass holds the Lease. */
+/** Runs a pass in a cluster without SidecarSets. `holderIdentity`: the pass that holds the Lease. */
 async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?: string, faster?: string) {
   const hold = (holder: string) => {
     const spec = { holderIdentity: holder, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };

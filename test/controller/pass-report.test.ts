@@ -11,7 +11,7 @@ import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { oneLook } from "./service.ts";
 import { sharedClock } from "./stepped-clock.ts";
 
-/** A pass over SidecarSet set, whose two pods are up to date. */
+/** Runs a pass over SidecarSet set, whose two pods are up to date. */
 async function pass(more: Partial<PassOptions> = {}, refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(2);

@@ -56,7 +56,7 @@ const LONG_AGO = "2020-01-01T00:00:00.000000Z";
 const readLedger = (name: string) =>
   cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` });
 
-/** Pods that run version 1 of a hot upgrade, whose SidecarSet has just got version 2. */
+/** Prepares pods that run version 1 of a hot upgrade, whose SidecarSet has just got version 2. */
 async function releaseHot(set: string): Promise<void> {
   const hot = {
     name: "proxy",

@@ -20,7 +20,7 @@ const podOf = (name: string, image = "agent:1"): Pod =>
     { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
   );
 
-/** Returns each pod as one table gives it back. */
+/** Returns a function that stores each pod in one table and returns it as the table gives it back. */
 function recording(): (pod: Pod) => Pod | undefined {
   const table = new PodTable();
   return (pod) => table.at(table.add(pod));
@@ -199,7 +199,7 @@ function take(table: PodTable, [pod, step]: Step): void {
   else if (row !== undefined) step === "drop" ? table.drop(row) : table.replace(row, pod);
 }
 
-/** The expected contents of the table, by uid. */
+/** Returns the expected contents of the table, by uid. */
 function takenByMap(steps: readonly Step[]): ReadonlyMap<string, Pod> {
   const wanted = new Map<string, Pod>();
   for (const [pod, step] of steps) {
@@ -310,7 +310,7 @@ test("a table with more pods than one chunk holds returns each of them", () => {
   const names = Array.from({ length: 5_000 }, (_, index) => `p${index}`);
   const rows = names.map((name) => table.add({ ...same, metadata: { ...metadata, name, uid: `uid of ${name}` } }));
   expect(rows.map((row) => table.identityOf(row).name)).toEqual(names);
-  // The first and last row of the first chunk, and of the used part of the second one.
+  // Checks the first and last row of the first chunk, and of the used part of the second one.
   for (const row of [0, 4_095, 4_096, 4_999]) expect(table.at(row)).toStrictEqual(podOf(`p${row}`));
   expect(table.rowOf("uid of p4999")).toBe(4_999);
 });

@@ -1,4 +1,4 @@
-/** Images that are pulled before pods are updated, on the embedded cluster and its kubelets. */
+/** Tests images that nodes pull before pods are updated, on the embedded cluster and its kubelets. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PRE_PULL_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
@@ -44,7 +44,7 @@ const pass = (name: string, on: Cluster = cluster, more: Partial<PassOptions> = 
     ...more,
   });
 
-/** Six pods on three nodes, and version 2 is asked for. */
+/** Prepares six pods on three nodes, and releases version 2. */
 async function begin(name: string, atOnce: string, version = 2): Promise<void> {
   await deploy(cluster, name, 6, ALL);
   await annotate(name, atOnce);
@@ -63,10 +63,7 @@ const pullPods = async () =>
 
 const imagesIn = async (name: string) => (await readPods(cluster, name)).map(({ spec }) => spec.containers[1]?.image);
 
-/**
- * Judges all writes in order: the most pods that pulled at once, and the number of updates before their node had
- * pulled.
- */
+/** Judges all writes in order: the most pods that pulled at once, and the updates before a node had pulled. */
 function pullsIn(name: string) {
   const pods = test.history().filter(({ resource, subresource }) => resource === "pods" && subresource !== "eviction");
   const isPull = ({ object: { metadata } }: (typeof pods)[number]) =>

@@ -1,7 +1,4 @@
-/**
- * Tests the reads that explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for
- * pods.
- */
+/** Tests the reads that explain why a pod was admitted without sidecars: its Namespace and the webhooks for pods. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-observation.ts";
@@ -72,7 +69,7 @@ async function register(name: string, webhooks?: readonly Webhook[]): Promise<()
   return () => cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
 }
 
-/** Answers of an API server of another version, without defaults and required fields of the present one. */
+/** Answers as an API server of an older version, without the defaults and required fields of the present one. */
 function listing(webhooks: readonly Webhook[]): Cluster {
   const items = [configuration("listed", webhooks)];
   const list: Cluster["list"] = async (_resource, { keep } = {}) => {

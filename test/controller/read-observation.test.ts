@@ -1,4 +1,4 @@
-/** Tests the facts of a pass' decision, read by callers that write nothing. */
+/** Tests the facts of a pass' decision, as callers read them that write nothing. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";

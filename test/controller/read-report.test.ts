@@ -1,4 +1,4 @@
-/** Tests the reads of a report: all SidecarSets, one with its pods, or one of its pods, within the caller's rights. */
+/** Tests the reads of a report within the caller's rights: all SidecarSets, one with its pods, or one of its pods. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECT_KEY } from "../../shared/api/names.ts";
@@ -38,8 +38,8 @@ const LEASE = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
 let local: TestCluster;
 let cluster: Cluster;
 /**
- * A SidecarSet at version 2, with an old pod, one that declines sidecars, one that never gets ready, and one that was
- * made without them.
+ * Prepares a SidecarSet at version 2 with an old pod, one that declines sidecars, one that never gets ready, and one
+ * created without sidecars.
  */
 beforeAll(async () => {
   local = await startTestCluster();
@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => local?.close());
 beforeEach(() => cluster.delete(LEASES, LEASE).catch(() => undefined));
 
-/** `namespace`: "shop" belongs to a tenant, who may write anything there. */
+/** Records an Event. `namespace`: "shop" belongs to a tenant, who may write anything there. */
 async function recordEvent(kind: string, name: string, namespace = "default"): Promise<void> {
   const involvedObject = { kind, name, apiVersion: "v1", namespace };
   const metadata = { namespace, name: `of-${kind.toLowerCase()}-${name}` };
@@ -78,7 +78,7 @@ async function recordEvent(kind: string, name: string, namespace = "default"): P
   await cluster.create(EVENTS, { ...event, lastTimestamp: NOW } as KubernetesObject);
 }
 
-/** `gates`: the pass' announcement; absent: it announces none. */
+/** Writes a Lease. `gates`: the feature gates that the pass announces; absent: it announces none. */
 async function leave(spec: object | undefined, gates?: string): Promise<void> {
   const annotations = gates === undefined ? {} : { annotations: { "sidecarset.kruise.io/feature-gates": gates } };
   await cluster.create(LEASES, {
@@ -207,7 +207,7 @@ it("the detail of a SidecarSet leaves out what the caller may not read", async (
 
 type Announced = "without a Lease" | "that say nothing" | "with it off" | "with it on";
 
-/** The Lease's word about a feature gate counts, and without it the reader's own. */
+/** The Lease's value of a feature gate counts. Without it the reader's own value does. */
 const SETTINGS: readonly (readonly [Announced, boolean, boolean])[] = [
   ["without a Lease", false, false],
   ["without a Lease", true, true],

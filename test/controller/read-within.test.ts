@@ -1,4 +1,4 @@
-/** Tests the view of a rollout by a user with rights in only one namespace. */
+/** Tests a rollout as a user sees it whose rights cover only one namespace. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** A pass' looks for pods that wait for their readiness gate, to the millisecond, and its retries. */
+/** Tests when a pass looks for pods that wait for their readiness gate, to the millisecond, and its retries. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openReadiness } from "../../shared/controller/pass.ts";
@@ -17,7 +17,7 @@ function stage(refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
   const service = serviceOf(cluster, { clock: stepped.clock });
-  /** Creates a pod as the pod webhook leaves it with gate KruisePodReadinessGate. */
+  /** Creates a pod as the pod webhook stores it with feature gate KruisePodReadinessGate. */
   const create = async (name: string) => {
     const containers = [{ name: "app", image: "registry.example/app:1" }];
     const readinessGates = [{ conditionType: "KruisePodReady" }];

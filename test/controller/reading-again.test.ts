@@ -1,4 +1,4 @@
-/** Pods that a pass reuses from the last pass, and cases where it reads all of them again. */
+/** Tests which pods a pass reuses from the last pass, and when it reads all pods again. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** A clock that moves only when the test says so. */
+/** Returns a clock that moves only when the test moves it. */
 function manualClock() {
   let nowMs = 0;
   const waiting = new Set<{ readonly untilMs: number; readonly wake: () => void }>();
@@ -58,7 +58,9 @@ function manualClock() {
   };
 }
 
-/** Pages of two pods. Pages for labels that are `isSlow` take `pageMs` each on `clock`. `pages` records the calls. */
+/**
+ * Returns pages of two pods. Pages for labels with `isSlow` take `pageMs` each on `clock`. `pages` records the calls.
+ */
 function slowCluster(pageMs: number, isSlow: (labels: string) => boolean) {
   const pages: string[] = [];
   const time = manualClock();
@@ -81,7 +83,7 @@ const options = (memory: PassMemory, more: Partial<PassOptions> = {}): PassOptio
   ...more,
 });
 
-/** Lines of Lambda's log that this metric filter counts. */
+/** Returns how many lines of Lambda's log this metric filter counts. */
 async function countedBy(filter: string, report: PassReport): Promise<number> {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   logReport(createLog("warn"), report);
@@ -139,7 +141,7 @@ it("the next pass decides on pods that the last pass read without time to decide
   expect(first).toMatchObject({ unread: ["close"], sidecarSets: [{ stop: "deadline", tally: { rounds: 0 } }] });
   expect(first.problems).toEqual([expect.stringMatching(/was over when 7 pods had been read/)]);
   expect(versionsOf(await readPods(cluster, "close"))).toEqual(new Array(7).fill("1"));
-  // The pass has as much time left, but nothing to read: it must not wait for a longer read.
+  // The pass has as much time left, but nothing to read. So it must not reserve time for a longer read.
   const second = await runPass(slow, { ...one, deadlineMs: 5_000 });
   expect(second).toMatchObject({ unread: [], problems: [], sidecarSets: [{ tally: { upgraded: 7 } }] });
   expect(pages).toHaveLength(4);
@@ -166,7 +168,7 @@ it("a SidecarSet that a pass began too late is first in the next pass and is not
   const wanted = new Set(["early-a", "early-b", "early-c", "early-d", "late-e", "late-f"]);
   for (const { metadata } of (await cluster.list(SIDECARSETS, {})).items)
     if (!wanted.has(metadata?.name ?? "")) await cluster.delete(SIDECARSETS, { name: metadata?.name ?? "" });
-  // 33 s are over when the four that begin at once are read, and 50.1 s when the last one is asked for.
+  // 33 s have passed when the first four are read, and 50.1 s when the last one is requested.
   const { slow, clock } = slowCluster(8_350, (labels) => /early|late/.test(labels));
   const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
   const lease = await cluster.get(LEASES, key).catch(() => undefined);

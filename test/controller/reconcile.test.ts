@@ -1,4 +1,4 @@
-/** The report about one SidecarSet when the pass had no time for it or failed. */
+/** Tests the report about one SidecarSet if the pass had no time for it or failed. */
 import { describe, expect, it } from "vitest";
 import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
 import { deadlineExceeded } from "../../shared/controller/loop/metered.ts";
@@ -11,7 +11,7 @@ import { bareRollout } from "./bare-rollout.ts";
 import { missedPod, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 import { serviceOf } from "./service.ts";
 
-/** A SidecarSet with a new version 2, and a pass over it. */
+/** Prepares a SidecarSet with a new version 2, and a pass over it. */
 function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(1);
@@ -26,7 +26,7 @@ function stage(refuse?: Refuse) {
 }
 
 describe("unread pods:", () => {
-  /** A pass of one minute that reaches it this late. */
+  /** Runs a pass of one minute that reaches the SidecarSet at that time. */
   async function late(beganAtMs: number) {
     const on = stage();
     await on.clock.sleep(beganAtMs);

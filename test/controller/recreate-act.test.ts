@@ -1,4 +1,4 @@
-/** Writes to a ContainerRecreateRequest or its pod, beside entries of other people and without them. */
+/** Tests writes to a ContainerRecreateRequest or its pod, with and without other people's entries. */
 import { expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -135,7 +135,7 @@ interface Asked {
 
 const DIGEST = `nginx@sha256:${"1".repeat(64)}`;
 
-/** Serves young requests for the containers "a" and "b" once. */
+/** Serves new requests for the containers "a" and "b" once. */
 async function serve(asked: readonly Asked[], isDryRun: boolean, refuse?: Refuse) {
   const stepped = steppedClock();
   const { cluster, server } = bareCluster(stepped, refuse);

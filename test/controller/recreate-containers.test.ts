@@ -1,4 +1,4 @@
-/** Tests a pass over ContainerRecreateRequests, one look at a time, and a dry run of it. */
+/** Tests a pass over ContainerRecreateRequests, one look at a time, and its dry run. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
@@ -39,7 +39,7 @@ const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const readPod = (name: string) => cluster.get<Pod>(PODS, keyOf(name));
 const readRequest = (name: string) => cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf(name));
 
-/** A look at all requests. */
+/** Runs one look at all requests. */
 async function look(more: Partial<PassOptions> = {}, through = cluster) {
   const { recreations, problems } = await runPass(through, {
     deadlineMs: 20_000,
@@ -52,7 +52,7 @@ async function look(more: Partial<PassOptions> = {}, through = cluster) {
   return { recreations, problems };
 }
 
-/** Deploys containers "a" and "b", and waits until they run. */
+/** Creates containers "a" and "b", and waits until they run. */
 async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
   const containers = ["a", "b"].map((one) => ({ name: one, image: `nginx:${one}` }));
   await cluster.create<Pod>(PODS, newPod(keyOf(name), { containers, ...spec }));
@@ -63,7 +63,7 @@ async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
   });
 }
 
-/** The same image, named by its digest. */
+/** Returns the same image, named by its digest. */
 function alias(pod: Pod, container: string): string {
   const { imageID = "" } = pod.status?.containerStatuses?.find(({ name }) => name === container) ?? {};
   return `nginx:${container}@${imageID.split("@")[1]}`;
@@ -78,7 +78,7 @@ interface Asked {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A request for all containers of the pod, as the webhook leaves it. */
+/** Creates a request for all containers of the pod, as the webhook stores it. */
 function ask(
   name: string,
   pod: Pod,

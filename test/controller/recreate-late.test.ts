@@ -1,4 +1,4 @@
-/** A request whose deadline is shorter than the time between two passes is served nevertheless. */
+/** Tests that a request is served even if its deadline is shorter than the time between two passes. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";

@@ -1,4 +1,4 @@
-/** A pass' looks at ContainerRecreateRequests, to the millisecond, and their end. */
+/** Tests when a pass looks at ContainerRecreateRequests, to the millisecond, and when it stops. */
 import { describe, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -22,7 +22,7 @@ const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
 const BY_DIGEST = `nginx@sha256:${"1".repeat(64)}`;
 
-/** A pod whose only container runs, and that no kubelet will write to. */
+/** Returns a pod with one running container, to which no kubelet will write. */
 function runningPod(name: string): Pod {
   const main = { name: "main", image: "nginx:1", imageID: BY_DIGEST, containerID: "cri://1", ready: true };
   const state = { running: { startedAt: "2026-01-01T00:00:00Z" } };
@@ -33,7 +33,7 @@ function runningPod(name: string): Pod {
 
 type Change = Pick<ContainerRecreateRequest, "status"> & { readonly metadata?: ContainerRecreateRequest["metadata"] };
 
-/** A request for the pod of that name, as the webhook left it ten seconds before. */
+/** Returns a request for the pod, as the webhook stored it ten seconds earlier. */
 function requestFor(pod: string, name: string, epochMs: number, { metadata, status }: Change = {}) {
   const labels = { [RECREATE_POD_UID_LABEL]: `uid of ${pod}`, ...metadata?.labels };
   const creationTimestamp = new Date(epochMs - 10_000).toISOString().replace(/\.\d+/, "");
@@ -58,7 +58,7 @@ function stage(refuse?: Refuse) {
     server.put("test", CONTAINER_RECREATE_REQUESTS, requestFor(pod, name, stepped.clock.epochMs(), change));
   const deploy = (name: string) => server.put("test", PODS, runningPod(name));
   const lists = () => calls.filter(([, call]) => call.startsWith("LIST")).map(([atMs]) => atMs);
-  /** The report, and the time when it ended. */
+  /** Returns the report, and the time when it ended. */
   const recreate = async (more: Partial<Service> = {}) => {
     const report = await recreateContainers({ ...service, ...more });
     return [report, stepped.clock.now()];
@@ -85,7 +85,7 @@ it("a pass looks at a running request each second until nothing has moved for a 
   ]);
   expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
   expect(problems).toEqual([]);
-  // The next pass finds the request young, so it looks for a minute too.
+  // The request is new for the next pass, so that pass also looks for a minute.
   expect((await recreate())[1]).toBe(120_000);
 });
 
@@ -209,7 +209,7 @@ describe("waiting requests:", () => {
     const young = { labels: { [RECREATE_BATCH_LABEL]: "young" }, creationTimestamp: "2026-01-10T00:00:00Z" };
     ask("two", "young", { metadata: young });
     await recreate();
-    // The third look takes it, and ends it because its pod is gone.
+    // The third look starts the request, and ends it because its pod is deleted.
     expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
   });
 
@@ -235,7 +235,7 @@ describe("waiting requests:", () => {
         .all(CONTAINER_RECREATE_REQUESTS)
         .filter((one) => one.metadata?.name === "z")
         .map((one) => one.metadata?.resourceVersion);
-    // The first request of each namespace does not wait, so it is under way.
+    // The first request of each namespace does not wait, so it has been started.
     for (let nth = 0; nth < 202; nth++)
       ask(podOf(nth), `late-${nth}`, {
         metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
@@ -247,7 +247,7 @@ describe("waiting requests:", () => {
     await recreate({ isFollowing: false });
     const others = calls.filter(([, call]) => call.startsWith("PATCH containerrecreaterequests"));
     expect(others.length).toBe(status ? 200 : 202);
-    // The namespaces take turns, so the last request of another one is among them.
+    // The namespaces take turns, so the other namespace's last request is served too.
     expect(requestVersions()[0]).not.toBe(before);
   });
 });
@@ -293,7 +293,7 @@ describe("completed requests:", () => {
       deploy("one");
       ask("one", "failing", change);
     };
-    // A running request keeps the second pass looking.
+    // A running request makes the second pass continue to look.
     deploy("two");
     ask("two", "running");
     await recreate();
@@ -305,7 +305,7 @@ describe("completed requests:", () => {
   });
 
   it("after twenty failures the other requests of a namespace wait for the next look, and other namespaces do not", async () => {
-    // The namespaces take turns, so the odd writes are those of one.
+    // The namespaces take turns, so every odd write is of one namespace.
     const { ask, recreate, calls, lists } = stage((call, nth) =>
       call === "PATCH containerrecreaterequests" && nth % 2 === 1 && nth < 40 ? refusal(500, "no") : undefined,
     );
@@ -317,7 +317,7 @@ describe("completed requests:", () => {
     const succeeded = calls.filter(([, call]) => call === "PATCH containerrecreaterequests").map(([atMs]) => atMs);
     expect(succeeded).toHaveLength(80);
     const atOnce = succeeded.filter((atMs) => atMs === 0).length;
-    // Sixteen run side by side, so some requests of the failing namespace are under way at the twentieth failure.
+    // Sixteen requests run at once, so some of the failing namespace have started by the twentieth failure.
     expect(atOnce).toBeGreaterThanOrEqual(40);
     expect(atOnce).toBeLessThan(60);
   });

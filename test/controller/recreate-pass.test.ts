@@ -1,4 +1,4 @@
-/** Passes over ContainerRecreateRequests as the webhook leaves them, while no other controller serves them. */
+/** Tests passes over ContainerRecreateRequests as the webhook stores them, with no other controller. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
@@ -44,7 +44,7 @@ const pass = async (through: Cluster, more: Partial<PassOptions> = {}) =>
     ...more,
   });
 
-/** A pod that is ready, and a request for its containers, one after the other. */
+/** Creates a ready pod, and a request that recreates its containers one after the other. */
 async function prepare(name: string, metadata: object = {}): Promise<ContainerRecreateRequest> {
   const key = { namespace: NAMESPACE, name };
   const containers = NAMES.map((container) => ({ name: container, image: `registry.example/${container}:1` }));

@@ -169,7 +169,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
       ["ended-2", {}],
     ] as const) {
       const made = await request(name, { podName: "ended", strategy });
-      // The state of a request under way.
+      // This is the state of a started request.
       const finalizers = ["crr.apps.kruise.io/unready-acquired"];
       listed.push({ ...made, metadata: { ...made.metadata, finalizers }, status: { phase: "Recreating" } });
       await completed(name);

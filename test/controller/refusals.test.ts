@@ -1,4 +1,4 @@
-/** A pass reports a policy's refusal as a refusal, not as a conflict or a taken name. */
+/** Tests that a pass reports a policy's refusal as a refusal, not as a conflict or a taken name. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-/** `what`: such as "CREATE configmaps", "PATCH sidecarsets/status" */
+/** Refuses a call. `what`: such as "CREATE configmaps" or "PATCH sidecarsets/status". */
 function under(what: string, code: 403 | 409 | 422, hear: (call: string) => unknown = () => undefined): Cluster {
   const refuse = (call: string) => {
     hear(call);
@@ -163,7 +163,7 @@ it("an old ControllerRevision that has just changed is kept without a problem, a
 it("a forbidden pod condition is tried only once per pod in a pass of many rounds", async () => {
   const name = "rounds";
   await deploy(test.cluster, name, 6, {});
-  // Half of the pods can't be upgraded in place, which their conditions have to say round after round.
+  // Half of the pods cannot be upgraded in place. Every round must write this into their conditions.
   const record = JSON.stringify({ [name]: { hash: "other", sidecarSetName: name, sidecarList: ["proxy"] } });
   const body = { metadata: { annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: record } } };
   for (const index of [0, 1, 2])
@@ -189,7 +189,7 @@ it.each([403, 422] as const)(
     expect(report).toMatchObject({ stop: "refused", tally: { upgraded: 0 } });
     expect(report?.tally.problems.map(({ message }) => message)).toEqual([POLICY, POLICY]);
     const tries = calls.filter((call) => call === "PATCH pods").length / 2;
-    // Tries come after 1, 2 and 4 seconds; then the pass ends.
+    // The tries are after 1, 2 and 4 seconds; then the pass ends.
     expect(tries).toBe(4);
   },
 );

@@ -1,4 +1,7 @@
-/** The API server refuses writes to one pod: the other pods are updated, and the next pass knows of the refusal. */
+/**
+ * Tests an API server that refuses writes to one pod: the other pods are updated, and the next pass knows of the
+ * refusal.
+ */
 import { expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -18,14 +21,14 @@ const TOO_LONG = refusal(422, WORDS);
 interface Wanted {
   readonly pods: number;
   readonly maxUnavailable?: number | string;
-  /** an error in place of the answer to a write; `call`: such as "pods" or "pods/status" */
+  /** returns an error that replaces the answer to a write; `call`: such as "pods" or "pods/status" */
   readonly answer: (call: string, name: string) => KubeError | undefined;
   readonly partition?: number;
   /** milliseconds until the server sends the error; absent: no wait */
   readonly waitMs?: number;
 }
 
-/** A release of version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
+/** Releases version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
 function world({ pods, maxUnavailable = 1, answer, partition, waitMs = 0 }: Wanted) {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
@@ -279,7 +282,10 @@ function addLabel({ server, readPod }: ReturnType<typeof world>, label: string, 
   server.put("somebody", PODS, { ...pod, metadata: { ...metadata, labels: { ...metadata?.labels, [label]: "1" } } });
 }
 
-/** Pods of which one refuses every write, and was reserved by a pass that ended; then version 3 is released. */
+/**
+ * Prepares pods of which one refuses every write, and was reserved by a pass that has ended. Then version 3 is
+ * released.
+ */
 function reservedByDeadPass(wanted: Omit<Wanted, "answer">, next: UpdateStrategy = {}, index = 0) {
   const stuck = `web-${index}`;
   const on = world({ ...wanted, answer: (_, name) => (name === stuck ? TOO_LONG : undefined) });

@@ -1,4 +1,4 @@
-/** Writes that an API server refuses, from the fault to the words and the alarm. */
+/** Tests writes that an API server refuses, from the fault to the texts and the alarm. */
 import { describe, expect, it } from "vitest";
 import { logReport } from "../../functions/lambda/rollout.ts";
 import { createMetrics } from "../../functions/server/metrics.ts";
@@ -21,7 +21,7 @@ import { sharedClock, steppedClock } from "./stepped-clock.ts";
 const WORDS = 'pods "web-0" is forbidden: not on a Friday';
 const DEADLINE_MS = 55_000;
 
-/** A clock for whole passes, whose parts sleep side by side. */
+/** Returns a clock for whole passes, whose parts sleep at the same time. */
 const passClock = () => ({ ...steppedClock(), ...sharedClock() });
 
 function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<PassReport> {
@@ -36,7 +36,7 @@ function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<Pas
   });
 }
 
-/** The number of log lines that move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
+/** Returns how many log lines count for the alarm NeedsAttention, ten minutes after the fault began. */
 async function alarmLines(report: PassReport): Promise<number> {
   const lines: object[] = [];
   const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));
@@ -46,13 +46,13 @@ async function alarmLines(report: PassReport): Promise<number> {
   return countedBy(AttentionFilter, lines);
 }
 
-/** A rollout of two pods whose writes are refused while `isRefusing`. */
+/** Prepares a rollout of two pods whose writes are refused while `isRefusing`. */
 function world(error = () => refusal(403, WORDS)) {
   const state = { isRefusing: true };
   const refuse = (call: string): KubeError | undefined =>
     state.isRefusing && call === "PATCH pods" ? error() : undefined;
   const rollout = bareRollout("web", refuse, passClock());
-  // Events about a SidecarSet, which has no namespace, are in this one.
+  // Events about a SidecarSet are in this namespace, because a SidecarSet has none.
   rollout.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
   rollout.deploy(2, { maxUnavailable: 1 });
   rollout.release(2, { maxUnavailable: 1 });

@@ -1,4 +1,4 @@
-/** ControllerRevisions of a SidecarSet: how a pass finds a name, and how it deletes unused revisions. */
+/** Tests ControllerRevisions of a SidecarSet: how a pass finds a name, and how it deletes unused revisions. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -44,7 +44,7 @@ const decideNamed = (context: Context, snapshot: Snapshot) =>
 const keyOf = (name: string) => ({ namespace: KRUISE_NAMESPACE, name });
 const read = (name: string) => cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, keyOf(name));
 
-/** The snapshot of a SidecarSet without pods, and with that many revisions. */
+/** Returns the snapshot of a SidecarSet without pods and with `count` revisions. */
 async function look(name: string, count = 1): Promise<Snapshot> {
   await deploy(cluster, name, 0, {});
   for (let revision = 1; revision <= count; revision++)
@@ -58,7 +58,7 @@ async function look(name: string, count = 1): Promise<Snapshot> {
   return snapshot;
 }
 
-/** Deletes all that were looked at. Returns the problems that are reported. */
+/** Deletes the snapshot's revisions. Returns the problems that are reported. */
 async function truncate(snapshot: Snapshot, context: Context) {
   const actions = snapshot.revisions.map(({ metadata }) => ({
     kind: "DeleteRevision" as const,

@@ -1,4 +1,6 @@
-/** Changes of sidecars' cpu and memory in place, on the embedded cluster: their order, the budget and the calls. */
+/**
+ * Tests changes of sidecars' cpu and memory in place, on the embedded cluster: their order, the budget and the calls.
+ */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
@@ -44,7 +46,9 @@ const options = (more: Partial<PassOptions> = {}): PassOptions => ({
 
 const proxy = (image: string, resources: ResourceRequirements) => ({ name: "proxy", image, resources });
 
-/** Deploys as users and webhooks do: pods of the first version are ready, and a pass has recorded that. */
+/**
+ * Creates a SidecarSet as users and webhooks do: the pods of its first version are ready, and a pass has recorded this.
+ */
 async function deploy(name: string, resources: ResourceRequirements): Promise<void> {
   const set = sidecarSet(name, 1, { maxUnavailable: 2 });
   const containers = [proxy("registry.example/proxy:1", resources)];
@@ -66,7 +70,7 @@ async function release(name: string, image: string, resources: ResourceRequireme
 
 const memoryOf = ({ spec }: Pod) => spec.containers[1]?.resources?.requests?.["memory"];
 
-/** Written pairs of image and memory, in the order of the writes, each once. */
+/** Returns each written pair of image and memory once, in the order of the writes. */
 function shapesOf(name: string, since: number): readonly string[] {
   const shapes = test
     .history()

@@ -22,7 +22,7 @@ import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 
 const WEB = { namespace: NAMESPACE, name: "web" };
 
-/** Deployment web, whose only pod needs a new pod for version 2. */
+/** Prepares Deployment web, whose only pod must be replaced for version 2. */
 function stage(refuse?: Refuse, owner: { readonly kind?: string; readonly uid?: string } = {}) {
   const on = bareRollout("set", refuse);
   const { server } = on;
@@ -203,7 +203,7 @@ it("a restart that conflicts with another write is no problem, and the workload 
   const { snapshot } = await on.begin();
   expect(on.tally.problems).toEqual([]);
   expect((await on.ledger()).reservations).toHaveLength(1);
-  // The pass reads the workload again before it decides anything else.
+  // The pass must read the workload again before it decides anything else.
   expect(snapshot.workloads.size).toBe(0);
   expect(on.asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments refused", "GET deployments"]);
 });

@@ -67,7 +67,7 @@ interface Workload extends KubernetesObject {
   readonly spec: { readonly template: KubernetesObject; readonly [field: string]: unknown };
 }
 
-/** Makes pods of version 2 whose record then names a version that no update in place reaches. */
+/** Creates pods at version 2 whose record names a version that no update in place can change. */
 async function begin(set: string, workloads: readonly string[], more: object = {}, resource: Resource = DEPLOYMENTS) {
   const { metadata = {}, spec } = injectedPod(set, "", 2);
   const { name: _, namespace: _own, ...template } = metadata;
@@ -99,7 +99,7 @@ const workload = (name: string, resource = DEPLOYMENTS) =>
   cluster.get<Workload>(resource, { namespace: NAMESPACE, name });
 const restartedAt = async (name: string, resource = DEPLOYMENTS) =>
   (await workload(name, resource)).spec.template.metadata?.annotations?.[AT];
-/** Names of workloads whose templates were given another restart, in that order. */
+/** Returns the names of restarted workloads, in the order of the restarts. */
 function restartedOf(prefix: string): readonly string[] {
   const atOf = (object: unknown) => (object as Workload | undefined)?.spec?.template?.metadata?.annotations?.[AT];
   const isRestart = ({ object, previous }: { readonly object: unknown; readonly previous: unknown }) =>
@@ -114,7 +114,7 @@ it("workloads are restarted one after the other, each once, without an eviction"
   await ask("one");
   const report = await pass("one");
   expect(report).toMatchObject({ stop: "settled", tally: { restarted: 2, upgraded: 0 } });
-  // The last of the old ones may still be on its way out.
+  // The last old pod may still be about to end.
   await eventually(async () => expect((await readPods(cluster, "one")).filter(isReady).length).toBe(4));
   expect((await readSet(cluster, "one")).status).toMatchObject({ matchedPods: 4, updatedPods: 4, updatedReadyPods: 4 });
   for (const name of ["one-a", "one-b"])
@@ -232,7 +232,7 @@ it.each([403, 404, 409, 422] as const)(
         message: expect.stringMatching(/^is not restarted: policy hands-off denied/),
       },
     ]);
-    // Tries come after 2, 4, 8, 16 and 30 seconds at the soonest.
+    // The tries come after at least 2, 4, 8, 16 and 30 seconds.
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(6);
     const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);

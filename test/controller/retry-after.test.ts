@@ -1,4 +1,4 @@
-/** A request that the API server refused with a wait is not sent again before that time by any part of a pass. */
+/** Tests that no part of a pass repeats a request before the time that the API server's refusal named. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { meteredCluster, RetryAfter } from "../../shared/controller/loop/metered.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-/** The first call is refused with a wait of one second. */
+/** Refuses the first call with a wait of one second. */
 function busyAtFirst(endsInMs = 60_000) {
   const server = faultyCluster(test.cluster, "tooManyRequests", (index) => index === 0);
   const over = new AbortController();

@@ -1,4 +1,4 @@
-/** A pass' looks at a SidecarSet, to the millisecond, and the end of its following. */
+/** Tests when a pass looks at a SidecarSet, to the millisecond, and when it stops to follow it. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -20,7 +20,7 @@ function rollout(...of: Parameters<typeof bareRollout>) {
     if (typeof begun === "string") throw new Error(begun);
     return begun;
   };
-  /** The reason and the time of the end. */
+  /** Follows the SidecarSet, and returns the reason and the time of the end. */
   const follow = async (begun: Progress, limits: Limits = FOREVER) => {
     const { stop } = await followRollout(on.context, begun, limits);
     return [stop, on.clock.now()];
@@ -76,7 +76,7 @@ it.each<[string, number, string]>([
   settle(0, false);
   const { metadata, ...pod } = readPod(0);
   const since = new Date(clock.epochMs() - 1_000 * secondsDown).toISOString().replace(/\.\d+/, "");
-  // A pass updated it long ago, and its condition says since when it is down.
+  // A pass updated the pod long ago, and its condition names the time since which it is down.
   const records = Object.entries(metadata?.annotations ?? {}).map(([key, text]) => [
     key,
     text.replaceAll(/20\d\d-\d\d-\d\dT[\d:]+Z/g, "2026-01-01T00:00:00Z"),
@@ -90,7 +90,7 @@ it.each<[string, number, string]>([
   expect([stop, asked().length - looks < 5]).toEqual([expected, expected === "unchanged"]);
 });
 
-// Compat: a pod at a version before the last one uses no budget, except with StrictMaxUnavailable.
+// Compat: a pod that is more than one version behind uses no budget, except with StrictMaxUnavailable.
 it("a pass sees another release within two and a half seconds and does not wait for the older version's pods", async () => {
   const { deploy, release, begin, follow, plan, versions, calls } = rollout("again");
   deploy(2, ONE);
@@ -178,7 +178,7 @@ it("a pass lists 51 pods in flight instead of watching them, less often while no
   plan(9_000, () => settle(0));
   await follow(begun, { endsAtMs: 16_000 });
   expect(lists()).toEqual([0, 1_000, 2_000, 3_500, 5_750, 9_125]);
-  // Fifty are not that many.
+  // Fifty pods are too few for the slower looks.
   expect(calls.filter(([, call]) => call === "WATCH pods")).toEqual([[9_125, "WATCH pods"]]);
 });
 
@@ -232,7 +232,7 @@ describe("ledger conflicts:", () => {
   });
 });
 
-/** followRollout after a last round with this result, where nothing is left to do. */
+/** Runs followRollout after a last round with this result, where nothing is left to do. */
 function roundThatSaid(
   result: Partial<RoundResult>,
   summary: Partial<Summary>,

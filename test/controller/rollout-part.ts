@@ -1,5 +1,5 @@
 /**
- * A SidecarSet on a bare cluster, for tests of one part of its rollout: pods stay as they are, and time passes only in
+ * A SidecarSet on a bare cluster, for tests of one part of its rollout. Pods stay unchanged, and time passes only in
  * sleep().
  */
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
@@ -16,18 +16,18 @@ import { steppedClock } from "./stepped-clock.ts";
 export const SET = "proxy";
 export const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** Made before all pods. */
+/** The creation time of the SidecarSet, before all pods. */
 const SET_MADE = "2026-01-01T00:00:00Z";
 const POD_MADE = "2026-01-01T01:00:00Z";
 const SET_WRITTEN = "2026-01-01T02:00:00Z";
 
-/** A pod with sidecars of this version. */
+/** Returns a pod with sidecars of this version. */
 export function podOf(name: string, version = 1): Pod {
   const { metadata, ...pod } = injectedPod(SET, name, version);
   return running({ ...pod, metadata: { ...metadata, uid: `uid-${name}`, creationTimestamp: POD_MADE } });
 }
 
-/** Made without the sidecars, on a node. */
+/** Returns a pod on a node that was created without its sidecars. */
 export function missedPod(name: string, controller?: OwnerReference): Pod {
   const made = { ...keyOf(name), uid: `uid-${name}`, creationTimestamp: POD_MADE, labels: { app: SET } };
   const spec = { nodeName: "node", containers: [{ name: "main", image: "nginx:1" }] };
@@ -44,7 +44,9 @@ export interface Asked extends UpdateStrategy {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** A SidecarSet of generation 2, written after all pods were made, without a status for it. */
+/**
+ * Returns a SidecarSet of generation 2 that was written after all pods were created. Its status shows no generation.
+ */
 export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {}): SidecarSet {
   const { metadata, ...set } = sidecarSet(SET, version, updateStrategy);
   const managedFields = [{ time: SET_WRITTEN, fieldsV1: { "f:spec": {} } }];

@@ -1,4 +1,4 @@
-/** Reasons why a pass leaves the rollout of a SidecarSet. */
+/** Tests why a pass stops to follow the rollout of a SidecarSet. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";

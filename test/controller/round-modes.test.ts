@@ -1,4 +1,4 @@
-/** Tests rounds without writes: in record mode, without changes, and when it must read again first. */
+/** Tests rounds without writes: in record mode, without changes, and when the round must read again first. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -19,7 +19,7 @@ import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Pods of version 1 and a new version 2; everything about version 1 is recorded. */
+/** Prepares pods of version 1 and a new version 2; all facts about version 1 are recorded. */
 async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse; annotations?: Annotations } = {}) {
   const on = bareRollout("set", refuse);
   const look = async (context: Context = on.context): Promise<Snapshot> => {
@@ -36,7 +36,7 @@ async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse;
   await round(on.context, await look(), "act");
   on.release(2, { maxUnavailable: 1 });
   annotate(annotations);
-  /** The calls during the work. */
+  /** Returns the result of the work, and the calls during it. */
   const during = async <T>(work: () => Promise<T>): Promise<readonly [T, readonly string[]]> => {
     const before = on.calls.length;
     const result = await work();
@@ -86,7 +86,7 @@ describe("record mode:", () => {
     const containerStatuses = status?.containerStatuses?.map((one) =>
       one.name === "proxy" ? { ...one, restartCount: 9, state: { waiting: { reason: "CrashLoopBackOff" } } } : one,
     );
-    // the pod was ready until then
+    // The pod was ready until this time.
     const lastTransitionTime = timestamp({ ...clock, epochMs: () => clock.epochMs() + 60_000 });
     const conditions = status?.conditions?.map((one) => ({ ...one, lastTransitionTime }));
     server.put("kubelet", PODS, { ...pod, status: { ...status, conditions, containerStatuses } } as Pod);
@@ -103,7 +103,7 @@ describe("the ledger:", () => {
     await round(context, snapshot, "act");
     const [, calls] = await during(() => round(context, snapshot, "act"));
     expect(calls).not.toContain("CREATE configmaps");
-    // the reservation is free again
+    // The pass has released the reservation.
     expect(calls.filter((call) => call === "PATCH configmaps")).toHaveLength(1);
     const [, later] = await during(() => round(context, snapshot, "act"));
     expect(later.filter((call) => call.endsWith("configmaps"))).toEqual([]);
@@ -131,7 +131,7 @@ describe("the status:", () => {
     { name: "first", namespaceSelector: { matchLabels: { stage: "first" } } },
     { name: "second", namespaceSelector: { matchLabels: { stage: "second" } } },
   ]);
-  /** A round a moment after the write; its first pod is back. */
+  /** Runs another round shortly after the write; its first pod is ready again. */
   async function again(mode: "act" | "record", annotations: Annotations = {}, afterMs = 0) {
     const { context, server, look, settle, clock, during } = await stage(1, { annotations });
     server.put("test", NAMESPACES, { metadata: { name: NAMESPACE, uid: NAMESPACE, labels: { stage: "first" } } });
@@ -164,8 +164,8 @@ describe("the status:", () => {
 
 describe("isMoreToWrite:", () => {
   /**
-   * True if more follows a round over four pods that may all be taken. The ledger has that many lines left, and the
-   * others are awaited pods.
+   * True if more rounds follow one over four pods that may all go down. `lines`: the ledger's remaining room; awaited
+   * pods fill the rest.
    */
   async function isMore(lines: number, refuse?: Refuse) {
     const strategy = { maxUnavailable: 2 * MAX_RESERVATIONS };

@@ -21,7 +21,7 @@ interface Report {
 }
 type ReportStand = Stand<Report, "progress">;
 
-// The clock moves when everything waits, so a busy machine does not matter.
+// The clock moves when everything waits, so a busy machine has no effect.
 const sleep = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve) => {
     setTimeout(resolve, ms);
@@ -203,7 +203,7 @@ it.each<[string, Error, string, boolean]>([
   expect(stand).toEqual({ report: { end: stop, why: error.message }, ...(isTrouble ? { trouble: error } : {}) });
 });
 
-/** A pass whose clock moves only when something sleeps. */
+/** Runs a pass on a clock that moves only when something sleeps. */
 function steppedPass(changes: Partial<LoopService> = {}) {
   const stepped = steppedClock();
   const signals: (AbortSignal | undefined)[] = [];
@@ -232,7 +232,7 @@ function steppedPass(changes: Partial<LoopService> = {}) {
 }
 
 describe("reconcileAll on a stepped clock:", () => {
-  /** "long" runs until then, and all others are done at once. */
+  /** Lets "long" run until that time; all other keys end at once. */
   const longUntil =
     ({ until, noteBegin }: ReturnType<typeof steppedPass>, atMs: number) =>
     (key: string): Reconciler<Report, "progress"> => ({
@@ -351,7 +351,7 @@ describe("reconcileAll on a stepped clock:", () => {
   it("reconcileAll begins an object only while three seconds are left", async () => {
     const pass = steppedPass({ isRescanning: false, limits: { endsAtMs: 4_000 } });
     await pass.run(["one"], inTrouble(pass));
-    // The next one would be after 2 seconds more.
+    // The next look would come 2 seconds later.
     expect([pass.begun.map(([atMs]) => atMs), pass.now()]).toEqual([[0, 1_000], 3_000]);
   });
 

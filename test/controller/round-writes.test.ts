@@ -22,7 +22,7 @@ function withMetadata(set: SidecarSet, { annotations, ...metadata }: SidecarSet[
   return { ...set, metadata: { ...set.metadata, ...metadata, annotations: merged } };
 }
 
-/** Two pods of version 1, and a new version 2. */
+/** Prepares two pods of version 1, and a new version 2. */
 function stage(refuse?: Refuse, maxUnavailable = 1) {
   const on = bareRollout("set", refuse);
   on.deploy(2, { maxUnavailable });
@@ -43,7 +43,7 @@ const once = (call: string, error: KubeError, times = 1): Refuse => {
   return (asked, nth) => (asked === call && nth <= times ? error : undefined);
 };
 const unanswered = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
-/** Counts refused calls too. */
+/** Counts calls, refused ones included. */
 const of = (calls: readonly string[], wanted: string) =>
   calls.filter((call) => call.replace(" refused", "") === wanted);
 
@@ -238,7 +238,7 @@ it.each<[string, (set: SidecarSet) => SidecarSet, number?]>([
     "another pass wrote its status",
     (set) => ({ ...set, status: { ...set.status, matchedPods: 9 } as SidecarSetStatus }),
   ],
-  // the ledger has its reservations before that
+  // The ledger already has its reservations.
   ["it was released again after the status named the ledger", (set) => withMetadata(set, { generation: 3 }), 2],
 ])("a status conflict starts a new round when the SidecarSet has changed: %s", async (_, change, which = 1) => {
   const on = stage((call, nth) => {
@@ -336,7 +336,7 @@ describe("reservations of unlisted pods:", () => {
     await swapLedger(on.cluster, place, stored, { uid: "uid-set", generation: 2, reservations });
     const { calls } = await on.begin();
     expect(of(calls, "GET pods")).toEqual([]);
-    // The reserved pod uses the only place of the budget.
+    // The reserved pod uses the whole budget of one.
     expect(on.versions()).toBe("1 2");
   });
 });
@@ -345,7 +345,7 @@ it("only the status patch asks for the whole object in the answer", async () => 
   const { begin, settle, answeredWhole } = stage();
   await begin();
   settle(0);
-  // Frees the old reservations, and reserves the next.
+  // This round releases the old reservations, and makes the next.
   await begin();
   expect([...new Set(answeredWhole)]).toEqual(["PATCH sidecarsets/status"]);
 });

@@ -1,4 +1,4 @@
-/** The events of a round about hot upgrades, when it empties the old container. */
+/** Tests the Events of a round of hot upgrades that empties the old container. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../shared/api/names.ts";
@@ -19,7 +19,10 @@ interface Told extends KubernetesObject {
   readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
 }
 
-/** Pods "set-0" and "set-1", whose new container runs beside the old one, at version 2; all may be upgraded at once. */
+/**
+ * Prepares pods "set-0" and "set-1" at version 2, whose new container runs beside the old one. Both may be upgraded at
+ * once.
+ */
 async function upgradedHot(refuse?: Refuse) {
   let isFlipping = false;
   const on = bareRollout("set", (call, nth) => (isFlipping ? refuse?.(call, nth) : undefined));

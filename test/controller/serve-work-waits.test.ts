@@ -1,4 +1,4 @@
-/** The wait of a queue message for its change, to the millisecond. The pass has no time left. */
+/** Tests how long a queue's message waits for its change, to the millisecond. The pass has no time left. */
 import { expect, it } from "vitest";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -27,7 +27,7 @@ function cluster(stored: Stored | undefined, refuse?: Refuse) {
     } as SidecarSet);
   };
   if (stored) store(stored);
-  /** the times of its reads, in milliseconds */
+  /** Returns the times of the reads, in milliseconds. */
   const looks = () => on.calls.filter(([, call]) => call.startsWith("GET sidecarsets")).map(([atMs]) => atMs);
   return { ...on, store, looks };
 }
@@ -45,7 +45,7 @@ async function waitFor(on: ReturnType<typeof cluster>, { generation, hash = "" }
   return on.looks();
 }
 
-/** Looks every quarter of a second, from 0 to 5,000 ms. */
+/** The times of looks every quarter of a second, from 0 to 5,000 ms. */
 const ALL_LOOKS = Array.from({ length: 21 }, (_, index) => 250 * index);
 
 it.each<[string, Stored | undefined, Stored]>([

@@ -64,7 +64,7 @@ it("serveWork makes another pass when the last one was for another SidecarSet or
   expect(await serve(tickWork("proxy", before))).toBeDefined();
 });
 
-/** A clock that stays at `ms` since 1970, and its sleeps of two seconds or less. */
+/** Returns a clock that stays at `ms` since 1970, with its sleeps of two seconds or less. */
 function still(ms: number) {
   const slept: number[] = [];
   const sleep = (forMs: number, signal?: AbortSignal) => {
@@ -193,7 +193,10 @@ it("news about a launch order is served although other resources are forbidden",
 });
 
 describe("waiting for a change:", () => {
-  /** A clock without waiting that counts waits; a sleep that a signal can end only limits time, and does not count. */
+  /**
+   * Returns a clock that counts waits and skips them. A sleep that a signal can end only limits time, and does not
+   * count.
+   */
   function impatient(onWait = async (_waits: number): Promise<void> => undefined) {
     let [slept, waits] = [0, 0];
     const sleep: Clock["sleep"] = async (ms, signal) => {

@@ -1,4 +1,4 @@
-/** Services of a pass, for tests of one part alone. */
+/** Services of a pass, for tests of one part of it. */
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { newPassMemory, type PassOptions } from "../../shared/controller/pass.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
@@ -6,7 +6,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import type { Cluster } from "../../shared/kube/port.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 
-/** The service of a following pass without an end. */
+/** Returns the service of a pass that follows rollouts without an end. */
 export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Service {
   return {
     cluster,
@@ -30,7 +30,7 @@ export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Servic
   };
 }
 
-/** The options of a pass that looks once, with an empty memory. */
+/** Returns the options of a pass that looks once, with an empty memory. */
 export function oneLook(more: Partial<PassOptions> = {}): PassOptions {
   return {
     deadlineMs: 60_000,

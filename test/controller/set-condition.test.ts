@@ -1,4 +1,4 @@
-/** Writes of a pod's condition alone: the number of tries, and the delay after a refusal. */
+/** Tests writes of only a pod's condition: the number of tries, and the delay after a refusal. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
@@ -8,7 +8,7 @@ import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
 
-/** A pod without its condition. */
+/** Prepares a pod without its condition. */
 async function stage(refuse?: Refuse, conditions = true) {
   const on = bareRollout("set", refuse);
   on.deploy(1);

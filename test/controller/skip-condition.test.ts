@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** The number of status patches for each pod of a first rollout, and whether it has the condition afterwards. */
+/** Returns the number of status patches for each pod of a first rollout, and whether the pod then has the condition. */
 async function rollOut(name: string, isSkipped: boolean) {
   const { cluster } = test;
   await deploy(cluster, name, 3, { maxUnavailable: 3 });

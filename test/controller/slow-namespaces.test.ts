@@ -1,4 +1,4 @@
-/** A namespace with slow or conflicting writes to its pods, beside another namespace. */
+/** Tests a namespace with slow or conflicting writes to its pods, beside another namespace. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
@@ -15,11 +15,11 @@ interface Wanted {
   readonly greedy: number;
   readonly modest: number;
   readonly maxUnavailable: number | string;
-  /** before a patch of a pod of the greedy namespace is carried out */
+  /** called before a patch of a pod in the greedy namespace is carried out */
   readonly beforePatch: (on: ReturnType<typeof bareRollout>, key: ObjectKey) => Promise<unknown>;
 }
 
-/** A release of version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
+/** Releases version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
 function world({ greedy, modest, maxUnavailable, beforePatch }: Wanted) {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.release(1, { maxUnavailable });

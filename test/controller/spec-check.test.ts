@@ -1,4 +1,4 @@
-/** Tests whether a SidecarSet has changed, asked while a batch is written. */
+/** Tests the check, during a batch, whether the SidecarSet has changed. */
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { observe } from "../../shared/controller/rollout/observe.ts";

@@ -1,4 +1,4 @@
-/** Tests the parts of a status beside OpenKruise's fields, by the stored status, and its one-word verdict. */
+/** Tests the parts of a status that OpenKruise lacks, from the stored status, and its one-word verdict. */
 import { describe, expect, it } from "vitest";
 import { HALT_ON_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
@@ -8,7 +8,7 @@ import { steeringDigest } from "../../shared/core/pod/steering/steered.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 
-/** A cluster with one pod of version 1, and a SidecarSet with the given status. */
+/** Prepares a cluster with one pod of version 1, and a SidecarSet with the given status. */
 async function stage(status: Partial<SidecarSetStatus> | undefined, asked: Asked = {}) {
   const on = rolloutPart();
   on.put({ ...setOf(asked), ...(status ? { status: status as SidecarSetStatus } : {}) }, podOf("a"));

@@ -1,4 +1,4 @@
-/** Tests which Events report the conditions of a status: a new obstacle, and the end of a rollout. */
+/** Tests which Events report a status' conditions: a new obstacle, and the end of a rollout. */
 import { expect, it } from "vitest";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { transitions } from "../../shared/controller/rollout/status-additions.ts";

@@ -1,6 +1,5 @@
 /**
- * Tests people's writes to a SidecarSet while a pass works: passes obey annotations that steer, and others disturb
- * nothing.
+ * Tests people's writes to a SidecarSet while a pass works: the pass obeys annotations that steer, and ignores others.
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -49,7 +48,7 @@ const annotate = (name: string, annotations: Readonly<Record<string, string | nu
 
 const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
 
-/** Pods of a StatefulSet, and a SidecarSet that is released to one of them at a time. */
+/** Creates pods of a StatefulSet, and a SidecarSet that is released to one pod at a time. */
 async function ofStatefulSet(name: string, replicas: number): Promise<void> {
   await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet(name, 1, { maxUnavailable: 1 }));
   const { metadata, spec } = injectedPod(name, name);
@@ -62,7 +61,7 @@ async function ofStatefulSet(name: string, replicas: number): Promise<void> {
   await release(cluster, name, 2, { maxUnavailable: 1 });
 }
 
-/** The pods of a set in the order in which they were given their image. */
+/** Returns the pods of a set in the order in which they got their image. */
 const upgradedPods = (set: string) => {
   const writes = test.history().filter(({ resource, subresource, verb }) => {
     return resource === "pods" && subresource === "" && verb === "patch";
@@ -88,7 +87,7 @@ describe("an annotation that steers:", () => {
 });
 
 describe("a write that does not steer:", () => {
-  /** A cluster where another client writes whenever pods are listed. */
+  /** Returns a cluster where another client writes whenever pods are listed. */
   function busy(name: string): Cluster {
     let writes = 0;
     return {

@@ -1,4 +1,4 @@
-/** Time that passes only in sleeps, at once, and to the millisecond; and a watch that sends the test's events. */
+/** A clock that moves only in sleeps, at once and to the millisecond; and a watch that sends the test's events. */
 import { setImmediate } from "node:timers/promises";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
@@ -11,11 +11,11 @@ interface Plan {
 
 export interface SteppedClock {
   readonly clock: Clock;
-  /** Runs this at that moment, once something sleeps over it. */
+  /** Runs a function at that moment, when a sleep passes it. */
   readonly plan: (atMs: number, run: Plan["run"]) => void;
-  /** the wanted length of each sleep */
+  /** the requested length of each sleep */
   readonly slept: readonly number[];
-  /** Sets the start time in milliseconds since the epoch; the default is the start of the test. */
+  /** Sets the start time in milliseconds since the epoch; without it, time starts when the test does. */
   readonly beginAt: (epochMs: number) => void;
 }
 
@@ -48,7 +48,7 @@ export function steppedClock(): SteppedClock {
   return { clock, plan: (atMs, run) => plans.push({ atMs, run }), slept, beginAt };
 }
 
-/** Steps time for several tasks that sleep side by side, like the parts of a pass: up to the first task that wakes. */
+/** Moves time for several tasks that sleep at once, like the parts of a pass: up to the next task that wakes. */
 export function sharedClock(): Pick<SteppedClock, "clock" | "plan"> {
   const beganMs = Date.now();
   let nowMs = 0;
@@ -97,7 +97,7 @@ export interface ScriptedWatch<T extends KubernetesObject> {
   readonly watch: (options: WatchOptions) => AsyncIterable<WatchEvent<T>>;
   /** the options of each watch, oldest first */
   readonly opened: readonly WatchOptions[];
-  /** sends the open watch an event, or ends it with an error */
+  /** sends an event to the open watch, or ends it with an error */
   readonly say: (what: WatchEvent<T> | Error) => void;
 }
 

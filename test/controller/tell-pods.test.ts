@@ -1,4 +1,4 @@
-/** Tests the Event that a pod gets when its sidecars are changed in place. */
+/** Tests the Event about a pod whose sidecars are changed in place. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { podsAreTold, tellPods } from "../../shared/controller/rollout/notify.ts";
@@ -14,7 +14,7 @@ interface Told extends KubernetesObject {
   readonly involvedObject?: { readonly kind: string; readonly namespace: string; readonly name: string };
 }
 
-/** A round that updates `count` pods. */
+/** Runs a round that updates `count` pods. */
 async function updated(count: number, refuse?: Parameters<typeof bareRollout>[1], endsInMs = 60_000) {
   const on = bareRollout("web", refuse);
   on.deploy(count, { maxUnavailable: "100%" });

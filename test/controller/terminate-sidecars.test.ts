@@ -1,4 +1,4 @@
-/** Ends the sidecars of finished jobs: the calls, the Events, and the time for which a pass looks for more jobs. */
+/** Tests how the sidecars of finished jobs end: the calls, the Events, and how long a pass looks for more jobs. */
 import { expect, it } from "vitest";
 import type { EnvVar, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
@@ -26,14 +26,14 @@ interface Told extends KubernetesObject {
 const BEGAN_AT = Date.UTC(2026, 0, 10);
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** A cluster with one node. */
+/** Prepares a cluster with one node. */
 function stage(refuse?: Refuse, more: Partial<Service> = {}) {
   const stepped = steppedClock();
   stepped.beginAt(BEGAN_AT);
   const bare = bareCluster(stepped, refuse);
   bare.server.put("test", NODES, { metadata: { name: "node", uid: "node" } });
   const service = serviceOf(bare.cluster, { clock: stepped.clock, isFollowing: false, ...more });
-  /** A pod of a Job whose own container is done, and whose sidecars run. */
+  /** Creates a pod of a Job whose own container has finished, and whose sidecars run. */
   const deployJob = (
     name: string,
     means: readonly EnvVar[],
@@ -201,7 +201,7 @@ it("a namespace in which twenty writes are refused waits for the next look, and 
     return on.writes().length;
   };
   expect(await triesOf(() => undefined)).toBe(40);
-  // Sixteen run side by side, so some of the first are under way when the twentieth is refused.
+  // Sixteen calls run at once, so some of the first namespace have started when the twentieth is refused.
   const tries = await triesOf((call) => (call.startsWith("PATCH pods") ? refusal(409, "no") : undefined));
   expect(tries).toBeGreaterThanOrEqual(20);
   expect(tries).toBeLessThan(40);

@@ -48,7 +48,7 @@ interface Told extends KubernetesObject {
 
 const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
 
-/** A pod of a Job, once its main container has ended or, if it doesn't end, runs. */
+/** Creates a pod of a Job, and waits until its main container has ended or, if it never ends, runs. */
 async function deployJob(name: string, image: string, env = [NORMAL], nodeName?: string): Promise<Pod> {
   const containers = [
     { name: "job", image },
@@ -65,14 +65,14 @@ async function deployJob(name: string, image: string, env = [NORMAL], nodeName?:
   });
 }
 
-/** Phase, and the condition of a pod that was ended. */
+/** Returns the phase and the condition of a pod whose sidecars were ended. */
 async function verdictOf(name: string): Promise<readonly (string | undefined)[]> {
   const { status } = await readPod(name);
   const conditions = (status?.conditions ?? []).map(({ type }) => type);
   return [status?.phase, ...conditions.filter((type) => type === "SidecarTerminated")];
 }
 
-/** The texts of events about this pod's sidecars. */
+/** Returns the texts of Events about this pod's sidecars. */
 async function toldOf(name: string): Promise<readonly (string | undefined)[]> {
   const { items } = await cluster.list<
     KubernetesObject & { readonly involvedObject?: object; readonly reason?: string; readonly message?: string }
@@ -135,7 +135,7 @@ it("a sidecar whose exit code is ignored is terminated by the pod's phase when i
     return found;
   });
   expect(pod.status?.phase).toBe("Succeeded");
-  // A kubelet notices a write without a change of metadata only after up to 90 s.
+  // Without a change of metadata a kubelet may notice the write only after 90 s.
   expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
   expect(pod.status?.conditions).toContainEqual(expect.objectContaining({ type: "SidecarTerminated", status: "True" }));
   expect(await toldOf("done")).toEqual([
@@ -219,7 +219,7 @@ it("a pass does nothing for jobs without gate SidecarTerminator", async () => {
   await deployJob("kept", DONE);
   const { terminations, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(terminations).toBeUndefined();
-  // The loop that looks for pods that wait for their launch order.
+  // This list looks for pods that wait for their launch order.
   expect(calls["LIST pods"]).toBe(1);
   expect(await verdictOf("gated")).toEqual(["Running"]);
   const planned = (await runPass(cluster, options({ dryRun: true }))).terminations?.planned;

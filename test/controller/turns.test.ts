@@ -1,4 +1,4 @@
-/** Turns in the loop of a pass: namespaces have fair shares of places, in one pass and from pass to pass. */
+/** Tests turns in the loop of a pass: namespaces get fair shares of places, within one pass and across passes. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import {
@@ -46,7 +46,7 @@ async function passOver(
   return { reports: await all, cursor: service.cursor };
 }
 
-/** Every object is under way at once; `follow` says until when. */
+/** Starts every object at once; `follow` resolves when the object ends. */
 const underWay = (follow: (key: string) => Promise<unknown>) => (key: string) => ({
   begin: async () => ({ ...report(key), progress: "progress" as const }),
   follow: () => follow(key),

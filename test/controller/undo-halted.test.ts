@@ -1,4 +1,4 @@
-/** A pass undoes a SidecarSet only in the state that it has seen, and reports an obstacle once. */
+/** Tests that a pass undoes a SidecarSet only in the state that it has seen, and reports an obstacle once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -27,7 +27,7 @@ interface Halted {
   readonly decision: Decision;
 }
 
-/** A SidecarSet at version 2 that must be put back to version 1. */
+/** Prepares a SidecarSet at version 2 that must be put back to version 1. */
 async function halted(name: string): Promise<Halted> {
   await deploy(cluster, name, 0, {});
   await release(cluster, name, 2);

@@ -1,4 +1,4 @@
-/** A later pass corrects the condition SidecarSetUpgradable, even if an earlier write failed. */
+/** Tests that a later pass corrects the condition SidecarSetUpgradable, even if an earlier write failed. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";
@@ -37,7 +37,7 @@ const pass = (name: string, through: Cluster = cluster) =>
 const conditionOf = async (name: string) =>
   (await readPods(cluster, name))[0]?.status?.conditions?.find(({ type }) => type === "SidecarSetUpgradable");
 
-/** Writes the condition of a pass that saw more than images differ. */
+/** Writes the condition of a pass that found a difference in more than images. */
 async function sayNo(name: string, by = name): Promise<void> {
   const condition = {
     type: "SidecarSetUpgradable",

@@ -1,6 +1,6 @@
 /**
- * Tests the promises of docs/upgrade.md about versions side by side: newer functions with the older definition, then
- * the newer definition.
+ * Tests what docs/upgrade.md promises about two versions at once: newer functions with the older definition, then the
+ * newer definition.
  */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -63,7 +63,7 @@ test("a rollout completes under the older definition, and with the newer definit
   for (const field of ADDED) expect(before).not.toHaveProperty(field);
   expect(before?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
 
-  // A field of a newer version: older ones do not know it, and leave it alone.
+  // Older versions do not know this field of a newer version, and keep it.
   await define((status) => Object.assign(status, { fromTheFuture: { type: "string" } }));
   // A pass of 0.1.0 removes fields that it does not know.
   const body = { status: { fromTheFuture: "kept", ledgerNamespace: null, observedAnnotations: null } };

@@ -1,4 +1,4 @@
-/** The recipes whose configuration is a value: a changed one reaches running pods in batches, and no app restarts. */
+/** Tests the recipes whose configuration is a value: a change reaches running pods in batches, and no app restarts. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -21,11 +21,11 @@ afterAll(() => test.close());
 
 const NOW = "2026-11-30T10:00:00Z";
 const COUNT = 20;
-/** The recipes allow a tenth. */
+/** The most pods that may be down: the recipes allow a tenth. */
 const MOST = 2;
 const NEW_CONFIGURATION = "changed: true\n";
 
-/** A SidecarSet as the webhook stores it, with its own pods. */
+/** Returns a SidecarSet as the webhook stores it, with its own pods. */
 function stored(object: KubernetesObject): SidecarSet {
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
   const admission = mutateSidecarSet({ uid: "1", operation: "CREATE", resource, object });
@@ -39,7 +39,7 @@ async function recipe(file: string): Promise<SidecarSet> {
   return { ...given, spec: { ...given.spec, selector: { matchLabels: { app: file } } } };
 }
 
-/** The recipe with another configuration, which is the value of its only variable. */
+/** Returns the recipe with another configuration, which is the value of its only variable. */
 function changed({ spec, ...others }: SidecarSet): SidecarSet {
   const containers = (spec.containers ?? []).map((one) => ({
     ...one,
@@ -51,7 +51,7 @@ function changed({ spec, ...others }: SidecarSet): SidecarSet {
 const restartsOf = (pods: readonly Pod[], container: string) =>
   pods.map(({ status }) => status?.containerStatuses?.find(({ name }) => name === container)?.restartCount);
 
-/** The most pods of the app that were not ready at once. */
+/** Returns the most pods of the app that were not ready at once. */
 function mostDown(writes: readonly { readonly object: unknown }[], app: string): number {
   const down = new Set<string>();
   const counts = writes.map(({ object }) => {

@@ -1,4 +1,4 @@
-/** Waves with metric checks, pass by pass: the queries before a wave is passed, with kills in between. */
+/** Tests waves with metric checks, pass by pass: the queries before a wave is passed, with killed passes in between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -27,7 +27,7 @@ const clock = fastClock(20);
 
 let test: TestCluster;
 let cluster: Cluster;
-/** the value of each query, and the number of calls */
+/** Returns the value of each query. */
 let valueIs: (query: string) => string;
 let asked: string[] = [];
 beforeAll(async () => {
@@ -42,7 +42,7 @@ interface PassFacts {
   readonly deadlineMs?: number;
   /** milliseconds by which the API server's clock is ahead */
   readonly aheadMs?: number;
-  /** milliseconds that pass during a check */
+  /** milliseconds that a check takes */
   readonly askedForMs?: number;
 }
 
@@ -69,7 +69,7 @@ async function pass(name: string, { via = cluster, deadlineMs = 60_000, aheadMs 
   return sidecarSets[0];
 }
 
-/** A pod in each stage, and version 2 is asked for. */
+/** Creates a pod in each stage, and releases version 2. */
 async function begin(name: string, waves: Readonly<Record<string, object>>, check: object = {}): Promise<void> {
   const list = STAGES.map((stage) => ({
     name: stage,
@@ -112,7 +112,7 @@ const passedIn = ({ status }: SidecarSet) =>
 const conditionOf = ({ status }: SidecarSet, type: string) => status?.conditions?.find((one) => one.type === type);
 
 /**
- * Judges all writes in order: no wave is passed without evaluations after it was complete. Returns the number of judged
+ * Judges all writes in order: no wave may pass without evaluations after it was complete. Returns the number of judged
  * waves.
  */
 function judge(name: string): number {
@@ -144,7 +144,7 @@ describe("waves with metric checks:", () => {
     await begin("plain", {});
     expect((await pass("plain"))?.why).toBe("2 of 2 pods updated, 2 of them ready");
     expect(await updatedIn("plain")).toEqual(STAGES);
-    // The next batch uses the last evaluation of the wave before, or another one after the interval.
+    // The next batch uses the last evaluation of the previous wave, or a new one after the interval.
     expect([3, 4]).toContain(asked.length);
     expect(judge("plain")).toBe(2);
     expect(conditionOf(await readSet(cluster, "plain"), "Progressing")?.reason).toBe("Finished");
@@ -235,7 +235,7 @@ it("a wave without pods is not passed in a round in which a check has just faile
   expect(passedIn(await readSet(cluster, name))).toEqual(["first"]);
   const move = (stage: string) =>
     cluster.patch(NAMESPACES, { name: "dev" }, { type: "merge", body: { metadata: { labels: { stage } } } });
-  // The pod moves into a passed wave, and needs its checks in the round that would pass the next one.
+  // The pod moves into a passed wave. It then needs that wave's checks in the round that would pass the next wave.
   await move("first");
   valueIs = () => "9";
   await pass(name, { aheadMs: 700_000, deadlineMs: 3_500 });

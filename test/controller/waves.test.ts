@@ -1,4 +1,4 @@
-/** Waves, pass by pass: the order of the writes when passes are killed, pods are relabelled, or writes come late. */
+/** Tests waves, pass by pass: the order of writes when passes are killed, pods are relabelled, or writes come late. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -59,7 +59,7 @@ const annotate = (name: string, waves: Waves | null) =>
     },
   );
 
-/** Two pods in each stage, and a new version 2. */
+/** Creates two pods in each stage, and releases version 2. */
 async function begin(name: string, waves: Waves = {}): Promise<void> {
   await cluster.create(SIDECARSETS, sidecarSet(name, 1, { maxUnavailable: 1 }));
   for (const namespace of STAGES)
@@ -84,8 +84,8 @@ async function updatedIn(name: string, version = 2): Promise<readonly string[]> 
 const DONE = STAGES.flatMap((stage) => [stage, stage]).toSorted();
 
 /**
- * Judges all writes in their order. A pod of a stage gets its new image only after every pod of earlier stages is ready
- * with it. The status must say before that the earlier waves are passed. Returns the number of judged writes.
+ * Judges all writes in order. A pod may get its new image only after every pod of earlier stages is ready with it.
+ * Before that the status must say that the earlier waves are passed. Returns the number of judged writes.
  */
 function judge(name: string, version = 2): number {
   const pods = new Map<string, Pod>();
@@ -153,7 +153,7 @@ describe("waves:", () => {
     const [dev] = (await readSet(cluster, "soaks")).status?.waves?.list ?? [];
     expect([dev?.completeSince, dev?.passedAt]).toEqual([since, expect.stringMatching(/Z$/)]);
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
-    // The soak has not ended by the server's present clock; a passed wave stays passed.
+    // By the server's present clock the soak has not ended. A passed wave stays passed.
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(DONE);
     expect(judge("soaks")).toBe(6);
@@ -166,7 +166,7 @@ describe("waves:", () => {
     const name = `day-${word}`;
     const wrong = { ...clock, epochMs: () => clock.epochMs() + byMs };
     await begin(name, { dev: { soakSeconds: 120 } });
-    // The clock is wrong when the wave is complete, or when it has to have soaked.
+    // The clock is wrong when the wave is complete, or when its soak must have ended.
     await runPass(cluster, options(name, byMs < 0 ? { clock: wrong } : {}));
     await runPass(cluster, options(name, byMs > 0 ? { clock: wrong } : {}));
     expect(await updatedIn(name)).toEqual(["dev", "dev"]);

@@ -1,4 +1,4 @@
-/** Writes to pods that another pass or the API server refuses. */
+/** Tests writes to pods that another pass or the API server refuses. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAIN_ANNOTATION, FENCE_ANNOTATION, FENCE_CONDITION, SERVING, TRAFFIC_LABEL } from "../../shared/api/names.ts";
@@ -22,7 +22,7 @@ function stateOf({ metadata }: Pod) {
   return { namespace, name, uid, resourceVersion };
 }
 
-/** A pod of version 1, and version 2 is asked for. */
+/** Prepares a pod of version 1, and releases version 2. */
 function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(1);
@@ -35,7 +35,7 @@ function stage(refuse?: Refuse) {
   };
   const planOf = ({ actions }: Decision, { sidecarSet }: Snapshot) =>
     withReservations([], wantedPods(actions, new Set()), subjectOf(sidecarSet));
-  /** A round's writes, of all that it wants. */
+  /** Makes all writes of a round. */
   const write = (snapshot: Snapshot) => {
     const decision = decideOn(context, snapshot, []);
     return writePods(context, snapshot, decision, planOf(decision, snapshot));
@@ -153,7 +153,7 @@ describe("fences:", () => {
   const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
 
-  /** Writes the fences of a pod or of `reserved`, and of nothing else. */
+  /** Writes the fences of a pod or of `reserved`, and nothing else. */
   async function fencing(refuse?: Refuse, reserved: Partial<Reservation> = {}) {
     const on = stage(refuse);
     const snapshot = await on.look();
@@ -277,7 +277,7 @@ it("a batch ends when a pass sees that the SidecarSet has changed", async () => 
   const snapshot = await look();
   plan(1_000, () => release(3));
   expect(await write(snapshot)).toEqual({ ...NOTHING, isOutdated: true });
-  // The patch is read back after two seconds, while it is sent once more.
+  // The patch is read back after two seconds, while it is sent again.
   expect(calls.filter(([, call]) => call === "PATCH pods refused").map(([atMs]) => atMs)).toEqual([0, 2_000]);
   expect([versions(), context.tally.upgraded]).toEqual(["1", 0]);
 });

@@ -1,4 +1,4 @@
-/** The time of a pod's creation through a real API server, in each way of its stage in turn. */
+/** Measures the time of a pod's creation through a real API server, for each way of its stage in turn. */
 import { sendRaw } from "../../contract/raw.ts";
 import { median } from "../measure.ts";
 import type { Load, LoadPlan } from "../webhook/load-process.ts";
@@ -6,33 +6,33 @@ import { quantile } from "../webhook/measure-webhook.ts";
 import { isInjecting, openStage, podBody, podsPath, type Stage, WAYS, type Way } from "./stage.ts";
 
 export interface ApiServerOptions {
-  /** the times of one caller, in many short rounds, since other work on this machine changes from second to second */
+  /** the times of one caller in many short rounds, because other work on this machine changes every second */
   readonly alone: Loads;
-  /** loads with eight callers at a time */
+  /** the times of eight callers at once */
   readonly many: Loads;
 }
 
 interface Loads {
   readonly rounds: number;
-  /** duration of one load */
+  /** milliseconds of one load */
   readonly milliseconds: number;
 }
 
 interface ApiServerRow {
   readonly way: Way;
-  /** pods that were created */
+  /** number of pods that were created */
   readonly pods: number;
-  /** milliseconds of one caller, median over the rounds */
+  /** milliseconds for one caller, median over the rounds */
   readonly p50: number;
-  /** rate with eight callers at a time */
+  /** created pods a second with eight callers at once */
   readonly podsPerSecond: number;
   /** milliseconds above the no-op webhook in the same round; median */
   readonly aboveNoOp: number;
-  /** p50 of the no-op webhook's in the same round; median */
+  /** p50 divided by the no-op webhook's in the same round; median */
   readonly ofNoOp: number;
-  /** p50 of that of the webhook with the constant patch in the same round; median */
+  /** p50 divided by the p50 of the webhook with the constant patch in the same round; median */
   readonly ofConstant: number;
-  /** p50 of the webhook with a list that is kept for a second, in the same round; median */
+  /** p50 divided by the p50 of the webhook that keeps a list for a second, in the same round; median */
   readonly ofKept: number;
 }
 
@@ -44,7 +44,10 @@ export interface ApiServerFigures {
 
 const MANY = 8;
 const WARM_MS = 3_000;
-/** The pods are deleted after this number of rounds, so that few exist; not always before the same way. */
+/**
+ * Number of rounds after which the pods are deleted, so that few exist. The deletion does not always precede the same
+ * way.
+ */
 const DELETE_EVERY = 9;
 
 async function loadOnce({ target, load }: Stage, way: Way, callers: number, milliseconds: number): Promise<Load> {
@@ -75,7 +78,7 @@ type Samples = ReadonlyMap<Way, readonly Load[]>;
 
 /**
  * Within 42 rounds every way follows every other way equally often, because the API server may still collect the
- * other's garbage. Seven is a prime.
+ * previous way's garbage. Seven is a prime number.
  */
 function orderOf(round: number): readonly Way[] {
   const step = 1 + (Math.floor(round / WAYS.length) % (WAYS.length - 1));

@@ -1,6 +1,6 @@
 /**
- * A real API server with five namespaces: without a webhook, with an empty one, with the product's, with a webhook that
- * gives every pod the first pod's patch, with a compiled policy.
+ * A real API server with one namespace for each way to admit a pod: no webhook, an empty one, the product's, a constant
+ * patch, a compiled policy.
  */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -27,7 +27,7 @@ import { type BenchProcess, startProcess } from "../process/start-process.ts";
 import type { LoadPlan } from "../webhook/load-process.ts";
 import type { ServerPlan } from "../webhook/server-process.ts";
 
-/** A prime number of them, for their order. */
+/** The ways to create a pod. Their number must be prime for the order. */
 export const WAYS = [
   "no webhook",
   "no-op webhook",
@@ -49,7 +49,7 @@ const WEBHOOKS = [
 
 export interface Stage {
   readonly target: RawTarget;
-  /** begun when somebody calls it */
+  /** the process that sends the load, started at its first call */
   readonly load: BenchProcess;
   close(): Promise<void>;
 }
@@ -60,12 +60,12 @@ const WARM_MS = 8_000;
 const POLL_MS = 50;
 const PATIENCE_MS = 60_000;
 
-/** The namespace of this way. */
+/** Returns the namespace of this way. */
 function namespaceOf(way: Way): string {
   return way.replaceAll(/[ ,]+/g, "-");
 }
 
-/** @throws MissingProgram where there is neither a control plane nor Go to build one with */
+/** @throws MissingProgram if there is no control plane, and no Go to build one */
 export async function openStage(): Promise<Stage> {
   const plane = await startControlPlane(await findPrograms(process.env));
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-bench-"));
@@ -114,7 +114,7 @@ function beginAll(begin: () => BenchProcess): Webhooks<BenchProcess> {
   };
 }
 
-/** The addresses of the started webhooks. */
+/** Starts the webhooks and returns their addresses. */
 async function startWebhooks(
   servers: Webhooks<BenchProcess>,
   plans: Webhooks<ServerPlan>,
@@ -137,8 +137,8 @@ async function startWebhooks(
 }
 
 /**
- * Calls until everything is compiled, because API servers ask a webhook all day. The review has the pod that will be
- * created: V8 compiles again for pods of another shape.
+ * Sends calls until everything is compiled, because API servers call a webhook all day. The review has the pod that
+ * will be created: V8 compiles again for pods with other fields.
  */
 async function warmUp(load: BenchProcess, { url, ...plan }: Pick<LoadPlan, "authority" | "body"> & { url: string }) {
   const { port, pathname: path } = new URL(url);
@@ -159,7 +159,7 @@ function definition(): readonly KubernetesObject[] {
   return [{ ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as KubernetesObject];
 }
 
-/** A SidecarSet of one container and one volume, as the webhook would store it. */
+/** Returns a SidecarSet of one container and one volume, as the webhook stores it. */
 function simpleSet(): SidecarSet {
   const [set] = sidecarSets(1);
   if (set === undefined) throw new Error("there is no SidecarSet");
@@ -230,7 +230,10 @@ function registration(way: Way, url: string, authority: string): KubernetesObjec
   } as KubernetesObject;
 }
 
-/** Objects that switch the webhook to announcements: the ConfigMap, and the registration that announces every write. */
+/**
+ * Returns the objects that make the webhook use announcements: the ConfigMap, and the registration that announces every
+ * write.
+ */
 function announced(url: string, authority: string): readonly KubernetesObject[] {
   const address = { url: new URL(url).origin, pathSecret: SECRET, caBundle: Buffer.from(authority).toString("base64") };
   const [, validation] = webhookConfigurations(address);
@@ -238,7 +241,7 @@ function announced(url: string, authority: string): readonly KubernetesObject[] 
   return [kruiseNamespace(), ...notice, ...(validation ? [validation] : [])];
 }
 
-/** A pod as a user creates it: one container, without a scheduler. */
+/** Returns a pod as a user creates it: one container, and no scheduler. */
 export function podBody(): string {
   const resources = { requests: { cpu: "250m", memory: "512Mi" } };
   return JSON.stringify({
@@ -261,11 +264,11 @@ export function isInjecting(way: Way): boolean {
   return way !== "no webhook" && way !== "no-op webhook";
 }
 
-/** Waits until everything is in force: pods get their sidecar, and the SidecarSet is known. */
+/** Waits until everything is in force: pods get their sidecar, and the webhook knows the SidecarSet. */
 async function untilReady(cluster: Cluster, target: RawTarget): Promise<void> {
   await createAll(cluster, [simpleSet()]);
   await untilInjecting(cluster, target);
-  // The webhooks use announcements from now on.
+  // After this time the webhooks use announcements.
   await new Promise((resolve) => setTimeout(resolve, IN_FORCE_MS));
   await untilInjecting(cluster, target);
 }

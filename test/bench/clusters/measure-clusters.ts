@@ -1,4 +1,7 @@
-/** The cost of several clusters in one function: cold start and memory by their number, a silent one, and dollars. */
+/**
+ * Measures the cost of several clusters in one function: cold start and memory by their number, a cluster that does not
+ * answer, and dollars.
+ */
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -19,21 +22,26 @@ import { ALARM_METRIC_MONTH } from "../prices.ts";
 export interface ClustersFigures {
   readonly processes: number;
   readonly rows: readonly ClustersRow[];
-  /** milliseconds of later requests in one process: the first of a second cluster, and later ones of a known cluster */
+  /**
+   * milliseconds of later requests in one process: the first for a second cluster, and later ones for a known cluster
+   */
   readonly further: { readonly first: number; readonly later: number };
-  /** milliseconds that requests of a cluster that does not answer hold the process, one after the other, and of one of another behind them */
+  /**
+   * milliseconds of requests, one after the other, for a cluster that does not answer, and of one request for another
+   * cluster behind them
+   */
   readonly silent: { readonly held: readonly number[]; readonly other: number };
-  /** price of each further cluster */
+  /** dollars of a month for each further cluster */
   readonly furtherMonth: Cost;
 }
 
 interface ClustersRow {
-  /** 1: without a table */
+  /** number of clusters; 1: there is no table of clusters */
   readonly clusters: number;
-  /** milliseconds from the start of a process to its first answer: the best, and of computing the median */
+  /** milliseconds from the start of a process to its first answer: the best, and the median of the computing */
   readonly coldMs: number;
   readonly coldCpuMs: number;
-  /** most that a process had, median */
+  /** the most megabytes that a process had, median */
   readonly megabytes: number;
   /** dollars of a month without rollouts */
   readonly month: number;
@@ -49,7 +57,7 @@ interface Ground {
   readonly address: Readonly<Record<string, string>>;
 }
 
-/** `processes` fresh ones of each number, taking turns. */
+/** Measures `processes` new processes for each number of clusters, in turn. */
 export async function measureClusters(processes: number): Promise<ClustersFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-clusters-"));
   const local = await startLocalCluster();
@@ -77,15 +85,15 @@ export async function measureClusters(processes: number): Promise<ClustersFigure
   }
 }
 
-/** Alarms grow with clusters: with a table the first one has its own too. */
+/** Returns the price of a month. Each cluster has its own alarms; with a table the first one does too. */
 function monthOf(clusters: number, first: number, further: number): number {
   return clusters === 1 ? first : first + (clusters - 1) * further + ALARMS_OF_FIRST;
 }
 
-/** Dollars. */
+/** Dollars of a month for the first cluster's alarms. */
 const ALARMS_OF_FIRST = 4 * ALARM_METRIC_MONTH;
 
-/** Milliseconds and bytes of a tick, as `npm run figures -- lambda` has measured them. */
+/** Returns milliseconds and bytes of a tick, as `npm run figures -- lambda` has measured them. */
 async function measuredBefore(): Promise<Measurements> {
   const { cost } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     readonly cost: { measured: Measurements };
@@ -93,7 +101,7 @@ async function measuredBefore(): Promise<Measurements> {
   return cost.measured;
 }
 
-/** Metrics of alarms that one more cluster adds. */
+/** Returns the number of alarm metrics that one more cluster adds. */
 async function alarmsOfOne(): Promise<number> {
   const settings = await readSettings("sidecarset", "prod", async () => "");
   const metrics = (names: readonly string[]) =>
@@ -103,7 +111,7 @@ async function alarmsOfOne(): Promise<number> {
 
 type Entry = Readonly<Record<string, string>>;
 
-/** The function's environment with that table. */
+/** Returns the function's environment with this table of clusters. */
 function envOf({ subject, address }: Ground, table: Readonly<Record<string, Entry>>): Record<string, string> {
   const common = Object.entries(subject.env ?? {}).filter(([name]) => !(name in address));
   return { ...Object.fromEntries(common), CLUSTERS: JSON.stringify(table) };
@@ -113,7 +121,7 @@ function eventOf({ subject, secret }: Ground, cluster: string) {
   const { body } = subject.event as { readonly body: string };
   const below = clusterPath(cluster);
   const path = secretPath(pathSecretOf(secret, below + MUTATE_POD_PATH), MUTATE_POD_PATH);
-  // The query of the pod webhook's registration.
+  // The pod webhook's registration has this query.
   return { ...httpEvent(below + path, body), rawQueryString: "timeout=5s" };
 }
 

@@ -1,4 +1,7 @@
-/** Time until a pass over very many SidecarSets decides on the first, compared in turns with a bare list. */
+/**
+ * Measures the time until a pass over very many SidecarSets decides on the first one. A bare list is the comparison, in
+ * turn.
+ */
 import { openShare } from "../../support/processor-share.ts";
 import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
@@ -8,7 +11,7 @@ import type { First, FirstPlan } from "./pass-process.ts";
 export interface FirstDecisionOptions {
   readonly sidecarSets: number;
   readonly rounds: number;
-  /** share of one processor for both; absent: the whole machine */
+  /** share of one processor for each of the two; absent: the whole machine */
   readonly share?: number;
 }
 
@@ -16,7 +19,7 @@ export interface FirstDecisionOptions {
 export interface FirstDecisionFigures extends FirstDecisionOptions {
   readonly bareSeconds: number;
   readonly seconds: number;
-  /** against the bare list of the same round */
+  /** ratio to the bare list of the same round */
   readonly ofBareList: { readonly seconds: number; readonly cpu: number };
 }
 
@@ -45,7 +48,7 @@ async function measureRound(api: MadeUpApi, isBareFirst: boolean, share: number 
   return { bare, ours };
 }
 
-/** @throws Error when both have not read the same pages */
+/** @throws Error if the two have not read the same pages */
 export async function measureFirstDecision(options: FirstDecisionOptions): Promise<FirstDecisionFigures> {
   const server = startProcess(new URL("../process/made-up-api.ts", import.meta.url));
   try {

@@ -1,4 +1,4 @@
-/** Reads a list of SidecarSets in its own process: bare, page by page, or as a pass does before its first decision. */
+/** Reads a list of SidecarSets in its own process: only page by page, or as a pass does before its first decision. */
 
 import { runPass } from "../../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
@@ -13,16 +13,16 @@ export interface FirstPlan {
 }
 
 export interface First {
-  /** seconds until the last page was read (bare), or until the first decision would be carried out */
+  /** seconds until the last page was read (bare list), or until the first decision would be carried out */
   readonly seconds: number;
-  /** seconds of computing until then */
+  /** seconds of computing until the same moment */
   readonly cpuSeconds: number;
-  /** LISTs of SidecarSets until then */
+  /** number of LISTs of SidecarSets until the same moment */
   readonly pages: number;
 }
 
 const PAGE_SIZE = 500;
-/** Milliseconds; a pass would continue with the other SidecarSets. */
+/** Milliseconds until the pass ends; it would continue with other SidecarSets. */
 const DEADLINE_MS = 120_000;
 
 async function readPages(cluster: Cluster): Promise<void> {
@@ -51,7 +51,7 @@ async function run({ kind, api }: FirstPlan): Promise<First> {
     ...api,
     onRequest: ({ verb, resource }) => {
       if (verb === "LIST" && resource === "sidecarsets") pages++;
-      // Registering the revision is the first thing that a decision asks for.
+      // The first write of a decision creates the revision.
       if (verb === "CREATE" && resource === "controllerrevisions") take();
     },
   });

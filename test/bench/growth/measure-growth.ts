@@ -1,4 +1,4 @@
-/** The growth of a pass at rest with the objects of a cluster: computing, calls, and objects that are read. */
+/** Measures how a pass at rest grows with the objects of a cluster: computing, calls, and objects that it reads. */
 
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
@@ -12,11 +12,11 @@ import { type StoredCluster, storedCluster } from "./stored-cluster.ts";
 export interface Growth {
   readonly of: string;
   readonly sizes: readonly number[];
-  /** ms of computing, the least of some passes, for each size */
+  /** milliseconds of computing for each size, the least of some passes */
   readonly ms: readonly number[];
   readonly calls: readonly number[];
   readonly objects: readonly number[];
-  /** k of size^k */
+  /** the k in size^k */
   readonly exponents: { readonly ms: number; readonly calls: number; readonly objects: number };
 }
 
@@ -25,7 +25,7 @@ type Objects = Readonly<Record<string, readonly KubernetesObject[]>>;
 const KRUISE_NAMESPACE = "kruise-system";
 const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 
-/** A SidecarSet of version 1, created long before its pods. */
+/** Returns a SidecarSet of version 1, created long before its pods. */
 function setOf(name: string, spec: Partial<SidecarSet["spec"]> = {}): SidecarSet {
   const set = sidecarSet(name, 1, { maxUnavailable: "10%" });
   const metadata = { ...set.metadata, uid: `uid-of-${name}`, generation: 1, creationTimestamp: "2026-01-01T00:00:00Z" };
@@ -58,7 +58,7 @@ function revisionOf(index: number): KubernetesObject {
 const labelled = (index: number) => ({ metadata: { name: `ns-${index}`, labels: { mesh: "on" } } });
 const OTHERS = many(200, (index) => setOf(`other-${index}`));
 
-/** Dimension → sizes, and the cluster at a size. */
+/** Dimension → its sizes, and the cluster at a size. */
 const DIMENSIONS: Readonly<
   Record<string, { readonly sizes: readonly number[]; readonly at: (size: number) => Objects }>
 > = {
@@ -86,7 +86,7 @@ const DIMENSIONS: Readonly<
   },
 };
 
-/** `rounds` passes over each, the sizes of one dimension in turn, after a pass that settled it. */
+/** Runs `rounds` passes over each cluster, the sizes of one dimension in turn, after one pass that settles it. */
 export async function measureGrowth(rounds: number): Promise<readonly Growth[]> {
   const all: Growth[] = [];
   for (const [of, { sizes, at }] of Object.entries(DIMENSIONS)) {

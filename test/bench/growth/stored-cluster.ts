@@ -1,6 +1,6 @@
 /**
- * A Cluster that answers from memory in constant time for each object, so that only the pass' computing and its read
- * objects grow. It understands the calls of a pass at rest, and no more.
+ * A Cluster that answers from memory, in constant time for each object. So only the pass' computing and the objects
+ * that it reads grow. It understands only the calls of a pass at rest.
  */
 import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -8,7 +8,7 @@ import { KubeError } from "../../../shared/kube/error.ts";
 import type { Cluster, ListOptions, ObjectKey, Patch, Resource } from "../../../shared/kube/port.ts";
 
 export interface StoredCluster extends Cluster {
-  /** since it was made */
+  /** number of calls and of objects since the start */
   readonly counts: { calls: number; objects: number };
 }
 
@@ -32,10 +32,10 @@ export function storedCluster(objects: Readonly<Record<string, readonly Kubernet
     return stored;
   };
   for (const [plural, all] of Object.entries(objects)) for (const object of all) store({ plural }, object);
-  /** a selector of one label → the objects with it, like an API server's index */
+  /** selector of one label → the objects with this label, like an API server's index */
   const indexes = new Map<string, Map<string, readonly KubernetesObject[]>>();
   const selected = (resource: Resource, { namespace, labelSelector, fieldSelector }: ListOptions) => {
-    // There are no pods that are pending or have ended.
+    // There are no pods that are pending or have finished.
     if (fieldSelector !== undefined) return [];
     const all = [...kindOf(resource).values()];
     if (labelSelector === undefined) return all;

@@ -1,4 +1,4 @@
-/** Any number of pods, made up when they are read; only written pods are kept. */
+/** Creates any number of pods when they are read. Stores only pods that were written. */
 import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -7,7 +7,7 @@ import { rolloutPod } from "../fixture.ts";
 export interface MadeUpPods {
   readonly count: number;
   readonly at: (index: number) => Pod;
-  /** undefined: no pod has this name. Throws where a test of the patch fails. */
+  /** Returns the patched pod; undefined: no pod has this name. Throws if a test of the patch fails. */
   readonly patch: (name: string, patch: unknown) => Pod | undefined;
   readonly get: (name: string) => Pod | undefined;
 }
@@ -16,11 +16,11 @@ export interface PodsOptions {
   readonly count: number;
   readonly sidecarSet: SidecarSet;
   readonly nextVersion: () => string;
-  /** called for each state that a pod gets */
+  /** called with each new state of a pod */
   readonly onChange: (pod: Pod, index: number) => void;
 }
 
-/** Milliseconds that the kubelet needs for a new image. */
+/** Milliseconds until the kubelet runs a new image. */
 const RESTART_MS = 2_000;
 
 export function madeUpPods({ count, sidecarSet, nextVersion, onChange }: PodsOptions): MadeUpPods {

@@ -1,4 +1,4 @@
-/** An API server of one SidecarSet and any number of pods: lists, watches and patches them, and keeps little. */
+/** An API server with one SidecarSet and any number of pods. It lists, watches and patches them, and stores little. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -16,14 +16,14 @@ import { type SmallObjects, smallObjects } from "./small-objects.ts";
 export interface ManyPods {
   readonly pods: number;
   readonly maxUnavailable: number;
-  /** a Priority level that rejects: the number of calls at once, and the time of each; absent: no limit */
+  /** a priority level that rejects: the number of calls at once, and the time of each; absent: no limit */
   readonly level?: { readonly seats: number; readonly callMs: number };
 }
 
 const SIDECARSETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 const ALL_PODS = "/api/v1/pods";
 const POD = /^\/api\/v1\/namespaces\/[^/]+\/pods\/([^/]+)(?:\/status)?$/;
-/** Longer answers are compressed at the lowest level, as by an API server. */
+/** Number of bytes from which answers are compressed at the lowest level, as by an API server. */
 const COMPRESSED_FROM = 128 * 1024;
 
 let version = 1_000_000;
@@ -46,7 +46,10 @@ function list(items: readonly object[], more: object = {}): object {
   return { apiVersion: "v1", kind: "List", metadata: { resourceVersion: String(version), ...more }, items };
 }
 
-/** An API server has several processors and makes nothing up: pages of pods are compressed before they are asked for. */
+/**
+ * Pages of pods are compressed before they are requested. An API server has several processors, and creates nothing at
+ * this moment.
+ */
 const PAGE_SIZE = 500;
 const pages = new Map<number, Buffer>();
 
@@ -56,7 +59,7 @@ function pageFrom(from: number): Buffer {
   return gzipSync(items.join(","), { level: 1 });
 }
 
-/** gzip is read on where one part follows another. */
+/** A reader of gzip continues where the next compressed part begins. */
 function sendPods(response: ServerResponse, query: URLSearchParams): void {
   const from = Number(query.get("continue") ?? 0);
   const to = Math.min(pods.count, from + PAGE_SIZE);
@@ -76,7 +79,7 @@ function ofPod(name: string, { method, body }: Call): object | undefined {
 
 function answerTo(call: Call): object | undefined {
   const { method, path, query, body } = call;
-  // No pod waits for a container: all of them run.
+  // No pod waits for its containers: all of them run.
   if (path === ALL_PODS) return list([]);
   const [, pod] = POD.exec(path) ?? [];
   if (pod !== undefined) return ofPod(pod, call);
@@ -93,7 +96,7 @@ function send(response: ServerResponse, code: number, value: object): void {
   response.writeHead(code, isLong ? { ...headers, "content-encoding": "gzip" } : headers).end(sent);
 }
 
-/** A caller without a free seat gets 429, and comes again in a second. */
+/** Answers 429 to a caller without a free seat, which comes again after a second. */
 async function withSeat(response: ServerResponse, work: () => Promise<void>): Promise<void> {
   if (level === undefined) return await work();
   if (underWay >= level.seats) {
@@ -118,7 +121,7 @@ function tell(pod: Pod, index: number): void {
   for (const watcher of watchers) watcher.write(eventOf(pod));
 }
 
-/** A watch from the list's version on. */
+/** Opens a watch from the list's version on. */
 function watch(response: ServerResponse, path: string, since: number): void {
   response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   if (path !== ALL_PODS) return;

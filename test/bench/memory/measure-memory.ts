@@ -1,4 +1,7 @@
-/** The memory of the rollout function for many pods: the bundle as Lambda runs it, one tick, with an API server in another process. */
+/**
+ * Measures the memory of the rollout function for many pods: one tick of the bundle as Lambda runs it. The API server
+ * is another process.
+ */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +21,7 @@ export interface MemoryOptions {
   readonly seconds: number;
   /** share of one processor; absent: the whole machine */
   readonly share?: number;
-  /** absent: the smallest number of the memory measurement */
+  /** budget of the SidecarSet; absent: the usual one of the memory measurement */
   readonly maxUnavailable?: number;
   /** the most ticks of one function until it has upgraded pods; absent: one */
   readonly mostTicks?: number;
@@ -26,11 +29,11 @@ export interface MemoryOptions {
 
 export interface MemoryRow {
   readonly pods: number;
-  /** the whole process' megabytes */
+  /** peak megabytes of the whole process */
   readonly peakMegabytes: number;
-  /** ticks until pods were upgraded: earlier ones only read, and the next one continued */
+  /** number of ticks until pods were upgraded; earlier ticks only read, and the next one continued */
   readonly ticks: number;
-  /** pods that were upgraded in the last of them */
+  /** number of pods that were upgraded in the last tick */
   readonly upgraded: number;
   readonly rounds: number;
   readonly cpuSeconds: number;
@@ -42,10 +45,13 @@ export interface MemoryFigures {
   readonly slope: number;
 }
 
-/** The same figure for every number of pods: calls in flight also take memory, which does not grow with the pods. */
+/**
+ * The same budget for every number of pods. Calls that have not ended also take memory, which must not grow with the
+ * pods.
+ */
 const MAX_UNAVAILABLE = 500;
 
-/** The peak of a process since it began. Of Linux; elsewhere an Error. */
+/** Returns the peak memory of a process since its start. Works on Linux; elsewhere it throws. */
 async function peakMegabytes(pid: number): Promise<number> {
   const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
   return (Number(kilobytes) * 1024) / 1e6;
@@ -89,7 +95,7 @@ async function untilUpgraded(invoke: () => Promise<PassReport>, mostTicks: numbe
   }
 }
 
-/** @throws Error when no pod is upgraded in as many ticks as there may be */
+/** @throws Error if no pod is upgraded within the allowed ticks */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-memory-"));
   try {

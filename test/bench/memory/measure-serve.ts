@@ -1,4 +1,6 @@
-/** The memory of `serve` at rest after a rollout, started as in the image; its API server is another process. */
+/**
+ * Measures the memory of `serve` at rest after a rollout, started as in the image. Its API server is another process.
+ */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -13,21 +15,21 @@ import type { ManyPods } from "./many-pods-process.ts";
 
 export interface ServeOptions {
   readonly pods: number;
-  /** seconds of watching once all pods are updated */
+  /** seconds of watching after all pods are updated */
   readonly restSeconds: number;
 }
 
 export interface ServeFigures {
   readonly pods: number;
-  /** the whole process' megabytes: the median of a value a second */
+  /** megabytes of the whole process: the median of one value a second */
   readonly atRest: number;
-  /** since it began */
+  /** peak megabytes since the process began */
   readonly peak: number;
 }
 
 const ROLLOUT_SECONDS = 180;
 
-/** For Linux alone; elsewhere it throws. @throws Error when not all pods are updated in three minutes */
+/** Works only on Linux; elsewhere it throws. @throws Error if some pods are not updated within three minutes */
 export async function measureServe({ pods, restSeconds }: ServeOptions): Promise<ServeFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-serve-"));
   const api = startProcess(new URL("many-pods-process.ts", import.meta.url));

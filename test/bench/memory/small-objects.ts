@@ -1,4 +1,4 @@
-/** Objects by their path, for everything that a pass reads and writes except pods. */
+/** Stores by path everything that a pass reads and writes except pods. */
 import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import { applyMergePatch } from "../../../infra/local/patch/patch.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 export interface SmallObjects {
   readonly get: (path: string) => KubernetesObject | undefined;
   readonly create: (folder: string, object: KubernetesObject) => KubernetesObject;
-  /** undefined: the object does not exist. Throws where a test of a JSON patch fails. */
+  /** Returns the patched object; undefined: it does not exist. Throws if a test of a JSON patch fails. */
   readonly patch: (path: string, patch: unknown) => KubernetesObject | undefined;
   readonly list: (folder: string) => readonly KubernetesObject[];
 }

@@ -1,6 +1,6 @@
 /** The child's side of a benchmark process: functions that its parent calls by name. */
 
-/** Messages between parent and child; `id` keeps calls apart. */
+/** Messages between parent and child. `id` tells calls apart. */
 export interface CallMessage {
   readonly id: number;
   readonly name: string;
@@ -13,7 +13,7 @@ export type AnswerMessage =
 
 type Handler = (argument: never) => unknown;
 
-/** Microseconds that this process has computed so far, and the most memory it ever had, in bytes. */
+/** Microseconds that this process has computed so far, and its peak memory in bytes. */
 export interface Usage {
   readonly cpu: number;
   readonly peakRss: number;
@@ -24,7 +24,7 @@ function usage(): Usage {
   return { cpu: userCPUTime + systemCPUTime, peakRss: maxRSS * 1024 };
 }
 
-/** Answers until the parent goes. Every process can be asked for its `usage`. */
+/** Answers until the parent ends. Every process answers `usage`. */
 export function answerCalls(handlers: Readonly<Record<string, Handler>>): void {
   const all: Readonly<Record<string, Handler>> = { usage, ...handlers };
   process.on("disconnect", () => process.exit());

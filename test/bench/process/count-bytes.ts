@@ -1,8 +1,8 @@
-/** Counts the bytes on all connections of this process, both ways. */
+/** Counts the bytes on all connections of this process, in both directions. */
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 
-/** Begins to count; the returned function gives the bytes so far. With TLS it counts the bytes inside. */
+/** Starts to count. The returned function returns the bytes so far. With TLS it counts the bytes inside. */
 export function countBytes(): () => number {
   const sockets: Socket[] = [];
   subscribe("net.client.socket", (message) => {

@@ -1,4 +1,7 @@
-/** An API server that makes long lists up as they are asked for, so that their size costs it no memory: lists, single objects, silent watches. */
+/**
+ * An API server that creates long lists when they are requested, so that they need no memory. It serves lists, single
+ * objects, and watches without events.
+ */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -18,11 +21,11 @@ interface Contents {
 
 export interface MadeUpApi {
   readonly server: string;
-  /** PEM */
+  /** the authority's certificate as PEM */
   readonly certificateAuthority: string;
 }
 
-/** Every list is of this state. */
+/** The version of every list. */
 const RESOURCE_VERSION = "1000";
 
 type Make = (index: number) => object;

@@ -1,4 +1,6 @@
-/** The parent of a benchmark process: the measured code runs alone, so that its computing and memory count alone. */
+/**
+ * The parent of a benchmark process. The measured code runs alone there, so that only its computing and memory count.
+ */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,7 +8,7 @@ import type { ProcessorShare } from "../../support/processor-share.ts";
 import type { AnswerMessage, CallMessage, Usage } from "./answer-calls.ts";
 
 export interface BenchProcess {
-  /** Rejects with the function's error there, and when the process ends. */
+  /** Rejects with the function's error there, or when the process ends. */
   call<T>(name: string, argument?: unknown): Promise<T>;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
@@ -17,7 +19,10 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** `file` calls answerCalls. Its stdout is dropped. `share`: absent: the whole machine. */
+/**
+ * Starts a process. `file` calls answerCalls, and its stdout is dropped. `share`: its share of a processor; absent: the
+ * whole machine.
+ */
 export function startProcess(file: URL, share?: ProcessorShare): BenchProcess {
   const [execPath, execArgv] = share?.command(process.execPath, []) ?? [process.execPath, []];
   const stdio = ["ignore", "ignore", "inherit", "ipc"] as const;

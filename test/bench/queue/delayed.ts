@@ -1,4 +1,4 @@
-/** A server in front of another one of this machine, with the delay of a network. */
+/** A proxy before another server of this machine that adds the delay of a network. */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ export interface Delayed {
   readonly close: () => Promise<void>;
 }
 
-/** 0 ms: the server itself. */
+/** Starts the proxy; with 0 ms it returns the server itself. */
 export async function delayed(endpoint: string, delayMs: number): Promise<Delayed> {
   if (delayMs === 0) return { endpoint, close: async () => undefined };
   const agent = new Agent({ keepAlive: true });

@@ -1,4 +1,6 @@
-/** Time until a tick's messages are in the queue, sent one by one and in parallel, and their monthly cost. */
+/**
+ * Measures the time until a tick's messages are in the queue, sent one by one and in parallel, and their monthly cost.
+ */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +23,7 @@ import type { QueueFigures, SendRow } from "./queue-table.ts";
 const MONTH_OF = 50_000;
 const DELAYS_MS = [0, 10];
 const MESSAGES = 100;
-/** Messages that do not count because V8 still compiles. */
+/** Number of messages that do not count because V8 still compiles. */
 const WARM = 25;
 const BATCH = 10;
 const CALL_MS = 20_000;
@@ -42,7 +44,7 @@ export async function measureQueue(options: { sidecarSets: number; rounds: numbe
   }
 }
 
-/** `sendMs` is the computing time for a message. */
+/** Measures how messages are sent. `sendMs`: milliseconds of computing for one message. */
 async function measureSending(sqs: Sqs, { sidecarSets, rounds }: { sidecarSets: number; rounds: number }) {
   const rows: SendRow[] = [];
   let sendMs = Number.POSITIVE_INFINITY;
@@ -81,7 +83,7 @@ async function secondsOf(run: () => Promise<void>): Promise<number> {
   return (performance.now() - began) / 1_000;
 }
 
-/** Messages about SidecarSets that are settled, one after the other, in a process that is warm. */
+/** Serves messages about settled SidecarSets, one after the other, in a warm process. */
 async function measureMessages(): Promise<Pick<QueueMeasurements, "passMs" | "passLogBytes">> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-queue-"));
   const local = await startLocalCluster();
@@ -111,7 +113,7 @@ async function measureMessages(): Promise<Pick<QueueMeasurements, "passMs" | "pa
   }
 }
 
-/** Milliseconds of this minute's message about a settled SidecarSet. */
+/** Returns the milliseconds of this minute's message about a settled SidecarSet. */
 async function serve({ invoke }: FunctionProcess, name: string): Promise<number> {
   const { MessageBody: body } = messageOf(tickWork(name, Date.now()));
   const began = performance.now();
@@ -120,7 +122,7 @@ async function serve({ invoke }: FunctionProcess, name: string): Promise<number>
   return performance.now() - began;
 }
 
-/** Seconds to list 50,000 SidecarSets, as `npm run bench -- first-decision` has measured it. */
+/** Returns the seconds to list 50,000 SidecarSets, as `npm run bench -- first-decision` has measured them. */
 async function bareListSeconds(): Promise<number> {
   const { firstDecision } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     readonly firstDecision: { readonly sidecarSets: number; readonly bareSeconds: number };

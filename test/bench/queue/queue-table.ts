@@ -7,7 +7,7 @@ export interface QueueFigures {
   readonly sidecarSets: number;
   readonly rows: readonly SendRow[];
   readonly measured: QueueMeasurements;
-  /** the row for the month's price */
+  /** the row whose month is priced */
   readonly monthOf: number;
   /** dollars by item, and their sum */
   readonly settledMonth: Cost;
@@ -15,9 +15,9 @@ export interface QueueFigures {
 }
 
 export interface SendRow {
-  /** milliseconds that each answer of the server is held back */
+  /** milliseconds that each answer of the server is delayed */
   readonly delayMs: number;
-  /** seconds, the best: one request after the other, and as they are sent */
+  /** best seconds, with one request after the other */
   readonly oneByOne: number;
   readonly atOnce: number;
 }

@@ -1,4 +1,4 @@
-/** A cluster with one SidecarSet and any number of ready pods; it reports the calls that it got. */
+/** A cluster with one SidecarSet and any number of ready pods. It reports the calls that it got. */
 
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -14,10 +14,10 @@ import { answerCalls } from "../process/answer-calls.ts";
 import { type Calls, type ClusterAddress, embeddedGround, type Ground, type TightLevel } from "./ground.ts";
 import { realGround } from "./real-ground.ts";
 
-/** The calls of one user agent. */
+/** The number of calls of one user agent. */
 export interface Asked {
   readonly calls: Calls;
-  /** writes of the SidecarSet's status */
+  /** number of writes of the SidecarSet's status */
   readonly statusWrites: number;
   readonly updated: number;
 }
@@ -35,7 +35,7 @@ const POLL_MS = 200;
 let ground: Ground;
 let pods = 0;
 
-/** The SidecarSet with the webhook's defaults. */
+/** Returns the SidecarSet with the webhook's defaults. */
 function sidecarSetOf(image: string): SidecarSet {
   const request = sidecarSetRequest(SIDECARSET, "web");
   const { spec } = request.object as SidecarSet;
@@ -61,7 +61,7 @@ async function readSet(): Promise<SidecarSet> {
   return await ground.client.get<SidecarSet>(SIDECARSETS, { name: SIDECARSET });
 }
 
-/** A pod with the SidecarSet's present sidecars. */
+/** Returns a pod with the SidecarSet's present sidecars. */
 function podOf(index: number, set: SidecarSet): Pod {
   const { metadata, spec } = rolloutPod(index, set);
   const { uid: _, resourceVersion: __, creationTimestamp: ___, generateName: ____, ...given } = metadata ?? {};
@@ -79,7 +79,7 @@ function podOf(index: number, set: SidecarSet): Pod {
   } as unknown as Pod;
 }
 
-/** Counts the pods for which `see` is true. */
+/** Counts the pods for which `see` returns true. */
 async function look(see: (pod: Pod) => boolean): Promise<number> {
   const { items } = await listAll<Pod, boolean>(ground.client, PODS, { namespace: "shop" }, see);
   return items.filter(Boolean).length;
@@ -93,7 +93,7 @@ function isSettled(pod: Pod): boolean {
   return isReady && spec.containers.every(({ name, image }) => images.get(name) === image);
 }
 
-/** Resolves when all of them are ready. */
+/** Adds pods, and resolves when `wanted` pods are ready. */
 async function grow(wanted: number): Promise<void> {
   const set = await readSet();
   const missing = Array.from({ length: wanted - pods }, (_, index) => pods + index);
@@ -106,7 +106,7 @@ async function settle(): Promise<void> {
   while ((await look(isSettled)) < pods) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** A new image, as a user's edit leaves it behind our webhook. */
+/** Writes a new image, as our webhook stores a user's edit. */
 async function change(image: string): Promise<void> {
   const { metadata, spec } = sidecarSetOf(image);
   const body = { metadata: { annotations: metadata?.annotations }, spec };

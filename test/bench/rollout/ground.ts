@@ -11,26 +11,26 @@ export interface ClusterAddress {
   readonly bearerToken: string;
 }
 
-/** "PATCH pods": 12 */
+/** The number of calls by kind, such as "PATCH pods": 12. */
 export type Calls = Readonly<Record<string, number>>;
 
 export interface Ground {
   /** the address for passes and bare loops */
   readonly address: ClusterAddress;
-  /** an administrator's */
+  /** an administrator's client */
   readonly client: Cluster;
-  /** nodes for the pods; empty: they are scheduled */
+  /** nodes for the pods; empty: a scheduler chooses */
   readonly nodes: readonly string[];
-  /** The container as the cluster's pods have it. */
+  /** Returns the container in the form that the cluster's pods have. */
   containerOf(container: Container): Container;
-  /** The calls of one user agent, as the API server itself counts them. */
+  /** Returns the calls of one user agent, as the API server itself counts them. */
   callsOf(userAgent: string): Promise<Calls>;
-  /** Gives passes and bare loops a priority level of their own; resolves to its seats. */
+  /** Gives passes and bare loops their own priority level. Resolves with its seats. */
   tighten(level: TightLevel): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A priority level with one share. It neither borrows nor lends shares. */
+/** A priority level with one share, which neither borrows nor lends. */
 export interface TightLevel {
   /** Reject: 429 as soon as all seats are taken; Queue: 429 as soon as a short queue is full too */
   readonly response: "Reject" | "Queue";

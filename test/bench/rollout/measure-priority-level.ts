@@ -1,4 +1,7 @@
-/** A rollout under a tight priority level of a real API server, compared in turns with the best bare loops. */
+/**
+ * Measures a rollout under a tight priority level of a real API server. The best bare loops are the comparison, in
+ * turn.
+ */
 import { median } from "../measure.ts";
 import type { TightLevel } from "./ground.ts";
 import { onStage, type RolloutRow, type Stage } from "./stage.ts";
@@ -10,7 +13,7 @@ export interface PriorityLevelOptions {
 
 interface LevelRow {
   readonly response: TightLevel["response"];
-  /** 0: the product's passes; else the PATCHes that a bare loop has in flight */
+  /** 0: the product's passes; otherwise the number of PATCHes that a bare loop sends at once */
   readonly atOnce: number;
   /** seconds until the last PATCH of a pod, median over the rounds */
   readonly patchSeconds: number;
@@ -23,7 +26,7 @@ export interface PriorityLevelFigures {
   readonly rounds: number;
   readonly seats: number;
   readonly rows: readonly LevelRow[];
-  /** the product's seconds against the quickest bare loop's, in the same round; medians */
+  /** the product's seconds divided by the fastest bare loop's in the same round; medians */
   readonly ofIdeal: readonly { readonly response: TightLevel["response"]; readonly ratio: number }[];
 }
 
@@ -34,14 +37,17 @@ const secondsOf = ({ pods, podsPerSecond }: RolloutRow) => pods / podsPerSecond;
 
 type Taken = ReadonlyMap<number, readonly RolloutRow[]>;
 
-/** Widths to try. A watched answer holds its seat a moment longer, so one fewer may be the best. */
+/**
+ * Returns the numbers of calls at once to try. A watched answer holds its seat a moment longer, so one fewer may be the
+ * best.
+ */
 function widthsAround(seats: number): readonly number[] {
   return [OURS, seats - 1, seats, seats + 1].filter((atOnce, index) => index === 0 || atOnce > 0);
 }
 
 const rollAt = (stage: Stage, atOnce: number) => (atOnce === OURS ? stage.roll("later") : stage.roll("bare", atOnce));
 
-/** The order rotates, so that no run always follows the same neighbour. */
+/** The order rotates, so that no run always follows the same one. */
 async function takeRounds(stage: Stage, widths: readonly number[], rounds: number): Promise<Taken> {
   const taken = new Map<number, RolloutRow[]>(widths.map((atOnce) => [atOnce, []]));
   for (let round = 0; round < rounds; round++) {
@@ -68,7 +74,7 @@ function ratioOf(rows: readonly LevelRow[], taken: Taken): number {
   return median(ours.map((row, round) => secondsOf(row) / (ideal[round] ? secondsOf(ideal[round]) : Number.NaN)));
 }
 
-/** Runs the first rollout, which gives each pod its condition, before the level exists. */
+/** Runs the first rollout, which gives each pod its condition, before the priority level exists. */
 export async function measurePriorityLevel({ pods, rounds }: PriorityLevelOptions): Promise<PriorityLevelFigures> {
   const levels = await onStage("real", pods, async (stage) => {
     await stage.roll("first");

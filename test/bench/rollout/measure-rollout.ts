@@ -1,15 +1,19 @@
-/** The cost of a rollout at several sizes, compared in turns with a loop of one patch for each pod on the same cluster. */
+/**
+ * Measures the cost of a rollout at several sizes. A loop of one patch for each pod is the comparison, in turn on the
+ * same cluster.
+ */
 import { growthExponent, median, slope } from "../measure.ts";
 import { onStage, type RolloutRow, type Stage, type Where } from "./stage.ts";
 
 export interface RolloutOptions {
   /** numbers of pods */
   readonly sizes: readonly number[];
-  /** rounds at each size, with the product and the bare loop in turn */
+  /** number of rounds at each size, with the product and the bare loop in turn */
   readonly rounds: number;
   readonly where: Where;
   /**
-   * Called after each size with the figures so far: the largest sizes take as long as all others, and may be cut short.
+   * Called after each size with the figures so far. The largest sizes take as long as all others together, and may be
+   * stopped.
    */
   readonly onSize?: (figures: RolloutFigures) => Promise<void>;
 }
@@ -18,16 +22,16 @@ export interface RolloutFigures {
   readonly where: Where;
   readonly rounds: number;
   readonly rows: readonly RolloutRow[];
-  /** pods a second of "later" against the neighbouring bare loop; medians, by number of pods */
+  /** pods a second of "later" divided by the neighbouring bare loop's; medians, by number of pods */
   readonly ofBareLoop: readonly { readonly pods: number; readonly ratio: number }[];
-  /** exponent of computing over the sizes */
+  /** growth exponent of computing over the sizes */
   readonly cpuExponent: number;
   readonly secondsExponent: number;
   /** megabytes for each 1,000 pods, least squares */
   readonly memorySlope: number;
 }
 
-/** Runs the two in turn, so that both meet the same machine. */
+/** Runs the product and the bare loop in turn, so that both meet the same load of the machine. */
 async function measureSize({ pods, roll }: Stage, rounds: number) {
   const rows = [await roll("first")];
   const ratios: number[] = [];

@@ -1,4 +1,7 @@
-/** A real control plane (etcd, kube-apiserver, controllers, scheduler) with nodes that cost little, and the reconciler's own account. */
+/**
+ * A real control plane (etcd, kube-apiserver, controllers, scheduler) with nodes that cost little, and the reconciler's
+ * own account.
+ */
 import { open } from "node:fs/promises";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
@@ -24,7 +27,7 @@ const addressOf = ({ url, caCertificate, token }: RawTarget): ClusterAddress => 
   bearerToken: token,
 });
 
-/** @throws MissingProgram where there is neither a control plane nor Go to build one with */
+/** @throws MissingProgram if there is no control plane, and no Go to build one */
 export async function realGround(): Promise<Ground> {
   const plane = await startControlPlane(await findPrograms(process.env));
   const admin = plane.settings;
@@ -40,7 +43,7 @@ export async function realGround(): Promise<Ground> {
     address: addressOf(reconciler),
     client,
     nodes: Array.from({ length: NODES }, (_, index) => `node-${index + 1}`),
-    // Every field has an owner in managedFields, which come with each answer: few fields, as in a simple pod.
+    // Few fields, as in a simple pod. Every field has an owner in managedFields, which come with each answer.
     containerOf: ({ name, image = "", resources = {} }): Container => ({ name, image, resources }),
     callsOf: auditReader(plane.settings.auditLog),
     async tighten(level) {
@@ -61,7 +64,7 @@ export async function realGround(): Promise<Ground> {
   };
 }
 
-/** "PATCH pods/status" */
+/** Returns the call's kind, such as "PATCH pods/status". */
 function callOf({ verb, objectRef }: AuditEvent): string {
   const { resource = "", subresource } = objectRef ?? {};
   return `${verb.toUpperCase()} ${resource}${subresource === undefined ? "" : `/${subresource}`}`;
@@ -86,7 +89,7 @@ function auditReader(auditLog: string): Ground["callsOf"] {
   };
 }
 
-/** @throws Error if the API server started a new file meanwhile, because some lines are then not counted */
+/** @throws Error if the API server started a new file in the meantime, because some lines are then not counted */
 async function textFrom(path: string, position: number): Promise<Buffer> {
   const file = await open(path);
   try {
@@ -100,7 +103,7 @@ async function textFrom(path: string, position: number): Promise<Buffer> {
   }
 }
 
-/** The later of two levels counts. */
+/** The precedence gets lower for each new level, so that the newest of two matching levels counts. */
 let precedence = 1_000;
 
 function levelSpecs(name: string, { response }: TightLevel): Readonly<Record<string, object>> {
@@ -121,7 +124,7 @@ function levelSpecs(name: string, { response }: TightLevel): Readonly<Record<str
   return { prioritylevelconfigurations: { type: "Limited", limited }, flowschemas: schema };
 }
 
-/** Waits until the level counts requests of that account, and returns its seats. */
+/** Waits until the level counts the account's requests, and returns its seats. */
 async function seatsOf(level: string, admin: RawTarget, account: RawTarget): Promise<number> {
   const { body } = await sendRaw(admin, { path: `${FLOW_CONTROL}/flowschemas/${level}` });
   const { uid } = (body as { readonly metadata: { readonly uid: string } }).metadata;

@@ -1,4 +1,4 @@
-/** A rollout in its own process: by a pass of the product, or by a bare loop that patches every pod. */
+/** Runs a rollout in its own process: with a pass of the product, or with a bare loop that patches every pod. */
 
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -22,20 +22,20 @@ export interface RollPlan {
   readonly userAgent: string;
   /** the new image of every pod */
   readonly image: string;
-  /** bare loop only */
+  /** number of patches at once, only for the bare loop */
   readonly atOnce: number;
   readonly isConditionSkipped: boolean;
 }
 
 export interface Roll {
-  /** seconds from the beginning to the end of the last PATCH of a pod */
+  /** seconds from the start to the end of the last PATCH of a pod */
   readonly patchSeconds: number;
-  /** seconds until all are ready again (product), or patched (bare loop) */
+  /** seconds until all pods are ready again (product), or patched (bare loop) */
   readonly seconds: number;
-  /** bytes on the connections to the API server, both ways, TLS excluded */
+  /** bytes on the connections to the API server in both directions, without TLS */
   readonly bytes: number;
   readonly conflicts: number;
-  /** answers 429 */
+  /** number of answers 429 */
   readonly refusals: number;
   readonly report?: SidecarSetReport;
 }
@@ -63,7 +63,7 @@ async function bareLoop(cluster: Cluster, { image, atOnce }: RollPlan): Promise<
   });
 }
 
-/** Retries a refused call after the wait that the API server asks for. */
+/** Repeats a refused call after the wait that the API server demands. */
 async function untilHeard(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -76,7 +76,7 @@ async function untilHeard(work: () => Promise<unknown>): Promise<void> {
 }
 
 async function run(plan: RollPlan): Promise<Roll> {
-  // Set as in `tick` and in the function on Lambda.
+  // `tick` and the function on Lambda do the same.
   if (plan.kind === "ours") keepHeapSmall();
   const { server, certificateAuthority, bearerToken } = plan.cluster;
   const bytes = countBytes();

@@ -6,11 +6,14 @@ import type { Roll, RollPlan } from "./roll-process.ts";
 
 /** A rollout over all pods. */
 export interface RolloutRow {
-  /** first: the pods have no SidecarSetUpgradable condition yet; gated: the same with SkipUpgradableCondition */
+  /**
+   * first: the pods have no SidecarSetUpgradable condition yet; gated: the same with feature gate
+   * SkipUpgradableCondition
+   */
   readonly kind: "first" | "gated" | "later" | "bare";
   readonly pods: number;
   readonly podsPerSecond: number;
-  /** seconds until all are ready again; bare loop: patched */
+  /** seconds until all pods are ready again; for the bare loop until all are patched */
   readonly seconds: number;
   /** milliseconds of computing for each pod */
   readonly cpuPerPod: number;
@@ -18,7 +21,7 @@ export interface RolloutRow {
   readonly bytesPerPod: number;
   readonly podPatchesPerPod: number;
   readonly statusPatchesPerPod: number;
-  /** PATCHes of pods that found another state than they were made for */
+  /** number of PATCHes of pods that had changed since they were read */
   readonly conflicts: number;
   /** the number of requests that the server answers with 429 */
   readonly refusals: number;
@@ -28,14 +31,14 @@ export interface RolloutRow {
 
 export interface Stage {
   readonly pods: number;
-  /** `atOnce`: PATCHes that a bare loop has in flight. @throws Error when a pod was left out */
+  /** Runs a rollout. `atOnce`: PATCHes that a bare loop sends at once. @throws Error if a pod was left out */
   roll(kind: RolloutRow["kind"], atOnce?: number): Promise<RolloutRow>;
-  /** Resolves to the seats. */
+  /** Resolves with the level's seats. */
   tighten(level: TightLevel): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Embedded: infra/local; real: etcd and kube-apiserver, as `npm run test:e2e` has them. */
+/** The cluster. Embedded: infra/local; real: etcd and kube-apiserver, as in `npm run test:e2e`. */
 export type Where = "embedded" | "real";
 
 const IN_FLIGHT = 32;

@@ -1,4 +1,4 @@
-/** Simpler builds of a function than the shipped one. Each writes `folder`/index.js, with the handler. */
+/** Builds a function in simpler ways than the shipped one. Each build writes `folder`/index.js with the handler. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -13,7 +13,7 @@ async function write(folder: string, files: ReadonlyMap<string, string>): Promis
   await writeFile(join(folder, "package.json"), '{"type":"commonjs"}\n');
 }
 
-/** Split, and turned into CommonJS, like the shipped build, but with all of the deferred modules in index.js. */
+/** Builds as the shipped build does, split and as CommonJS, but with all deferred modules in index.js. */
 export async function bundleEager(name: string, folder: string): Promise<void> {
   const split = await build({
     ...BUNDLING,
@@ -26,7 +26,7 @@ export async function bundleEager(name: string, folder: string): Promise<void> {
   await write(folder, new Map([...lazy, ["index.js", eager]]));
 }
 
-/** A bundle in one file. `isDeferred`: its deferred modules, which are in it, run when they are first called. */
+/** Builds a bundle in one file. `isDeferred`: its deferred modules run when they are first called. */
 export async function bundleSingle(name: string, folder: string, isDeferred: boolean): Promise<void> {
   const { plugin, met } = deferredModules(name);
   const plugins = isDeferred ? [inTheSameFile(met), plugin, ...BUNDLING.plugins] : BUNDLING.plugins;
@@ -40,7 +40,7 @@ export async function bundleSingle(name: string, folder: string, isDeferred: boo
   await write(folder, new Map(outputFiles.map(({ path, text }) => [basename(path), text])));
 }
 
-/** Before the plugin that makes files of them. */
+/** Runs before the plugin that would write the modules to files. */
 function inTheSameFile(met: ReadonlySet<string>): Plugin {
   return {
     name: "in-the-same-file",

@@ -1,5 +1,5 @@
 /**
- * The gain of each optimized part, with a Lambda function's share of a processor: the same with it and without, in
+ * Measures what each optimization saves, with a Lambda function's share of a processor: with it and without it, in
  * turn.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -26,7 +26,7 @@ export interface RoomsOptions {
   readonly pods: number;
 }
 
-/** A way of doing it. */
+/** One way of doing the work, with its measurements. */
 export interface Way {
   readonly name: string;
   readonly figures: Readonly<Record<string, Spread>>;
@@ -34,11 +34,11 @@ export interface Way {
 
 export interface Room {
   readonly name: string;
-  /** the figure that decides whether the room stays; absent: none does */
+  /** the figure that decides whether the optimization stays; absent: none does */
   readonly decidedBy?: string;
   readonly shipped: Way;
   readonly without: readonly Way[];
-  /** the floor of all ways */
+  /** a way that does only the unavoidable work */
   readonly floor?: Way;
 }
 
@@ -50,7 +50,7 @@ const REVIEWS = 1_000;
 const INVOCATIONS = 100;
 const TIMEOUT_MS = 10_000;
 
-/** @throws Error where this machine does not let processors be shared out */
+/** @throws Error if this machine cannot share processors out */
 export async function measureRooms(options: RoomsOptions): Promise<readonly Room[]> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-rooms-"));
   const limit = await openShare(shareOf(options.megabytes));
@@ -70,7 +70,7 @@ function roomOf(name: string, [shipped, ...without]: readonly Way[], decidedBy?:
   return { name, shipped, without, ...(decidedBy === undefined ? {} : { decidedBy }) };
 }
 
-/** The pod store alone with the whole machine: a share would take half an hour for 150,000 pods. */
+/** Measures only the pod store, with the whole machine: a share of it would take half an hour for 150,000 pods. */
 export async function measureLargePodStore(pods: number, rounds: number): Promise<readonly Room[]> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-rooms-"));
   try {
@@ -81,7 +81,7 @@ export async function measureLargePodStore(pods: number, rounds: number): Promis
   }
 }
 
-/** Cold starts of the builds in turn, then reviews to one warm process. */
+/** Measures cold starts of the builds in turn, then reviews in one warm process. */
 async function measureFunctions(
   folder: string,
   share: ProcessorShare,
@@ -122,7 +122,7 @@ async function measureInvocations(subject: Subject, rounds: number): Promise<rea
   const events = bodies.map((body) => ({ ...(subject.event as object), body }));
   const times = events.map((): number[] => []);
   try {
-    // The first rounds compile, and are not counted.
+    // The first rounds compile, and do not count.
     for (let round = -2; round < rounds; round++)
       for (const [at, event] of events.entries()) {
         const taken = await invocations(started, event);
@@ -135,7 +135,7 @@ async function measureInvocations(subject: Subject, rounds: number): Promise<rea
   return times.map((of, at) => ({ name: names[at] ?? "", figures: { "computing, µs": spread(of) } }));
 }
 
-/** Microseconds of computing for each. */
+/** Returns the microseconds of computing for each call. */
 async function invocations({ invoke, cpuMs }: FunctionProcess, event: object): Promise<number> {
   const before = await cpuMs();
   for (let call = 0; call < INVOCATIONS; call++) {

@@ -1,8 +1,8 @@
-/** A replacement of `PodTable` without the pod store: records of pods as objects in an array. */
+/** A replacement for `PodTable` without the pod store: records of pods are objects in an array. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { SharedParts } from "../../../shared/controller/pod-store/shared-parts.ts";
 
-/** Put in by the build: equal parts of records are kept once, as in the pod store. */
+/** Set by the build. true: equal parts of records are stored once, as in the pod store. */
 declare const SHARES_PARTS: boolean;
 
 export class PodTable {

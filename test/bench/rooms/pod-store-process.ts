@@ -1,4 +1,4 @@
-/** Lists made-up pods into a view and decides on them, in its own process: the pods' part of a tick, without calls. */
+/** Lists generated pods into a view and decides on them in its own process: the pods' part of a tick, without calls. */
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { PodView } from "../../../shared/controller/pod-store/pod-view.ts";
@@ -14,9 +14,9 @@ export interface PodStorePlan {
 }
 
 export interface PodStoreRun {
-  /** the whole process' peak */
+  /** peak megabytes of the whole process */
   readonly peakMegabytes: number;
-  /** milliseconds for keeping listed pods, and for the decisions; making the pods up does not count */
+  /** milliseconds for storing listed pods, and for the decisions; generating the pods does not count */
   readonly cpuMs: number;
 }
 
@@ -43,7 +43,7 @@ function run({ pods: count, decisions }: PodStorePlan): PodStoreRun {
   const rows: number[] = [];
   for (let from = 0; from < count; from += PAGE_SIZE) {
     const length = Math.min(PAGE_SIZE, count - from);
-    // Parsed, as pods are that were read: texts of a program are shared by all that have them.
+    // The pods are parsed, like pods that were read. A program's literal strings would be shared by all pods.
     const page = Array.from(
       { length },
       (_, at) => JSON.parse(JSON.stringify(rolloutPod(from + at, sidecarSet))) as Pod,

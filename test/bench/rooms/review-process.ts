@@ -1,11 +1,11 @@
-/** Reads and answers one review again and again, in a process of its own: with managed fields that are cut out, and with such as are parsed. */
+/** Reads and answers one review again and again in its own process: managed fields are cut out, or parsed. */
 import { readAdmissionReview } from "../../../shared/webhook/review/review.ts";
 import { wholeRequest } from "../core.ts";
 import { reviewBody, sidecarSets } from "../fixture.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 import { type Reviews, type ReviewsPlan, wholeBody } from "./whole-body.ts";
 
-/** Microseconds of computing: waits for a share of the processor say nothing here. */
+/** Returns microseconds of computing, because waits for a share of the processor must not count. */
 function microseconds(run: () => unknown, calls: number): number {
   const before = process.cpuUsage();
   for (let call = 0; call < calls; call++) if (run() === undefined) throw new Error("no answer");
@@ -17,7 +17,7 @@ function time({ rounds, calls }: ReviewsPlan): Reviews {
   const all = sidecarSets(1);
   const bodies = { cut: reviewBody(), parsed: wholeBody(reviewBody()) };
   const times: Reviews = { cut: { read: [], answered: [] }, parsed: { read: [], answered: [] } };
-  // The first round compiles, and is not counted.
+  // The first round compiles, and does not count.
   for (let round = 0; round <= rounds; round++)
     for (const way of ["cut", "parsed"] as const) {
       const read = microseconds(() => readAdmissionReview(bodies[way]), calls);

@@ -1,14 +1,17 @@
-/** The rooms as a table for people: medians, the least and the ninth tenth, and the savings of the shipped way. */
+/**
+ * Prints the optimizations as a table for people: the median, the least and the 90th percentile, and what the shipped
+ * way saves.
+ */
 import type { Room, Way } from "./measure-rooms.ts";
 
-/** Less is no reason for anything clever. */
+/** The least saving that justifies an optimization. */
 const WORTH = 0.1;
 
 export function roomsTable(rooms: readonly Room[]): string {
   return rooms.map(roomLines).join("\n");
 }
 
-/** False when a room saves less than a tenth of its decisive figure. */
+/** False if an optimization saves less than a tenth of its decisive figure. */
 export function arePaying(rooms: readonly Room[]): boolean {
   return rooms.every(
     ({ decidedBy, shipped, without }) =>

@@ -2,14 +2,14 @@
 
 export interface ReviewsPlan {
   readonly rounds: number;
-  /** calls in each measured round */
+  /** number of calls in each measured round */
   readonly calls: number;
 }
 
-/** Microseconds of computing for each, one of each round. */
+/** Microseconds of computing for one call, a value for each round. */
 interface Times {
   readonly read: number[];
-  /** milliseconds from the text of the review to the answer's */
+  /** from the text of the review to the answer's */
   readonly answered: number[];
 }
 

@@ -1,5 +1,6 @@
 /**
- * Functions with the share of a processor that Lambda gives them by their memory: cold starts, a first decision, ticks.
+ * Measures functions with the share of a processor that Lambda gives for their memory: cold starts, a first decision,
+ * ticks.
  */
 import { shareOf } from "../../support/processor-share.ts";
 import { measureColdMutatePod, type Spread } from "../cold-start.ts";
@@ -7,9 +8,9 @@ import { type FirstDecisionFigures, measureFirstDecision } from "../first-decisi
 import { type MemoryRow, measureMemory } from "../memory/measure-memory.ts";
 
 export interface ShareOptions {
-  /** sizes of functions */
+  /** memory sizes of functions */
   readonly megabytes: readonly number[];
-  /** pods of the ticks */
+  /** numbers of pods in the ticks */
   readonly sizes: readonly number[];
   /** seconds of one tick */
   readonly seconds: number;
@@ -31,7 +32,7 @@ export interface ShareRow {
 /** The most ticks. A function that has not read all pods at its time limit continues in its next tick. */
 const MOST_TICKS = 4;
 
-/** @throws Error where this machine does not let processors be shared out */
+/** @throws Error if this machine cannot share processors out */
 export async function* measureShare(options: ShareOptions): AsyncGenerator<ShareRow> {
   const { sizes, seconds, maxUnavailable, sidecarSets, rounds, processes } = options;
   for (const megabytes of options.megabytes) {

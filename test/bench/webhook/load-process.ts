@@ -1,4 +1,7 @@
-/** Callers of a webhook: each sends the next request when it has its answer, over a connection that it keeps, as API servers do. */
+/**
+ * Callers of a webhook. Each sends its next request after an answer, over a connection that stays open, as API servers
+ * do.
+ */
 import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerCalls } from "../process/answer-calls.ts";
@@ -6,26 +9,26 @@ import { answerCalls } from "../process/answer-calls.ts";
 export interface LoadPlan {
   readonly port: number;
   readonly path: string;
-  /** "": a GET */
+  /** the request's body; "": a GET */
   readonly body: string;
-  /** PEM */
+  /** the authority's certificate as PEM */
   readonly authority: string;
   readonly callers: number;
   readonly milliseconds: number;
   /** milliseconds that a caller waits after an answer; absent: none */
   readonly pauseMs?: number;
-  /** headers beside the body's */
+  /** additional headers of the request */
   readonly headers?: Readonly<Record<string, string>>;
-  /** code of a good answer; absent: 200 */
+  /** status code of a good answer; absent: 200 */
   readonly code?: number;
 }
 
 export interface Load {
   readonly requests: number;
-  /** milliseconds of each request, in the order of the answers; they include the caller's own work */
+  /** milliseconds of each request in the order of the answers, with the caller's own work */
   readonly milliseconds: readonly number[];
   readonly seconds: number;
-  /** body of one answer */
+  /** body of the last answer */
   readonly lastAnswer: string;
 }
 
@@ -49,7 +52,7 @@ function ask({ port, path, body, code = 200, ...plan }: LoadPlan, agent: Agent):
   });
 }
 
-/** The first call of each makes its connection, and is not counted. */
+/** Runs the callers. Each one's first call opens its connection, and does not count. */
 async function run(plan: LoadPlan): Promise<Load> {
   const agent = new Agent({ keepAlive: true, ca: plan.authority, maxSockets: plan.callers });
   const callers = Array.from({ length: plan.callers });

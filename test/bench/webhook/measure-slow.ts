@@ -1,4 +1,4 @@
-/** The time that pods wait while the API server of a warm pod webhook answers late, or does not answer. */
+/** Measures how long pods wait while the API server of a warm pod webhook answers late, or does not answer. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
@@ -13,7 +13,7 @@ import { begin, openStage, quantile, SECRET, WARM_MS } from "./measure-webhook.t
 export interface SlowOptions {
   /** milliseconds until each answer of the API server; undefined: it does not answer */
   readonly delays: readonly (number | undefined)[];
-  /** times of one delay in one round */
+  /** milliseconds of one delay in one round */
   readonly milliseconds: number;
   readonly rounds: number;
 }
@@ -21,15 +21,15 @@ export interface SlowOptions {
 interface SlowRow {
   readonly delayMs: number | undefined;
   readonly pods: number;
-  /** milliseconds of a review, the caller's own work included */
+  /** median milliseconds of a review, with the caller's own work */
   readonly p50: number;
   readonly p99: number;
   readonly most: number;
-  /** the mean above the median without a delay */
+  /** milliseconds of the mean above the median without a delay */
   readonly addedMean: number;
-  /** share of the pods that waited for 0.9 s and more */
+  /** share of the pods that waited for 0.9 s or more */
   readonly waiting: number;
-  /** dollars of an hour of 3,000 pods a minute on Lambda, if each takes the mean */
+  /** dollars of an hour with 3,000 pods a minute on Lambda, if each takes the mean time */
   readonly hour: number;
 }
 
@@ -38,14 +38,16 @@ export interface SlowFigures {
 }
 
 const CALLERS = 16;
-/** About 50 pods a second, where none waits. */
+/** Milliseconds of a caller's pause: about 50 pods a second if no pod waits. */
 const PAUSE_MS = 300;
 const PODS_PER_MINUTE = 3_000;
 const HOURS_OF_MONTH = 720;
-/** The API server is waited for a second, so that other work on this machine seldom looks like it. */
+/**
+ * The webhook waits a second for the API server, and other work on this machine rarely takes this many milliseconds.
+ */
 const LONG_MS = 900;
 
-/** Some seconds without a delay precede each delay. Rows are medians of the rounds. */
+/** Some seconds without a delay precede each delay. Rows are medians over the rounds. */
 export async function measureSlow({ delays, milliseconds, rounds }: SlowOptions): Promise<SlowFigures> {
   const stage = await openStage();
   try {

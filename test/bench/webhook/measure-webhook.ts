@@ -1,4 +1,7 @@
-/** The cost of the pod webhook over HTTPS, compared in turns with a server that does nothing and a minimal injector. */
+/**
+ * Measures the cost of the pod webhook over HTTPS. A server that does nothing and a minimal injector are the
+ * comparison, in turn.
+ */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,19 +21,19 @@ export interface WebhookOptions {
   readonly milliseconds: number;
   readonly callers: readonly number[];
   readonly sidecarSets: readonly number[];
-  /** the sizes among them at which the other ways to read SidecarSets are measured too */
+  /** the numbers of SidecarSets at which the other ways to read SidecarSets are measured too */
   readonly keptToo: readonly number[];
 }
 
 /** Medians over the rounds. */
 export interface WebhookRow {
-  /** no-op, minimal, ours; ours with lists, ours with a list that is kept for a second; an empty GET */
+  /** no-op, minimal, ours; ours with lists; ours with a list that is kept for a second; an empty GET */
   readonly subject: string;
-  /** number of SidecarSets, of which one matches; for the product only */
+  /** number of SidecarSets, of which one matches; only for the product */
   readonly sidecarSets?: number;
   readonly callers: number;
   readonly requests: number;
-  /** milliseconds */
+  /** median milliseconds of a request */
   readonly p50: number;
   readonly p99: number;
   readonly requestsPerSecond: number;
@@ -39,11 +42,11 @@ export interface WebhookRow {
   /** bytes of the JSON patch */
   readonly patchBytes: number;
   /**
-   * Against the product's webhook that keeps a list for a second, with as many SidecarSets, in the same round: medians.
-   * ms is the difference of p50, in empty GETs of the same round
+   * ratio to the product's webhook that keeps a list for a second, with as many SidecarSets, in the same round;
+   * medians. `emptyGets`: the difference of p50, in empty GETs of the same round
    */
   readonly ofKept?: { readonly requestsPerSecond: number; readonly emptyGets: number };
-  /** against the minimal injector in the same round; medians */
+  /** ratio to the minimal injector in the same round; medians */
   readonly ofMinimal: { readonly requestsPerSecond: number; readonly p50: number; readonly cpu: number };
 }
 
@@ -59,7 +62,7 @@ interface Subject {
   readonly process: BenchProcess;
   readonly port: number;
   readonly path: string;
-  /** PEM, of an API server, which is asked without a body */
+  /** the authority's certificate as PEM; an API server gets requests without a body */
   readonly authority?: string;
 }
 
@@ -73,7 +76,7 @@ interface Sample {
 }
 
 export const SECRET = "benchmark-path-secret-of-exactly-43-letters";
-/** The time until everything is compiled. */
+/** Milliseconds until everything is compiled. */
 export const WARM_MS = 4_000;
 
 interface Stage {
@@ -110,7 +113,7 @@ async function floor(stage: Stage, name: "no-op" | "minimal"): Promise<Subject> 
   return { name, process, port, path: "/mutate-pod?timeout=10s" };
 }
 
-/** The product in each way of reading SidecarSets, and an empty GET to the API server that they read from. */
+/** Measures the product with each way of reading SidecarSets, and an empty GET to the API server. */
 async function ours(stage: Stage, sidecarSets: number, isKeptToo: boolean): Promise<readonly Subject[]> {
   const apiProcess = begin(stage, "../process/made-up-api.ts");
   const api = await apiProcess.call<MadeUpApi>("start", { sidecarSets, pods: 0 });
@@ -231,7 +234,7 @@ interface Loading {
   readonly plan: Omit<LoadPlan, "port" | "path">;
 }
 
-/** The order rotates, so that no server always runs after the same neighbour. */
+/** The order rotates, so that no server always follows the same one. */
 async function takeSamples({ load, subjects, plan }: Loading, rounds: number): Promise<Samples> {
   const samples: Samples = new Map(subjects.map((subject) => [subject, []]));
   for (let round = 0; round < rounds; round++) {
@@ -254,16 +257,19 @@ async function measureRows(stage: Stage, subjects: readonly Subject[], options: 
   return rows;
 }
 
-/** Figures of the pod webhook of `serve` with 16 callers; medians of the rounds. */
+/** Figures of the pod webhook of `serve` with 16 callers; medians over the rounds. */
 export interface PassesFigures {
   readonly pods: number;
   readonly rows: readonly (Pick<WebhookRow, "p50" | "p99" | "requestsPerSecond"> & { readonly passes: PassesRow })[];
-  /** p99 of one way against that without passes in the same round; medians */
+  /** p99 divided by the p99 without passes in the same round; medians */
   readonly p99OfNone: { readonly beside: number; readonly behind: number };
 }
 type PassesRow = (typeof WAYS)[number];
 
-/** Reviews while passes over these pods begin each second: without any, in the thread of the webhooks, in their own. */
+/**
+ * Measures reviews while a pass over these pods begins each second: no passes, passes in the webhooks' thread, passes
+ * in their own thread.
+ */
 export async function measurePasses({ pods, rounds }: { readonly pods: number; readonly rounds: number }) {
   const stage = await openStage();
   try {
@@ -284,7 +290,7 @@ export async function measurePasses({ pods, rounds }: { readonly pods: number; r
 
 const WAYS = ["none", "beside", "behind"] as const;
 
-/** Passes of a server that is not measured would hold up the others: it is stopped. */
+/** The server is stopped after its measurement, because its passes would slow down the others. */
 async function samplePasses(stage: Stage, kubeconfig: string, passes: PassesRow): Promise<Sample> {
   const process = begin(stage, "server-process.ts");
   const load = begin(stage, "load-process.ts");
@@ -301,7 +307,7 @@ async function samplePasses(stage: Stage, kubeconfig: string, passes: PassesRow)
 
 /** Milliseconds between reviews: an API server that creates pods sends about 150 a second. */
 const PAUSE_MS = 100;
-/** The time for some passes. */
+/** Milliseconds for some passes. */
 const PASSES_MS = 8_000;
 
 function passesFigures(pods: number, samples: Readonly<Record<PassesRow, readonly Sample[]>>): PassesFigures {
@@ -315,7 +321,7 @@ function passesFigures(pods: number, samples: Readonly<Record<PassesRow, readonl
   return { pods, rows, p99OfNone: { beside: against(samples.beside), behind: against(samples.behind) } };
 }
 
-/** Processes of their own for the API server, each webhook and the callers. */
+/** Starts separate processes for the API server, each webhook and the callers. */
 export async function measureWebhook(options: WebhookOptions): Promise<WebhookFigures> {
   const stage = await openStage();
   try {

@@ -1,4 +1,4 @@
-/** A webhook on its own HTTPS port: the product's as `serve` runs it, or a minimal webhook for comparison. */
+/** A webhook on its own HTTPS port: the product's as `serve` runs it, or a minimal one for comparison. */
 
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -14,25 +14,25 @@ export type Reads = "announced" | "listed" | "kept";
 
 export interface ServerPlan {
   /**
-   * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: gives every pod the product's
-   * patch of the first one; ours: the product
+   * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: gives every pod the patch that
+   * the product gave the first one; ours: the product
    */
   readonly kind: "no-op" | "minimal" | "copy" | "ours";
   /**
-   * The product's way of knowing SidecarSets. announced: as installed; listed: without announcements; kept: for a
-   * second, without a look at writes
+   * how the product learns of SidecarSets; announced: as installed; listed: without announcements; kept: a list for a
+   * second, without following writes
    */
   readonly reads?: Reads;
-  /** The thread of passes, one a second: the webhooks' thread, or another one; absent: there are no passes. */
+  /** the thread of passes, one a second; beside: the webhooks' thread; behind: another thread; absent: no passes */
   readonly passes?: "beside" | "behind";
   /** paths of PEM files */
   readonly certificate: string;
   readonly key: string;
-  /** path */
+  /** path of the kubeconfig */
   readonly kubeconfig: string;
-  /** path */
+  /** path of the file with path secrets */
   readonly pathSecrets: string;
-  /** the webhook that a copy asks first */
+  /** the webhook that a copy calls first */
   readonly original?: { readonly url: string; readonly authority: string };
 }
 
@@ -40,7 +40,7 @@ interface Review {
   readonly request: { readonly uid: string; readonly object: { readonly metadata: { readonly annotations?: object } } };
 }
 
-/** A patch like the product's for a SidecarSet of one container: the container, a volume, annotations. */
+/** Returns a patch as the product makes it for a SidecarSet of one container: the container, a volume, annotations. */
 function fixedPatch({ request }: Review): Patch {
   const container = {
     name: "agent",
@@ -78,7 +78,7 @@ interface Patch {
   readonly patch?: string;
 }
 
-/** The product's answer to this review. */
+/** Returns the product's answer to this review. */
 function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan["original"]>): Promise<Patch> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };
@@ -94,7 +94,7 @@ function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan[
   });
 }
 
-/** The text of the last review that a floor was asked for. */
+/** The text of the last review that a comparison webhook got. */
 let lastReview = "";
 
 async function startFloor({ kind, certificate, key, original }: ServerPlan): Promise<number> {

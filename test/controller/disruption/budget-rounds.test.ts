@@ -1,4 +1,6 @@
-/** How a round treats disruption budgets that changed after it listed the pods, and how often budgets are read. */
+/**
+ * Tests how a round treats disruption budgets that changed after it listed the pods, and how often it reads budgets.
+ */
 import { expect, it } from "vitest";
 import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { type Context, observe } from "../../../shared/controller/rollout/observe.ts";
@@ -8,7 +10,7 @@ import { type Refuse, refusal } from "../bare-cluster.ts";
 import { bareRollout } from "../bare-rollout.ts";
 import { NAMESPACE } from "../fixture.ts";
 
-/** Two pods wait for their upgrade. A budget for this label, if there is one, lets one pod go down. */
+/** Prepares two pods that wait for an upgrade. A budget with this label, if there is one, lets one pod go down. */
 async function stage(refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   const context: Context = { ...on.context, settings: { ...on.context.settings, RespectDisruptionBudgets: true } };

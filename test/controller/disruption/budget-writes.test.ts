@@ -1,4 +1,4 @@
-/** Tests a decision's writes to disruption budgets, and the pass' knowledge of them afterwards. */
+/** Tests a decision's writes to disruption budgets, and what the pass knows of the budgets afterwards. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";
@@ -21,7 +21,7 @@ import { steppedClock } from "../stepped-clock.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 
-/** A stored budget: one more pod may go down, and it counts pod "back" as going down. */
+/** Returns a stored budget: one more pod may go down, and pod "back" counts as going down. */
 function storedBudget(desiredAvailable: number, name = "web"): KubernetesObject {
   const counts = { disruptionsAllowed: 1, unavailableAllowed: 1, desiredAvailable };
   const going = { disruptedPods: { back: AT }, unavailablePods: { back: AT } };
@@ -35,7 +35,7 @@ function upgradeOf(name: string, budget: DisruptionBudget): Action {
   return { ...patch, isFirstAnnotation: false, usesBudget: true, disruption: { at: AT, budgets: [idOf(budget)] } };
 }
 
-/** Runs with an API server that answers writes so. */
+/** Returns an API server that answers writes with `answer`. */
 function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
   const budget = disruptionBudgetOf(kind, storedBudget(1)) as DisruptionBudget;
   const bodies: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Restarts in place within PodDisruptionBudgets, also when passes are killed and budgets change. */
+/** Tests restarts in place within PodDisruptionBudgets while passes are killed and budgets change. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency-limit.ts";
@@ -32,7 +32,7 @@ let stopController: () => Promise<void>;
 const clock = fastClock(20);
 beforeAll(async () => {
   test = await startTestCluster();
-  // The API server's clock is that of the controllers.
+  // The API server and the controllers have the same clock.
   cluster = { ...test.cluster, serverTimeMs: () => clock.epochMs() };
   stopController = startDisruptionController(cluster, clock);
 });
@@ -54,7 +54,7 @@ const options = (name: string, more: Partial<PassOptions> = {}): PassOptions => 
 });
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 
-/** Pods of one SidecarSet, covered by the budget of `team`; they are ready. */
+/** Creates ready pods of one SidecarSet, which the budget of `team` covers. */
 async function createPods(set: string, count: number, team = set): Promise<void> {
   await cluster.create(SIDECARSETS, sidecarSet(set, 1, ALL_AT_ONCE));
   for (let index = 0; index < count; index++) {
@@ -84,7 +84,7 @@ const demand = (name: string, minAvailable: number) =>
     { type: "merge", body: { spec: { minAvailable } } },
   );
 
-/** `pods` pods, all but one of which must be up, and a new version 2. Returns the place in the history. */
+/** Creates `pods` pods, of which only one may be down, and releases version 2. Returns the position in the history. */
 async function prepare(name: string, pods = 3): Promise<number> {
   await createPods(name, pods);
   await guard(name, pods - 1, 1);
@@ -96,7 +96,7 @@ async function versions(name: string): Promise<readonly string[]> {
   return versionsOf(await readPods(cluster, name)).toSorted();
 }
 
-/** Expects that every pod is updated, and that the budget was kept all along. */
+/** Expects that every pod is updated, and that the budget was never broken. */
 async function expectKept(name: string, since: number, pods = 3): Promise<void> {
   expect(await versions(name), name).toEqual(new Array(pods).fill("2"));
   expectNothingBroken(name, since, { restarts: pods, fewestUp: pods - 1 });
@@ -116,7 +116,7 @@ describe("PodDisruptionBudgets:", () => {
   it("three passes at once keep within a budget although maxUnavailable would allow all pods", async () => {
     const since = await prepare("three", 6);
     await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
-    // A pass that was second at the ledger had counted pods: the budget forgets them after two minutes.
+    // A pass that lost the race for the ledger had counted pods. The budget forgets them after two minutes.
     await clock.sleep(120_000);
     await runPass(cluster, options("three"));
     await expectKept("three", since, 6);
@@ -301,7 +301,7 @@ describe("missing rights:", () => {
   const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";
   it.each([
     ["LIST", "failed", `poddisruptionbudgets may not be listed, which gate RespectDisruptionBudgets needs: ${ROLE}`],
-    // A policy may refuse the budgets of one namespace in the same words, and others go on.
+    // A policy may refuse the budgets of one namespace with the same message, and other namespaces continue.
     [
       "PATCH",
       "stalled",
@@ -332,11 +332,11 @@ it("a pass lists budgets about twice a round and writes each twice a batch, and 
   const count = (call: string) => asking.calls.filter((one) => one === call).length;
   const [{ tally } = { tally: { rounds: 0, batches: 0 } }] = report.sidecarSets;
   expect(count("PATCH pods")).toBe(4);
-  // A read for each round and each list of pods; a busy machine needs more than one.
+  // There is one read for each round and each list of pods. A busy machine needs more than one.
   expect(count("LIST pods")).toBeGreaterThan(0);
   expect(count("LIST poddisruptionbudgets")).toBeLessThanOrEqual(tally.rounds + count("LIST pods"));
   expect(count("LIST podunavailablebudgets")).toBe(count("LIST poddisruptionbudgets"));
-  // Writes that met the controller's own are repeated.
+  // Writes that conflicted with the controller's own are repeated.
   expect(count("PATCH poddisruptionbudgets/status")).toBeLessThanOrEqual(2 * tally.batches + conflicts);
   const shown = Object.entries(report.calls ?? {}).filter(([call]) => call.includes("budgets"));
   expect(shown.length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /**
- * Pods are counted on their disruption budgets before they are written to: the fate of a pod that a budget does not
- * count.
+ * Tests that pods are counted in their disruption budgets before they are written to, and what happens to a pod that no
+ * budget counts.
  */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -48,7 +48,7 @@ const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const readBudget = (name: string) => cluster.get<Budget>(DISRUPTION_BUDGETS, keyOf(name));
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 
-/** A context whose one read of budgets stays good, since no time passes. */
+/** Returns a context whose one read of budgets stays valid, because no time passes. */
 const contextOf = (through: Cluster): Context => ({
   cluster: { ...through },
   clock: { ...systemClock, now: () => 0 },
@@ -77,7 +77,7 @@ interface Wish {
   readonly decision: Decision;
 }
 
-/** Two pods to update: the budgets "a" and "b" have one each. */
+/** Prepares two pods to update, and the budgets "a" and "b" with one pod each. */
 async function wish(name: string, through = cluster): Promise<Wish> {
   await cluster.create(SIDECARSETS, sidecarSet(name, 1, ALL_AT_ONCE));
   for (const tier of ["a", "b"]) {
@@ -170,7 +170,7 @@ it("a pod that two budgets cover waits although one of them counted it", async (
   await say("a", 1);
   const { decision } = await count(all);
   expect(written(decision)).toEqual(["wide-b"]);
-  // The names decide, because the order of the list is not known.
+  // The test compares names, because the order of the list is not known.
   expect((await counted("wide")).toSorted()).toEqual(["wide-a", "wide-b"]);
 });
 

@@ -6,7 +6,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, DISRUPTION_BUDGETS, PODS } from "../../../shared/kube/port.ts";
 import { isReady } from "../fixture.ts";
 
-/** After this time it assumes that a pod did not go down. */
+/** The time after which the controller assumes that a counted pod was not disrupted. */
 const FORGOTTEN_MS = 120_000;
 const POLL_MS = 400;
 
@@ -24,7 +24,7 @@ export interface Budget extends KubernetesObject {
 
 type Status = NonNullable<Budget["status"]>;
 
-/** @returns what stops it, and resolves once it has */
+/** @returns a function that stops the controller, and resolves after that */
 export function startDisruptionController(cluster: Cluster, clock: Clock): () => Promise<void> {
   const stopped = new AbortController();
   const running = (async () => {
@@ -39,7 +39,7 @@ export function startDisruptionController(cluster: Cluster, clock: Clock): () =>
   };
 }
 
-/** Syncs all budgets once. A conflicting write is tried again later. */
+/** Updates all budgets once. A write that conflicts is tried again later. */
 export async function syncBudgets(cluster: Cluster, clock: Clock): Promise<void> {
   const { items: budgets } = await cluster.list<Budget>(DISRUPTION_BUDGETS);
   const { items: pods } = await cluster.list<Pod>(PODS);
@@ -48,7 +48,7 @@ export async function syncBudgets(cluster: Cluster, clock: Clock): Promise<void>
     const own = pods.filter(({ metadata }) => metadata?.namespace === namespace);
     const status = statusOf(budget, own, clock.epochMs());
     if (isSame(budget.status, status)) continue;
-    // A merge patch removes a member by null.
+    // A merge patch removes a member with null.
     const gone = Object.keys(budget.status?.disruptedPods ?? {}).filter((pod) => !(pod in status.disruptedPods));
     const disruptedPods = { ...status.disruptedPods, ...Object.fromEntries(gone.map((pod) => [pod, null])) };
     const body = { metadata: { uid, resourceVersion }, status: { ...status, disruptedPods } };

@@ -1,4 +1,4 @@
-/** Judges from everything that was written to the cluster whether disruption budgets were kept. */
+/** Judges from every write to the cluster whether disruption budgets were kept. */
 import type { RecordedWrite } from "../../../infra/local/storage/store.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { isReady, isRunning } from "../fixture.ts";
@@ -7,13 +7,15 @@ import type { Budget } from "./disruption-controller.ts";
 export interface Judged {
   /** a sentence for each restart that the budget had not counted, or that left too few pods */
   readonly broken: readonly string[];
-  /** restarts in place that were judged */
+  /** number of restarts in place that were judged */
   readonly restarts: number;
-  /** the least number of covered pods that were up since `since` */
+  /** the lowest number of covered pods that were ready at any time after `since` */
   readonly fewestUp: number;
 }
 
-/** `name`: the budget's, and its pods' label `team`. `since`: sequence of the history. */
+/**
+ * `name`: the name of the budget and the value of its pods' label `team`. `since`: a sequence number of the history.
+ */
 export function judgeBudget(history: readonly RecordedWrite[], name: string, since: number): Judged {
   const witness = new BudgetWitness(name);
   for (const write of history) witness.see(write, write.sequence > since);

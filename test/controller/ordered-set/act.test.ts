@@ -1,4 +1,4 @@
-/** The requests of a pass over an Advanced StatefulSet one by one, and refusals of the API server. */
+/** Tests the requests of a pass over an Advanced StatefulSet one by one, and refusals of the API server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type {
   ConfigMap,
@@ -70,7 +70,7 @@ const claimNamed = (name: string) => {
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: keyOf(name), spec };
 };
 
-/** An existing owner: pods without any are collected. */
+/** An existing owner: a pod whose owner does not exist is collected. */
 let other: OwnerReference;
 beforeAll(async () => {
   const { metadata } = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("other") });

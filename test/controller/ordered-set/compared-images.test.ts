@@ -1,4 +1,7 @@
-/** Statuses have the full names of images, and OpenKruise compares them as text (vectors inplace-update). */
+/**
+ * Tests that images with equal full names are equal in statuses; OpenKruise compares them as text (vectors
+ * inplace-update).
+ */
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { asCompared } from "../../../shared/controller/statefulset/observe.ts";

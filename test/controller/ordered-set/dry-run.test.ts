@@ -1,4 +1,4 @@
-/** The dry run of an Advanced StatefulSet, also with reservations in its ledger. */
+/** Tests the dry run of an Advanced StatefulSet, with and without reservations in its ledger. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
@@ -24,7 +24,7 @@ afterAll(() => stage?.local.close());
 
 const dryRun = (name: string) => settle(cluster, name, { dryRun: true });
 
-/** Writes the set's ledger as another pass would have left it. */
+/** Writes the set's ledger as another pass would have written it. */
 async function reserve(name: string, ledger: Partial<Ledger>): Promise<void> {
   const owner = await readSet(cluster, name);
   const { uid = "", generation = 0 } = owner.metadata ?? {};
@@ -88,7 +88,7 @@ it("a dry run names the steps of the next pass and, on request, the later steps,
   const report = await plan();
   expect(report).toMatchObject({ stop: "oneRound", generation: 1, why: "3 of 3 pods, 3 ready, 0 updated" });
   expect(report).not.toHaveProperty("plan");
-  // The event about a change of nothing concerns the API server alone.
+  // The API server stores no update without a change, so only it counts the event.
   expect(report.planned).toEqual([
     expect.stringMatching(/^create ControllerRevision db-\w+, revision 2$/),
     "delete pod db-2",

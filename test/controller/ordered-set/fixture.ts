@@ -1,4 +1,4 @@
-/** Ordered sets, their pods and their histories, on the embedded cluster. */
+/** Creates ordered sets, their pods and their histories on the embedded cluster. */
 
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -30,7 +30,7 @@ export interface SetCluster {
   readonly local: LocalCluster;
 }
 
-/** A cluster without webhooks: the fixtures are as webhooks leave them. */
+/** Starts a cluster without webhooks; the fixtures have the form that webhooks store. */
 export async function startSetCluster(kubelet = { startDelayMs: 5, readyDelayMs: 5 }): Promise<SetCluster> {
   const local = await startLocalCluster(kubelet);
   const { url: server, caCertificate: certificateAuthority, token } = local;
@@ -44,7 +44,7 @@ export function template(name: string, image = "app:1") {
   return { metadata: { labels: { app: name } }, spec: { containers: [{ name: "main", image }] } };
 }
 
-/** A set with the defaults of the webhook. */
+/** Returns a set with the webhook's defaults. */
 function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
   const given = {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -70,13 +70,13 @@ export async function patchSpec(cluster: Cluster, name: string, spec: object): P
 
 export const readSet = (cluster: Cluster, name: string) => cluster.get<StatefulSet>(STATEFUL_SETS, keyOf(name));
 
-/** Pods by rising ordinal. */
+/** Returns pods by ascending ordinal. */
 export async function readPods(cluster: Cluster, name: string): Promise<readonly Pod[]> {
   const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: `app=${name}` });
   return items.toSorted((a, b) => ordinal(a) - ordinal(b));
 }
 
-/** A kubelet's work: containers run their images, and pods with open gates are ready. */
+/** Does a kubelet's work: containers run their images, and pods with open gates become ready. */
 export async function haveThemRun(cluster: Cluster, name: string): Promise<readonly Pod[]> {
   for (const pod of await readPods(cluster, name)) {
     const { conditions = [] } = pod.status ?? {};
@@ -111,7 +111,7 @@ export function pass(cluster: Cluster, options: Partial<SetPassOptions> = {}): P
   });
 }
 
-/** A following pass over one set, to its end. */
+/** Runs a pass that follows one set, to its end. */
 export async function settle(
   cluster: Cluster,
   name: string,

@@ -1,4 +1,4 @@
-/** A pass' looks at an Advanced StatefulSet, to the millisecond, and the end of its following. */
+/** Tests when a pass looks at an Advanced StatefulSet, to the millisecond, and when it stops. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
@@ -20,14 +20,14 @@ beforeEach(() => {
 
 const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
 
-/** Pods that wait for a gate that stays closed. */
+/** Creates pods that wait for a gate that stays closed. */
 async function createWaiting(name: string, replicas = 1): Promise<void> {
   const { spec, ...rest } = template(name);
   const waiting = { ...spec, readinessGates: [{ conditionType: "example.com/go" }] };
   await createSet(cluster, name, { replicas, podManagementPolicy: "Parallel", template: { ...rest, spec: waiting } });
 }
 
-/** A pass over the set, with the times of its calls. */
+/** Returns a pass over the set that records the times of its calls. */
 function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>) => KubeError | undefined) {
   const { clock, plan, slept, beginAt } = steppedClock();
   const stream = scriptedWatch<Pod>();
@@ -57,7 +57,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
     if (typeof begun === "string") throw new Error(begun);
     return begun;
   };
-  /** Follows the set to its end: the reason and the time. Its pods run before anything else happens. */
+  /** Follows the set to its end, and returns the reason and the time. Its pods run before anything else happens. */
   const followRunning = async (limits: Limits = FOREVER) => {
     const begun = await begin();
     await haveThemRun(cluster, name);
@@ -67,7 +67,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
   return { context, beginAt, plan, slept, stream, looks, asked, tally, begin, followRunning };
 }
 
-/** The first round, and the look after its writes: 2 s for news, 50 ms for more of them. */
+/** The first round, and the look after its writes: it waits 2 s for news, and 50 ms for more news. */
 const FIRST_LOOKS = [
   [0, "wide"],
   [2_050, "narrow"],
@@ -119,7 +119,7 @@ it("a pass does not look twice for the same change", async () => {
     stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
   };
   const { annotations = {} } = pod.metadata ?? {};
-  // The annotations get the values that the first round left.
+  // The annotations get the same values that the first round left.
   plan(500, () => say(annotations));
   plan(1_000, () => say({ ...annotations, more: "1" }));
   plan(1_500, () => say({ ...annotations, more: "1" }));
@@ -193,7 +193,7 @@ it("a pass looks again when a ready pod becomes available after minReadySeconds"
   const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
   beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
   expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
-  // The third wait ends after five seconds in all.
+  // The third wait ends after five seconds in total.
   expect(looks).toEqual([...FIRST_LOOKS, [4_100, "narrow"], [5_150, "narrow"]]);
 });
 
@@ -293,7 +293,7 @@ it("a pass follows a set that is being deleted until its reservations are releas
   expect((await readLedger(cluster, NAMESPACE, "held", "statefulset")).ledger.reservations).toEqual([]);
 });
 
-/** The ledger that a killed pass leaves: its first pod is reserved. */
+/** Writes the ledger that a killed pass leaves: the first pod is reserved. */
 async function reserveFirst(name: string): Promise<void> {
   const owner: StatefulSet = await readSet(cluster, name);
   const stored = await readLedger(cluster, NAMESPACE, name, "statefulset");
@@ -303,7 +303,7 @@ async function reserveFirst(name: string): Promise<void> {
   await swapLedger(cluster, { namespace: NAMESPACE, owner, kind: "statefulset" }, stored, ledger);
 }
 
-/** The ledger of a pass that has seen a newer generation of the set. */
+/** Writes the ledger of a pass that has seen a newer generation of the set. */
 async function writeNewerLedger(name: string): Promise<void> {
   const owner: StatefulSet = await readSet(cluster, name);
   const place = { namespace: NAMESPACE, owner, kind: "statefulset" } as const;

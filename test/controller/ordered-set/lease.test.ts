@@ -1,4 +1,4 @@
-/** Passes over Advanced StatefulSets: a Lease allows one at a time, and a pass reports missing rights. */
+/** Tests passes over Advanced StatefulSets: a Lease allows one at a time, and a pass reports missing rights. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const LEASE = { namespace: "kruise-system", name: "sidecarset-ordered-sets" };
 
-/** A round's result, without parts that differ each time. */
+/** Runs a round, and returns its result without parts that differ each time. */
 async function look(through: Cluster, options: Partial<SetPassOptions> = {}) {
   const { startedAt: _, durationMs: __, calls: ___, ...report } = await pass(through, { follow: false, ...options });
   return report;
@@ -36,7 +36,7 @@ const refusing = (verb: "get" | "list" | "patch" | "create", refused: Resource, 
       : (cluster[verb] as (...all: readonly unknown[]) => unknown)(resource, ...call),
 });
 
-/** The Lease is given to another pass. */
+/** Gives the Lease to another pass. */
 async function takeLease(): Promise<void> {
   const spec = { holderIdentity: "pass-other", leaseDurationSeconds: 30, renewTime: new Date().toISOString() };
   await bare.cluster.create<KubernetesObject>(LEASES, { metadata: LEASE, ...({ spec } as object) });

@@ -1,4 +1,4 @@
-/** Tests a pass' knowledge of an Advanced StatefulSet, the stored one or one in its place. */
+/** Tests what a pass knows of an Advanced StatefulSet: the stored one, or one that replaced it. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
@@ -106,7 +106,7 @@ it("seeReserved returns the current version of each reserved pod or claim, and n
   );
 });
 
-/** An API server without controllers, with a set named db of uid set-1. */
+/** Returns an API server without controllers, with a set named db and the uid set-1. */
 function stageOf(spec: Parameters<typeof setOf>[0] = {}) {
   const stepped = steppedClock();
   const { cluster: bare, server } = bareCluster(stepped);

@@ -1,4 +1,4 @@
-/** Our definition serves ordered sets that OpenKruise stored as v1alpha1, before v1beta1 existed. */
+/** Tests that our definition serves ordered sets that OpenKruise stored as v1alpha1, before v1beta1 existed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -51,7 +51,7 @@ const SPEC = {
   },
 };
 
-/** A definition from the time of v1alpha1 alone, which its chart has updated since. */
+/** Installs a definition that once had only v1alpha1, and that its chart has updated since. */
 async function leaveAsOpenKruise(): Promise<void> {
   const { spec, ...definition } = statefulSetCrd() as Definition;
   const of = (name: string, storage: boolean) => ({ ...spec.versions.at(-1), name, storage });
@@ -74,7 +74,7 @@ async function leaveAsOpenKruise(): Promise<void> {
   });
 }
 
-/** The patch in the plan of a migration. */
+/** Returns the patch in the plan of a migration. */
 function patchOfPlan(): object {
   const facts = { ...FACTS, kinds: [kind("statefulsets", "StatefulSet", 1)], setConversion: { service: SERVICE } };
   const lines = planFromKruise(facts, { url: URL }, []).steps.flatMap(({ commands }) => commands);

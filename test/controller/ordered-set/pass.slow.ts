@@ -219,7 +219,7 @@ it("a pass sees a change whose resourceVersion has one digit more than the list'
   await createSet(cluster, "digits", { replicas: 1, template: { ...gated, spec: { ...gated.spec, readinessGates } } });
   const settled = settle(cluster, "digits", { clock: fastClock(20), deadlineMs: 300_000 });
   await vi.waitFor(async () => expect(isRunning(await cluster.get<Pod>(PODS, keyOf("digits-0")))).toBe(true), PATIENT);
-  // The pass has nothing to do any more but to wait.
+  // Nothing is left for the pass except to wait.
   await setTimeout(1_000);
   const { resourceVersion: listed } = (await cluster.list(PODS)).metadata;
   const filler = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("filler") });
@@ -265,7 +265,7 @@ it("a pass gives its Lease back although a renewal was running when the pass end
   let writes = 0;
   const slow: Cluster = {
     ...cluster,
-    // The pass ends after a renewal, and learns of it a moment later.
+    // The pass ends after a renewal, and notices this a moment later.
     list: async (resource, options) => {
       if (resource === PODS) await renewed.promise;
       return await cluster.list(resource, options);

@@ -1,4 +1,7 @@
-/** Tests reports of passes about an Advanced StatefulSet that they follow, and their looks for new sets meanwhile. */
+/**
+ * Tests reports of passes about an Advanced StatefulSet that they follow, and their looks for new sets during that
+ * time.
+ */
 import { expect, it } from "vitest";
 import { listSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";

@@ -1,4 +1,6 @@
-/** The sentences of a report about an Advanced StatefulSet: the reason of the end, and the actions of a dry run. */
+/**
+ * Tests the sentences of a report about an Advanced StatefulSet: the reason for the end, and the actions of a dry run.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { Stop } from "../../../shared/controller/rollout/report.ts";

@@ -1,4 +1,4 @@
-/** Rounds of a pass over an Advanced StatefulSet: writes and counts, and outdated snapshots. */
+/** Tests rounds of a pass over an Advanced StatefulSet: writes and counts, and outdated snapshots. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -24,7 +24,7 @@ import { createSet, haveThemRun, images, keyOf, NAMESPACE, patchSpec, readPods, 
 
 const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 
-/** Set db, whose pods wait for that gate, and have a claim each. */
+/** Returns the spec of set db, whose pods wait for that gate and have one claim each. */
 function specOf(gate: string, spec: StatefulSetSpec = {}): StatefulSetSpec {
   const { spec: podSpec, ...pod } = template("db");
   return {
@@ -53,7 +53,7 @@ function stage(refuse?: Refuse) {
     if (!snapshot) throw new Error("there is no set");
     return snapshot;
   };
-  /** The round's result, and its calls beside the look's. */
+  /** Runs a round. Returns its result, and its calls without the look's. */
   const round = async (seen?: SetSnapshot) => {
     const snapshot = seen ?? (await look());
     const before = bare.calls.length;
@@ -62,7 +62,7 @@ function stage(refuse?: Refuse) {
     return { written, touched: names, reserved, calls: bare.calls.slice(before).map(([, call]) => call) };
   };
   const run = () => haveThemRun(cluster, "db");
-  /** Deploys pods that all run and are ready, with nothing left to write. */
+  /** Creates pods that all run and are ready, so that nothing is left to write. */
   const deploy = async (spec = specOf(IN_PLACE_READY_CONDITION)) => {
     await createSet(cluster, "db", spec);
     for (let times = 0; times < 3; times++) {
@@ -79,7 +79,7 @@ function stage(refuse?: Refuse) {
   const readPod = (name: string) => server.peek<Pod>(PODS, keyOf(name)) as Pod;
   const imagesNow = async () => images(await readPods(cluster, "db")).join(" ");
   const ledger = async () => (await readLedger(cluster, NAMESPACE, "db", "statefulset")).ledger;
-  /** The ledger of another, killed pass, which has reserved these. */
+  /** Writes the ledger of another pass that was killed, with these pods reserved. */
   const reserve = async (names: readonly string[], generation: number) => {
     const owner = await readSet(cluster, "db");
     const stored = await readLedger(cluster, NAMESPACE, "db", "statefulset");
@@ -220,7 +220,10 @@ it("a round has no new status when the status write is forbidden", async () => {
 describe("a node's report during an update:", () => {
   const OUTDATED = expect.any(OutdatedSnapshot);
 
-  /** `change`: the pod before each of that many tries of the second write; undefined: it is deleted */
+  /**
+   * Changes the pod before each of the first `times` tries of the second write. `change` returns undefined to delete
+   * it.
+   */
   function reporting(times: number, change: (pod: Pod) => Pod | undefined) {
     let left = 0;
     const on = stage((call) => {
@@ -421,7 +424,7 @@ it("a round deletes at most as many pods as its ledger has lines, and the next r
   await round();
   await patchSpec(cluster, "db", { replicas: 0 });
   await expect(round()).rejects.toThrow(OutdatedSnapshot);
-  // Pods without a node go at once.
+  // Pods without a node are deleted at once.
   expect(server.all(PODS)).toHaveLength(1);
   await round();
   expect(server.all(PODS)).toEqual([]);
