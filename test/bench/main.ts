@@ -198,7 +198,7 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const rows: ShareRow[] = [];
     for await (const row of measureShare(SHARE)) {
       rows.push(row);
-      await keep({ share: { rows } }); // The row is stored at once, because each takes minutes and a later one may fail.
+      await keep({ share: { rows } }); // stored now: a later row may fail
     }
     return { figures: { rows }, table: shareTable(rows, SHARE) };
   },

@@ -1,4 +1,4 @@
-/** Every promise of a printed command has a test that holds it. */
+/** Tests that every printed command that promises something has a test. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -42,7 +42,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
 };
 
 it("every printed command with a name in it has a row that names the test of its promise", () => {
-  // The commands of migrations are carried out in test/e2e.
+  // test/e2e carries out the commands of migrations.
   const files = execFileSync("git", ["ls-files", "shared", "functions"], { encoding: "utf8" })
     .split("\n")
     .filter((file) => file.endsWith(".ts") && !file.includes("/migrate/"));

@@ -105,7 +105,7 @@ async function podsRun(app: string, image: string | undefined): Promise<void> {
   }, PATIENT);
 }
 
-/** A pass has recorded that the rollout of `image` is complete. */
+/** Waits until a pass has recorded that the rollout of `image` is complete. */
 async function settled(name: string, image: string): Promise<void> {
   await podsRun(name, image);
   await vi.waitFor(async () => {
@@ -119,7 +119,7 @@ interface Row {
   readonly outcome: string;
 }
 
-/** A SidecarSet whose pods run the first image, then the second. */
+/** Releases the images one after the other on a SidecarSet and its pods. */
 async function released(name: string, ...images: readonly string[]): Promise<void> {
   await createSet(name);
   await createPods(name);
@@ -132,11 +132,11 @@ async function released(name: string, ...images: readonly string[]): Promise<voi
 
 interface Situation {
   readonly what: string;
-  /** makes the state of the row; `name` is the name of the SidecarSet and of the workload */
+  /** creates the row's state; `name`: the name of the SidecarSet and of the workload */
   readonly given: (name: string) => Promise<unknown>;
   /** the words of the command line that prints the advice */
   readonly asked: (name: string) => readonly string[];
-  /** the command in its output */
+  /** the command in the output */
   readonly command: RegExp;
   readonly comesTrue: (name: string) => Promise<unknown>;
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
-// A process takes its time on a busy machine.
+// A process may be slow on a busy machine.
 
 let folder: string;
 let cluster: HttpsCluster;
@@ -74,7 +74,7 @@ const serveWithout = (option: string) => {
   return args.toSpliced(at, 2);
 };
 
-/** The name of the wrong input, the arguments, and a part of the expected sentence. */
+/** Rows: the name of the wrong input, the arguments, and a part of the expected sentence. */
 const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   ["an unknown command", () => ["roll"], /^roll: no such command; --help lists them all/],
   ["a misspelled command", () => ["serv"], /^serv: no such command, perhaps serve;/],
@@ -306,7 +306,7 @@ function expectOneSentence({ code, stdout, stderr }: Outcome, sentence: RegExp):
   expect(code).toBeGreaterThan(0);
 }
 
-/** Rows that also run as a process, because something may keep the process alive. */
+/** Rows that also run as a process, because something might keep the process alive. */
 const AS_PROCESS: ReadonlySet<string> = new Set([
   "an unknown command",
   "a --port that is in use",

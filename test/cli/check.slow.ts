@@ -1,4 +1,4 @@
-/** `check` of a healthy installation and of broken ones. */
+/** Tests `check` on a healthy installation and on broken ones. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
 
 let cluster: ServedCluster;
-/** when the SidecarSet was made, to the second */
+/** creation time of the SidecarSet, to the second */
 let madeAt: string;
 beforeAll(async () => {
   cluster = await startServedCluster(1_000);
@@ -45,7 +45,9 @@ const create = (name: string, labels: Readonly<Record<string, string>>) =>
     listedPod({ name, namespace: "default", labels }, { containers: [{ name: "main", image: "nginx:1" }] }),
   );
 
-/** Findings of the healthy installation: the embedded cluster has no rights to read, and its certificates are short-lived. */
+/**
+ * Findings of the healthy installation: the embedded cluster has no rights to read, and its certificates expire soon.
+ */
 const EXPECTED = ["NotLookedAt", "FailsClosedForAll", "EveryPodAsked"];
 
 describe("check:", () => {
@@ -58,7 +60,7 @@ describe("check:", () => {
   });
 
   it("check finds a pod that was created while its namespace was excluded from the webhook", async () => {
-    // The order of a pod and a SidecarSet of one second is unknown.
+    // The order of a pod and a SidecarSet from the same second is unknown.
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), PATIENT);
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
     await cluster.client.create<Pod>(

@@ -1,4 +1,4 @@
-/** `status` and `tick` of several clusters: two clusters answer, one is down, and one is silent. */
+/** Tests `status` and `tick` with several clusters: two answer, one is down, and one never answers. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ function at(server: string): string {
   return eu.kubeconfig.replace(/(?<=server: )\S+/, server);
 }
 
-/** A kubeconfig with a context for each cluster. */
+/** Returns a kubeconfig with a context for each cluster. */
 function merged(configs: Readonly<Record<string, string>>): string {
   const all = Object.entries(configs).map(([name, text]) => {
     const { clusters, users } = parse(text);
@@ -87,7 +87,7 @@ it("webhooks --cluster registers URLs below the cluster's name", async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining("--cluster EU_1: write a name of the table CLUSTERS")]);
 });
 
-/** The variable CLUSTERS with these clusters. */
+/** Returns the variable CLUSTERS with these clusters. */
 function tableOf(...names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, { KUBECONFIG: join(folder, name) }])));
 }

@@ -1,5 +1,6 @@
 /**
- * `diff` of a file that was just applied shows no difference: for the docs, the demo, and the objects of the vectors.
+ * Tests that `diff` of a file shows no difference right after its apply: for the docs, the demo, and the objects of the
+ * vectors.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -25,7 +26,7 @@ const texts = (folder: string, ending: string) =>
     .filter((name) => name.endsWith(ending))
     .map((name) => [`${folder}/${name}`, readFileSync(join(folder, name), "utf8")] as const);
 
-/** Texts of whole SidecarSets, one in each. */
+/** Texts that each contain a whole SidecarSet. */
 const SHOWN = [
   ...texts("docs", ".md").flatMap(([file, text]) =>
     [...text.matchAll(/```ya?ml\n([\s\S]*?)```/g)].map(([, block = ""]) => [file, block] as const),
@@ -51,7 +52,7 @@ let files = 0;
 const CONTAINER = '{name: agent, image: "agent:1"}';
 const written = (spec: string, metadata = "name: a", version = "v1beta1") =>
   `apiVersion: apps.kruise.io/${version}\nkind: SidecarSet\nmetadata: {${metadata}}\nspec:\n  selector: {matchLabels: {app: web}}\n${spec}`;
-/** An input for each class that people brought. */
+/** An input for each class of mistake that users reported. */
 const WRITTEN: readonly (readonly [string, string])[] = [
   [
     "octal modes and words of YAML 1.1",
@@ -106,7 +107,7 @@ const WRITTEN: readonly (readonly [string, string])[] = [
   ["metadata.namespace", written(`  containers: [${CONTAINER}]`, "name: a, namespace: default")],
 ];
 
-/** The output of diff for a manifest right after its apply; undefined: the API server refuses it. */
+/** Returns the output of diff for a manifest right after its apply; undefined: the API server refuses the manifest. */
 async function diffOfApplied(text: string): Promise<string | undefined> {
   const [document] = readYaml(text);
   const given = document?.value as KubernetesObject;

@@ -1,4 +1,4 @@
-/** `diff` of a SidecarSet with waves, on the embedded cluster. */
+/** Tests `diff` of a SidecarSet with waves, on the embedded cluster. */
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { stringify } from "yaml";

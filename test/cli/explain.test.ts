@@ -1,4 +1,4 @@
-/** `explain` of pods and workloads, as a new user asks. */
+/** Tests `explain` of pods and workloads, as a new user calls it. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -116,7 +116,7 @@ describe("explain NAME:", () => {
   });
 
   it("explain names the SidecarSet that it cannot explain because its ledger is in another namespace", async () => {
-    // A pass may not have written a status yet, and these counts are required.
+    // A pass may not have written a status yet, but these counts are required.
     const counts = { matchedPods: 0, updatedPods: 0, readyPods: 0 };
     const body = { status: { ...counts, ledgerNamespace: "elsewhere" } };
     await cluster.client.patch(SIDECARSETS, { name: "agent-9" }, { type: "merge", body }, { subresource: "status" });

@@ -4,7 +4,7 @@ import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { familiarWords } from "../../functions/cli/program.ts";
 import { runHere } from "./run-cli.ts";
 
-/** Typed words, and the command that the answer names. */
+/** Rows: the typed words, and the command that the answer names. */
 const TYPED: readonly (readonly [typed: string, command: string])[] = [
   ["rollout status web", "status"],
   ["rollout history web", "history"],

@@ -1,4 +1,4 @@
-/** Tests the files that `lint` and `preview` take, and their remarks on a chart's other objects. */
+/** Tests the files that `lint` and `preview` accept, and their remarks about a chart's other objects. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

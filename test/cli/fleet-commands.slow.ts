@@ -1,6 +1,6 @@
 /**
- * `fleet apply`, `fleet status` and `fleet undo` as people type them: three clusters over HTTPS, and errors about wrong
- * ones.
+ * Tests `fleet apply`, `fleet status` and `fleet undo` as people type them: three clusters over HTTPS, and errors about
+ * wrong ones.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A kubeconfig with a context for each. */
+/** Returns a kubeconfig with a context for each cluster. */
 function merged(configs: Readonly<Record<string, string | undefined>>): string {
   const all = Object.entries(configs).map(([name, text = ""]) => {
     const config = parse(text);

@@ -1,4 +1,7 @@
-/** Tests of `fleet apply` and `fleet undo` when a night goes wrong, on clusters in this process and on virtual time. */
+/**
+ * Tests `fleet apply` and `fleet undo` when clusters fail during a rollout, on clusters in this process and in virtual
+ * time.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -39,7 +42,7 @@ const versions = (all: readonly StandIn[]) => Promise.all(all.map(async (one) =>
 const write = (one: StandIn, body: object) =>
   one.cluster.patch<SidecarSet>(SIDECARSETS, { name: AGENT }, { type: "merge", body });
 
-/** Creates or changes it as kubectl apply would. */
+/** Creates or changes the SidecarSet as kubectl apply does. */
 async function put(one: StandIn, { metadata, spec }: SidecarSet): Promise<void> {
   await write(one, { metadata: { annotations: metadata?.annotations }, spec });
   await passOver(one.cluster);

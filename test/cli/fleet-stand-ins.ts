@@ -1,4 +1,7 @@
-/** Clusters in this process with a SidecarSet and two pods each, where passes run after each change, and the fleet commands on them. */
+/**
+ * Clusters in this process with a SidecarSet and two pods each. A pass follows each change. The fleet commands run on
+ * these clusters.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Input } from "../../functions/cli/command.ts";
 import { applyFleet, statusOfFleet, undoFleet } from "../../functions/cli/commands/fleet.ts";
@@ -43,7 +46,7 @@ import type { Outcome } from "./run-cli.ts";
 
 export const AGENT = "agent";
 
-/** The SidecarSet as the webhook stores it. */
+/** Returns the SidecarSet as the webhook stores it. */
 export function agentOf(version: number, updateStrategy: UpdateStrategy = {}): SidecarSet {
   return storedSidecarSet({
     apiVersion: SIDECARSET_V1BETA1,
@@ -70,8 +73,8 @@ export function agentPod(name: string): Pod {
 }
 
 /**
- * "refuses": every write; "refuses later": a write after it was stored; "silent": everything; "silent later":
- * everything after the first stored write; "slow": each answer takes 6 seconds.
+ * A fault of a cluster. "refuses": every write; "refuses later": a write after it was stored; "silent": every call;
+ * "silent later": every call after the first stored write; "slow": each answer takes 6 seconds.
  */
 export type Trouble = "refuses" | "refuses later" | "silent" | "silent later" | "never ready" | "slow";
 
@@ -82,12 +85,12 @@ export interface StandIn {
   trouble: Trouble | undefined;
   readonly versions: () => Promise<readonly string[]>;
   readonly stored: () => Promise<SidecarSet>;
-  /** writes by anybody that changed the release */
+  /** returns the writes by any client that changed the release */
   readonly releases: () => readonly string[];
   readonly close: () => Promise<void>;
 }
 
-/** Ends the command line as SIGKILL would: the call with this number is `before` the server has seen it, or `after` it. */
+/** Ends the command line as SIGKILL does: at the call with this number, `before` or `after` the server has seen it. */
 export class Killer {
   calls = 0;
   writes = 0;
@@ -102,7 +105,7 @@ export class Killer {
     });
   }
 
-  /** Never resolves when the kill is due. */
+  /** Never resolves if the kill is due. */
   async around<T>(isStored: boolean, call: () => Promise<T>): Promise<T> {
     this.calls++;
     if (isStored) this.writes++;
@@ -171,7 +174,7 @@ export async function passOver(cluster: Cluster): Promise<void> {
 const isRefusing = (trouble: Trouble | undefined, isWrite: boolean, isStored: boolean) =>
   (trouble === "refuses" && isWrite) || (trouble === "refuses later" && isStored);
 
-/** The cluster as the command line sees it. A pass follows each stored change of the SidecarSet's spec. */
+/** Returns the cluster as the command line sees it. A pass follows each stored change of the SidecarSet's spec. */
 function seenBy(standIn: StandIn, killer: Killer): Cluster {
   const { cluster } = standIn;
   const call = async <T>(isWrite: boolean, isStored: boolean, work: () => Promise<T>): Promise<T> => {
@@ -182,7 +185,7 @@ function seenBy(standIn: StandIn, killer: Killer): Cluster {
     if (isRefusing(trouble, isWrite, isStored)) throw refused();
     return killer.around(isStored, work);
   };
-  // The mutating webhook adds hashes, and a cluster in this process has none.
+  // The mutating webhook adds hashes, and a cluster in this process has no webhook.
   const followed = async (stored: SidecarSet): Promise<SidecarSet> => {
     const { annotations } = storedSidecarSet(stored).metadata ?? {};
     const body = { metadata: { annotations } };
@@ -215,7 +218,7 @@ interface FleetRun {
   readonly output?: string;
 }
 
-/** @returns undefined where it was killed */
+/** @returns undefined if the command was killed */
 async function run(
   { standIns, killer = new Killer(), output }: FleetRun,
   command: (session: Session, members: readonly FleetMember[]) => Promise<number>,

@@ -1,4 +1,7 @@
-/** `fleet apply` killed at each of its calls, and on 50 clusters of which three are broken in different ways. */
+/**
+ * Tests `fleet apply` when it is killed at each of its calls, and on 50 clusters of which three are broken in different
+ * ways.
+ */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { eventually } from "../controller/fixture.ts";
 import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
@@ -22,7 +25,7 @@ async function start(names: readonly string[], troubles: Readonly<Record<string,
 const versions = (all: readonly StandIn[]) => Promise.all(all.map(async (one) => (await one.versions()).join()));
 const SOAK = { soak: "10s" };
 
-/** Says that each cluster got the release once, after the soak time of the cluster before it. */
+/** Expects that each cluster got the release once, after the soak of the cluster before it. */
 async function expectInOrder(all: readonly StandIn[]): Promise<void> {
   expect(await versions(all)).toEqual(all.map(() => "2,2"));
   for (const one of all)
@@ -53,12 +56,12 @@ it("fleet apply that is killed at any of its calls and started again gives each 
 
 const NAMES = Array.from({ length: 50 }, (_, index) => `c${String(index + 1).padStart(2, "0")}`);
 
-/** Kills it before and after each write, and starts it again until one run ends without a kill. */
+/** Kills the command before and after each write, and starts it again until one run ends by itself. */
 async function applyKilled(all: readonly StandIn[], options: Readonly<Record<string, string>>) {
   for (let kills = 0; ; kills += 2) {
     const before = await apply({ standIns: all, killer: new Killer({ write: 1, when: "before" }), options }, 2);
     if (!before.isKilled) return { ...before, kills };
-    // A killed write is retried once.
+    // A killed write is repeated once.
     await apply({ standIns: all, killer: new Killer({ write: 1, when: "after" }), options }, 2);
   }
 }

@@ -1,4 +1,4 @@
-/** `fleet apply`, `fleet status` and `fleet undo`, on three clusters in this process and on virtual time. */
+/** Tests `fleet apply`, `fleet status` and `fleet undo` on three clusters in this process, in virtual time. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { type Cluster, NAMESPACES, type ObjectKey, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";

@@ -1,4 +1,4 @@
-/** Commands use the feature gates of the passes, and ignore the terminal's environment. */
+/** Tests that commands use the feature gates of the passes, and ignore the terminal's environment. */
 import { writeFile } from "node:fs/promises";
 import { beforeAll, expect, it } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";

@@ -1,4 +1,7 @@
-/** A SidecarSet in a file, or from OpenKruise, gets the webhook's checks with everything that the webhook reads. */
+/**
+ * Tests that a SidecarSet from a file or from OpenKruise gets the webhook's checks, with everything that the webhook
+ * reads.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Help on narrow terminals. */
+/** Tests the help on narrow terminals. */
 import { expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { runProgram } from "../../functions/cli/program.ts";
@@ -27,7 +27,7 @@ it.each(ALL)(
       [undefined, 80],
     ] as const) {
       const lines = await help(columns, ...words);
-      // Examples stand below their heading, ready to copy.
+      // Examples are below their heading, ready to copy.
       const examples = lines.indexOf("Examples:");
       const tooLong = lines.filter(
         (line, index) => line.length > width && (examples === -1 || index < examples) && !line.startsWith("Usage:"),

@@ -1,4 +1,4 @@
-/** The JSON that programs parse behind `-o json`. */
+/** Tests the JSON that `-o json` prints for programs. */
 import { readFile, writeFile } from "node:fs/promises";
 import { beforeAll, expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await writeFile(file("nowhere"), kubeconfig.replace(/https:\S+/, "https://127.0.0.1:1"));
 });
 
-/** Arguments of each command; `@` begins the name of a file. */
+/** Arguments of each command; `@` starts the name of a file. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   lint: ["@set.yaml", "@bad.yaml", "@pod.yaml", "@nope.yaml"],
   preview: ["-f @pod.yaml", "-f @pod.yaml -f @set.yaml", "-f @two.yaml -f @set.yaml", "-f @bad.yaml", "-f @set.yaml"],
@@ -79,7 +79,7 @@ const ROWS = Object.entries(WORDS).flatMap(([name, all]) => all.map((words) => [
 const argumentsOf = (line: string) =>
   line.split(" ").map((word) => (word.startsWith("@") ? file(word.slice(1)) : word));
 
-/** Parses each line alone where there are several, as behind `-w`. */
+/** Parses the output; with several lines, as after `-w`, each line separately. */
 function parsed(stdout: string): unknown {
   try {
     return JSON.parse(stdout);

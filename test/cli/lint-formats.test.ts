@@ -1,4 +1,4 @@
-/** `lint -o sarif`, `lint -o github`, and the action that runs them. */
+/** Tests `lint -o sarif`, `lint -o github`, and the action that runs them. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** `diff` and `plan` as comments on a pull request. */
+/** Tests `diff` and `plan` as comments on a pull request. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
@@ -165,7 +165,7 @@ it("long warnings and rows leave room in a comment, and left-out ones are counte
   expect(markdownOf(["### title", table, warning], []).length).toBeLessThan(65_536);
 });
 
-/** Text that somebody may write into a name, a value or a comment of a file. */
+/** Texts that somebody may write into a name, a value or a comment of a file. */
 const HOSTILE = [
   ..."`|\\*_~<>[]()!#@:/&;$^={}\"'-+.\n\r\t\u202e 19aZ",
   ..."```,~~~,</details>,<script>,<!--,-->,@team,https://evil.example,www.evil.example,a@evil.example,![x](http://e),#1,GH-1,&lt;,&#64;,\\|,| --- |,> [!NOTE],:tada:,$`x`$,a#1,o/r#1".split(
@@ -174,7 +174,7 @@ const HOSTILE = [
 ];
 const hostile = fc.array(fc.constantFrom(...HOSTILE), { maxLength: 12 }).map((parts) => parts.join(""));
 
-/** The tags of HTML that GitHub would make, and the text outside of code. */
+/** Returns the HTML tags that GitHub would create, and the text outside of code. */
 function rendered(text: string) {
   const html = marked.parse(text, { async: false });
   const tags = new Set([...html.matchAll(/<\/?([a-z0-9]+)/g)].map(([, tag = ""]) => tag));
@@ -251,7 +251,7 @@ interface Comment {
   readonly user: { readonly type: string };
 }
 
-/** The part of GitHub's API that comments are written with: pages of issue comments, POST and PATCH. */
+/** Serves the part of GitHub's API for comments: pages of issue comments, POST and PATCH. */
 async function startGitHub(comments: Comment[]) {
   const server = createServer(async (request, response) => {
     const isAllowed = request.headers.authorization === "Bearer made-up";
@@ -277,7 +277,7 @@ async function answerOf(request: IncomingMessage, comments: Comment[]) {
   return { status: known ? 200 : 201, value: {} };
 }
 
-/** The action's step as a runner starts it. */
+/** Runs the action's step as a runner does. */
 function runStep(files: string, env: Readonly<Record<string, string>>) {
   writeFileSync(file("summary.md"), "");
   return new Promise<{ readonly code: number; readonly stdout: string }>((done) => {

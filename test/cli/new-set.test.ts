@@ -1,4 +1,4 @@
-/** Commands on a SidecarSet that is not stored yet. */
+/** Tests commands on a SidecarSet that is not stored yet. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Every reader of a cluster whose API server answers `"items": null`. */
+/** Tests every reader of a cluster whose API server answers `"items": null`. */
 import { readFile, writeFile } from "node:fs/promises";
 import http from "node:http";
 import { request } from "node:https";
@@ -10,7 +10,7 @@ import { runHere } from "./run-cli.ts";
 
 const test = onCluster();
 const { file } = test;
-/** plural of the lists that are null */
+/** plural of the resource whose lists are null */
 let plural = "";
 let writes: string[] = [];
 

@@ -1,4 +1,7 @@
-/** An older Node prints a sentence, not a syntax error: files that load before the version check import no names. */
+/**
+ * Tests that an older Node prints a sentence, not a syntax error. Files that load before the version check import no
+ * names.
+ */
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 

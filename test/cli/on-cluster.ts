@@ -1,4 +1,4 @@
-/** An embedded cluster for the tests of a file, and the command line on it. */
+/** Starts an embedded cluster for the tests of a file, and runs the command line on it. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { type Outcome, runHere } from "./run-cli.ts";
 
 interface OnCluster {
   readonly cluster: () => Cluster;
-  /** `path` in a folder that is removed in the end */
+  /** returns `path` in a folder that is removed after the tests */
   readonly file: (path: string) => string;
   readonly cli: (...args: readonly string[]) => Promise<Outcome>;
 }
 
-/** Sets up a cluster; to be called at the top of a test file. */
+/** Sets up a cluster. Must be called at the top of a test file. */
 export function onCluster(): OnCluster {
   let test: HttpsCluster;
   let folder: string;

@@ -1,4 +1,4 @@
-/** The verbs of the command line on ordered sets, on the embedded cluster. */
+/** Tests the verbs of the command line for ordered sets, on the embedded cluster. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ afterAll(async () => {
 const cli = (...args: readonly string[]): Promise<Outcome> =>
   runHere(["--kubeconfig", kubeconfig, "-n", NAMESPACE, ...args]);
 
-/** The stdout of a command that succeeds. */
+/** Returns the stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);

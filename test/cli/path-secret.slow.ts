@@ -1,4 +1,6 @@
-/** The API server's errors contain the whole URL of a webhook, and no command prints the secret in its path. */
+/**
+ * Tests that no command prints the secret in a webhook's path, although the API server's errors contain the whole URL.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +20,7 @@ const SETS_PATH = "/mutate-apps-kruise-io-sidecarset";
 const SECRET = randomBytes(32).toString("base64url");
 /** An address without a server. */
 const DOWN = { url: "https://127.0.0.1:9", pathSecret: SECRET };
-/** The stored secret and the derived secrets of two paths. */
+/** Matches the stored secret and the secrets of two paths that are derived from it. */
 const SECRETS = new RegExp([SECRET, pathSecretOf(SECRET, "/mutate-pod"), pathSecretOf(SECRET, SETS_PATH)].join("|"));
 const URL_SHOWN = "https://127.0.0.1:9/s/[not shown]/";
 

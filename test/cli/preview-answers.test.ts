@@ -1,4 +1,4 @@
-/** `preview` answers as the API server would, with a cluster and without. */
+/** Tests that `preview` answers as the API server would, with and without a cluster. */
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { registrations } from "../../shared/install/manifests.ts";
@@ -107,7 +107,7 @@ const podWith = (volumeMounts: readonly object[], volumes: readonly object[] = [
   return { ...rest, spec: { containers, initContainers, volumes } };
 };
 const DATA = { name: "data", emptyDir: {} };
-/** A workload of this kind, whose pod mounts the volume `data`. */
+/** Returns a workload of this kind whose pod mounts the volume `data`. */
 const workload = (apiVersion: string, kind: string, more: object = {}) => {
   const { metadata, spec } = podWith([mount("data", "/data")]);
   const template = { metadata: { labels: metadata?.labels }, spec };

@@ -1,4 +1,4 @@
-/** The end of a rollout's watch when only a person can help, and the time for the rest. */
+/** Tests when a watch ends because only a person can help, and the estimated time for the rest. */
 import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -17,7 +17,7 @@ function withoutImageOf({ metadata }: SidecarSet): string {
   return metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
 }
 
-/** Taken down by the rollout and not ready again. */
+/** Returns a pod that the rollout took down and that is not ready again. */
 function down(name: string, reason: string): Pod {
   const statuses = [
     { name: "main", ready: true },
@@ -61,7 +61,7 @@ it("status -w of a rollout with a partition ends when the updated pods have fail
   expect(progressOf(held, { ...own, pods: [down("new", "ErrImagePull"), oldPod("a")] }).isStopped).toBeUndefined();
 });
 
-/** The estimate if each updated pod was ready that many seconds after its update. */
+/** Returns the estimate if each updated pod was ready that many seconds after its update. */
 function etaAfter(seconds: readonly number[]): number | undefined {
   const ready = seconds.map((after, index) => {
     const pod = updatedPod(SET, { name: `ready-${index}` });

@@ -1,4 +1,4 @@
-/** `promote` also ends a canary whose partition is already 0. */
+/** Tests that `promote` also ends a canary whose partition is already 0. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

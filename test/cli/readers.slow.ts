@@ -1,4 +1,4 @@
-/** Every command predicts a pass: with the same feature gates and from the same nodes. */
+/** Tests that every command predicts a pass: with the same feature gates and the same nodes. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ const manifestOf = (name: string, spec: SidecarSetSpec | undefined) => ({
   },
 });
 
-/** The pod as the webhook leaves it. */
+/** Returns the pod as the webhook stores it. */
 function podOf(set: SidecarSet): Pod {
   const { name = "", annotations = {} } = set.metadata ?? {};
   const { [HASH_ANNOTATION]: hash = "", [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage = "" } = annotations;
@@ -98,7 +98,7 @@ async function deploy(name: string): Promise<void> {
   await cluster.create<SidecarSet>(SIDECARSETS, before);
   await cluster.create<Pod>(PODS, podOf(before));
   await allReady(cluster, name);
-  // Records the first revision, so that later passes know the change.
+  // This pass records the first revision, so that later passes know the change.
   await pass(name, false);
   const { metadata, spec } = storedSidecarSet(released ?? {});
   const body = { metadata: { annotations: metadata?.annotations }, spec };
@@ -112,7 +112,7 @@ async function pass(sidecarSet: string, dryRun: boolean) {
   return report.sidecarSets[0];
 }
 
-/** FEATURE_GATES of the commands. */
+/** FEATURE_GATES for the commands. */
 let gatesHere = GATES;
 
 async function cli(...args: readonly string[]): Promise<string> {
@@ -124,7 +124,7 @@ async function cli(...args: readonly string[]): Promise<string> {
 
 const json = async (...args: readonly string[]) => JSON.parse(await cli(...args, "-o", "json"));
 
-/** Tests whether each reader says that the pod can be updated. */
+/** Reader → returns true if the reader says that the pod can be updated. */
 const READERS: Readonly<Record<string, (name: string) => Promise<boolean>>> = {
   "a dry run": async (name) => (await pass(name, true))?.summary?.notUpgradable === 0,
   plan: async (name) => (await json("plan", name)).sidecarSets[0].plan.steps.length > 0,

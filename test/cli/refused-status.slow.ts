@@ -1,4 +1,7 @@
-/** Passes may not write the status of a SidecarSet: an Event says so, and every reader uses the Event. */
+/**
+ * Tests a policy that forbids passes to write a SidecarSet's status: an Event reports it, and every reader uses the
+ * Event.
+ */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -15,10 +18,10 @@ const { cluster, cli } = onCluster();
 const SETTINGS = { kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
 const pass = (of: Cluster = cluster(), clock = systemClock) =>
   runPass(of, { ...SETTINGS, deadlineMs: 600_000, follow: false, clock });
-/** Times of writes have whole seconds. */
+/** A later clock, because the times of writes are in whole seconds. */
 const LATER = { ...systemClock, epochMs: () => systemClock.epochMs() + 2_000 };
 
-/** A policy that refuses the status of SidecarSets. */
+/** Returns a cluster with a policy that refuses the status of SidecarSets. */
 const underPolicy = (code: 403 | 422): Cluster => ({
   ...cluster(),
   patch: (resource, key, patch, options) =>

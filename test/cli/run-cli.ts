@@ -32,7 +32,7 @@ class Written {
   }
 }
 
-/** Runs it in this process, which is faster; `given` are all the arguments. */
+/** Runs the command line in this process, which is faster. `given`: all its arguments. */
 export async function runHere(given: readonly string[]): Promise<Outcome> {
   const [out, err] = [new Written(), new Written()];
   const code = await runProgram(COMMANDS, given, {

@@ -1,4 +1,4 @@
-/** `status` without a name, on the embedded cluster with 30 SidecarSets; 8 of them are blocked. */
+/** Tests `status` without a name on the embedded cluster with 30 SidecarSets, of which 8 are blocked. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ import { type Outcome, runHere } from "./run-cli.ts";
 
 const SCREEN = 24;
 const SETS = Array.from({ length: 30 }, (_, index) => `agent-${String(index).padStart(2, "0")}`);
-/** Spread over the alphabet. */
+/** The broken SidecarSets, at intervals through the alphabet. */
 const BROKEN = SETS.filter((_, index) => index % 4 === 3).concat("agent-29");
 
 let test: HttpsCluster;
@@ -51,7 +51,7 @@ beforeAll(async () => {
       });
       const rows = await rowsNow();
       if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) throw new Error("not at rest");
-      // A look is a pass over 30 SidecarSets.
+      // Each look is a pass over 30 SidecarSets.
     },
     { ...PATIENT, timeout: 10 * PATIENT.timeout },
   );

@@ -1,4 +1,4 @@
-/** `status NAME -w`, on the embedded cluster: it ends with a reason when no pod can progress without help. */
+/** Tests `status NAME -w` on the embedded cluster: it ends with a reason when no pod can progress without help. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../functions/library/pass-input.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -18,7 +18,7 @@ const pass = () =>
     settings: DEFAULT_ROLLOUT_SETTINGS,
   });
 
-/** Watches, and fails when the watch ends by its timeout of ten minutes. */
+/** Watches, and fails if the watch ends only by its timeout of ten minutes. */
 async function untilEnded(name: string) {
   const began = performance.now();
   const outcome = await cli("status", name, "-w", "--timeout", "10m");

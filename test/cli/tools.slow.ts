@@ -1,4 +1,4 @@
-/** Tools that people have, on an embedded cluster with webhooks and passes: agents over the official SDK, and k9s. */
+/** Tests common tools on an embedded cluster with webhooks and passes: agents with the official SDK, and k9s. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -63,7 +63,7 @@ beforeAll(async () => {
       await test.client.create(PODS, newPod({ namespace: "default", name: `${set}-${index}`, labels: { app: set } }));
     await vi.waitFor(async () => expect((await podsOf(set)).filter(isReady)).toHaveLength(4), PATIENT);
   }
-  // The first release is ready for everybody to go back to.
+  // Every client may go back to the first release when its pods are ready.
   await vi.waitFor(async () => expect((await read("agent")).status?.updatedReadyPods).toBe(4), PATIENT);
   await runCli([
     "--kubeconfig",
@@ -84,7 +84,7 @@ afterAll(async () => {
   await test?.close();
 });
 
-/** The tool that an agent takes for a question, and the answer in its text. */
+/** The tool that an agent must choose for a question, and the answer in its text. */
 interface Question {
   readonly ask: string;
   readonly tool: string;
@@ -386,7 +386,7 @@ interface Plugin {
   readonly dangerous?: boolean;
 }
 
-/** Replaces variables as k9s does: every one has to be known. */
+/** Replaces variables as k9s does. Throws for an unknown variable. */
 function substituted(arg: string, env: Readonly<Record<string, string>>): string {
   return arg.replace(/\$(!?[\w|-]+)/g, (_, name: string) => {
     const value = env[name];

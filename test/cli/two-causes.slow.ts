@@ -1,4 +1,4 @@
-/** Two causes in one rollout, on the embedded cluster: every command names both. */
+/** Tests two causes in one rollout on the embedded cluster: every command names both. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";

@@ -1,4 +1,7 @@
-/** `undo` and `abort` return to a revision that worked, and `history` shows the outcome of each revision. */
+/**
+ * Tests that `undo` and `abort` return to a revision that worked, and that `history` shows the outcome of each
+ * revision.
+ */
 import { beforeAll, expect, it } from "vitest";
 import { GIVEN_UP_ANNOTATION, HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
@@ -15,7 +18,7 @@ async function pass(): Promise<void> {
   await runPass(cluster(), { ...options, follow: false });
 }
 
-/** The webhook's part of a change: the hash follows the spec. */
+/** Makes the webhook's part of a change: the hash follows the spec. */
 const hashNow = (name: string, version: number) =>
   cluster().patch(
     SIDECARSETS,

@@ -1,4 +1,4 @@
-/** `undo` says when it is unknown whether the target revision ever worked. */
+/** Tests that `undo` says if nobody knows whether the target revision ever worked. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The exit code at the end of `status -w`: success only if the counts say that everything is done. */
+/** Tests the exit code at the end of `status -w`: success only if the counts say that everything is done. */
 import { expect, it } from "vitest";
 import { watchCode } from "../../functions/cli/input/progress.ts";
 import { NOTHING_COUNTED, type Summary } from "../../shared/core/rollout/summary.ts";

@@ -1,4 +1,4 @@
-/** The output of `status -w` for programs. */
+/** Tests the output of `status -w` for programs. */
 import { beforeAll, expect, it } from "vitest";
 import { readYaml } from "../../shared/kube/yaml.ts";
 import { deploy } from "../controller/fixture.ts";

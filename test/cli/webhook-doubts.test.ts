@@ -1,4 +1,4 @@
-/** The commands' warnings while the webhooks are not registered, cannot be called, or do not answer. */
+/** Tests the commands' warnings while the webhooks are not registered, cannot be called, or do not answer. */
 import { beforeAll, expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { DRY_RUN } from "../../functions/cli/input/change-set.ts";
@@ -44,7 +44,7 @@ async function register(): Promise<void> {
   for (const one of webhookConfigurations({ url: URL })) await cluster().create(resourceOf(one), one);
 }
 
-/** Registers the mutating webhooks so that API servers proceed without an answer. */
+/** Registers the mutating webhooks so that API servers continue without an answer. */
 async function registerIgnored(caBundle?: string): Promise<void> {
   await unregister();
   const [mutating] = webhookConfigurations({ url: URL, ...(caBundle === undefined ? {} : { caBundle }) });

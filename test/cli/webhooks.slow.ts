@@ -1,4 +1,4 @@
-/** Tests the output of `webhooks`, and the pods that the API server then asks about. */
+/** Tests the output of `webhooks`, and which pods the API server then sends. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -196,7 +196,7 @@ describe("--static", () => {
       runCli(["compile", "logs", "--to", "map", "--kubeconfig", path("kubeconfig"), ...args]);
     const [plain, printed] = [await compiled(), await compiled("--static")];
     expect([plain.code, printed.code]).toEqual([0, 0]);
-    // An API server like Kubernetes before 1.36.
+    // This API server behaves like Kubernetes before 1.36.
     expect(plain.stderr).toMatch(/^this API server does not serve MutatingAdmissionPolicy/);
     const [policy, binding, ...others] = parseAllDocuments(printed.stdout).map((document) => document.toJS());
     expect(others).toEqual([]);

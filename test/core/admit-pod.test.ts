@@ -21,7 +21,7 @@ function admit(
   return admitPod(given, { index: indexSidecarSets(sidecarSets), namespace: NAMESPACE, revisions }, CONTEXT);
 }
 
-/** The pod afterwards; a refusal is a failed test. */
+/** Returns the pod after admission. A refusal fails the test. */
 function admitted(pod: Pod, sidecarSets: readonly SidecarSet[]): Pod {
   const admission = admit(request(pod), sidecarSets);
   if (admission.kind === "denied") throw new Error(admission.message);

@@ -20,7 +20,7 @@ function container(fields: object): object {
   return { ...META, spec: { containers: [{ name: "c", image: "c:1", ...fields }] } };
 }
 
-/** The first container after the webhook. */
+/** Returns the first container after the webhook. */
 function admitted(fields: object): Record<string, unknown> {
   const admission = mutateSidecarSet(request(container(fields)));
   if (admission.kind === "denied") throw new Error(admission.message);

@@ -1,4 +1,4 @@
-/** Tests the names that are safe in a command that a person copies into a shell. */
+/** Tests which names are safe in a command that a person copies into a shell. */
 import { describe, expect, it } from "vitest";
 import { commandText, NO_COMMAND } from "../../shared/core/pod/command-text.ts";
 

@@ -1,5 +1,5 @@
 /**
- * The policy of a SidecarSet, and the parts that it cannot express. Tests against a real API server show that it
+ * Tests the policy of a SidecarSet, and the parts that it cannot express. Tests on a real API server show that it
  * injects the same.
  */
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ function mutationOf(set: SidecarSet, options: Partial<CompileOptions> = {}): str
   return compile(set, options).policy.spec.mutations[0].jsonPatch.expression;
 }
 
-/** The variables that hold containers, in the order in which they are added, each with where. */
+/** Returns the variables that hold containers, in the order of their addition, each with its place. */
 function additions(set: SidecarSet, options: Partial<CompileOptions> = {}): readonly string[] {
   const found = mutationOf(set, options).matchAll(/path: "\/spec\/(\w+\/[-0])", value: variables\.(\w+)/g);
   return [...found].map(([, path, variable]) => `${variable} ${path}`);

@@ -284,12 +284,12 @@ describe("decide with generated pods:", () => {
   });
 });
 
-/** The kubelet finishes its work: the containers run their images, and the pod is ready again. */
+/** Finishes the kubelet's work: the containers run their images, and the pod is ready again. */
 function finish(pod: Pod): Pod {
   return { ...pod, status: { ...podOf({ spec: pod.spec, statuses: statusesOf(pod.spec) }).status } };
 }
 
-/** The kubelet has begun: containers whose image changed are down. */
+/** Starts the kubelet's work: containers with a new image are down. */
 function restart(pod: Pod): Pod {
   const wanted = new Map(pod.spec.containers.map(({ name, image }) => [name, image]));
   const statuses = pod.status?.containerStatuses ?? [];
@@ -308,7 +308,7 @@ interface Rollout {
   readonly maxUnavailable: number | string;
   readonly partition: number | string;
   readonly isHot: boolean;
-  /** the pod that the kubelet finishes after each pass; after the last entry, all of them */
+  /** the pod that the kubelet finishes after each pass; after the last entry it finishes all pods */
   readonly order: readonly number[];
 }
 

@@ -30,7 +30,7 @@ function setOf(spec: SidecarSetSpec): SidecarSet {
   return { ...set, metadata: { ...set.metadata, annotations } };
 }
 
-/** Injected by `set`. */
+/** Returns a pod that `set` injected. */
 function injected(set: SidecarSet, name = "p"): Pod {
   const { [HASH_ANNOTATION]: hash = "", [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage = "" } =
     set.metadata?.annotations ?? {};
@@ -40,7 +40,7 @@ function injected(set: SidecarSet, name = "p"): Pod {
 const BEFORE = setOf({});
 const NATIVE = { name: "init", image: "i:1", restartPolicy: "Always" };
 
-/** A change and its expected classification: [path, effect]. */
+/** Rows: a title, the two specs, and the expected classification as [path, effect]. */
 const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, readonly (readonly [string, string])[]])[] =
   [
     ["an unchanged spec", {}, {}, []],

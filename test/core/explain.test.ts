@@ -67,7 +67,7 @@ const setOf = (spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet => 
 const pod = (facts: Parameters<typeof podOf>[0] = {}): Pod => podOf({ labels: LABELS, ...facts });
 const updated = (facts: Parameters<typeof podOf>[0] = {}): Pod => pod({ hash: NEW_HASH, image: "reg/sc:v2", ...facts });
 
-/** A pod without any sidecar. */
+/** Returns a pod without any sidecar. */
 function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
   return listedPod(
     {
@@ -101,27 +101,27 @@ function elsewhere(one: Pod): Pod {
   return { ...one, metadata: { ...one.metadata, namespace: "elsewhere" } };
 }
 
-/** A pod whose conditions say that it was never ready since its start. */
+/** Returns a pod whose conditions say that it was never ready. */
 function neverReady(): Pod {
   const one = updated({ isReady: false });
   const conditions = [{ type: "Ready", status: "False", lastTransitionTime: NOW }];
   return { ...one, status: { ...one.status, startTime: NOW, conditions } };
 }
 
-/** A pod with the new release that is not ready again yet. */
+/** Returns a pod with the new release that is not ready again yet. */
 function startingPod(name: string): Pod {
   const one = takenDown(waitingPod("ContainerCreating"));
   return { ...one, metadata: { ...one.metadata, name, uid: `uid-${name}` } };
 }
 
-/** A pod whose author has written a long text into its records. */
+/** Returns a pod whose author wrote a long text into its records. */
 function largePod(): Pod {
   const one = pod();
   const annotations = { ...one.metadata?.annotations, "version.sidecarset.kruise.io/x": "x".repeat(70_000) };
   return { ...one, metadata: { ...one.metadata, annotations } };
 }
 
-/** The node still runs the previous image. */
+/** Returns the pod with a node that still runs the previous image. */
 function late(of: Pod): Pod {
   const state = {
     ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
@@ -136,7 +136,7 @@ function late(of: Pod): Pod {
   return { ...of, metadata: { ...of.metadata, annotations }, status: { ...of.status, containerStatuses } };
 }
 
-/** The pod with a forged record of an update in place. */
+/** Returns the pod with a forged record of an update in place. */
 function forged(of: Pod): Pod {
   const annotations = { ...of.metadata?.annotations, "kruise.io/sidecarset-inplace-update-state": "4" };
   return { ...of, metadata: { ...of.metadata, annotations } };
@@ -155,7 +155,10 @@ const RESTARTING = setOf(
   },
 );
 
-/** `underWay`: uids of the StatefulSet web, while it is being restarted; without any, the StatefulSet does not exist. */
+/**
+ * Returns facts about the StatefulSet web. `underWay`: uids of StatefulSets that are being restarted; none: web does
+ * not exist.
+ */
 function restarting(...underWay: readonly string[]): Restarting {
   const place = { workload: "StatefulSet", namespace: pod().metadata?.namespace ?? "", name: "web" } as const;
   const workload = underWay.length > 0 ? { metadata: { uid: "a", generation: 2 }, spec: RESTARTED_NOW } : null;
@@ -248,7 +251,7 @@ const refusedWith = (message: string): SidecarSet =>
   });
 const REFUSED = refusedWith("the gate at gate.example says no: freeze");
 const FORBIDDEN = refusedWith("the gate at gate.example may not be asked: GATE_HOSTS names no host");
-/** maxUnavailable lets only some of the waiting pods go at once. */
+/** Returns a SidecarSet whose maxUnavailable lets only some of the waiting pods go at once. */
 const refusedBy = (maxUnavailable: number): SidecarSet => ({
   ...REFUSED,
   spec: { ...REFUSED.spec, updateStrategy: { maxUnavailable } },
@@ -277,7 +280,7 @@ const replacing = (words: string) => withAnnotations({ "sidecarset.kruise.io/rep
 const UNDATED = replacing("Missed, Restart");
 const managedFields = [{ time: "2025-01-15T00:00:00Z", fieldsV1: { "f:spec": {} } }];
 const MISSED_RESTART: SidecarSet = { ...UNDATED, metadata: { ...UNDATED.metadata, managedFields } as object };
-/** The StatefulSet of `missed` as a pass reads it; null: it does not exist. */
+/** Returns facts with the StatefulSet of `missed` as a pass reads it; null: it does not exist. */
 const missedOf = (more: object | null, underWay: readonly string[] = []): Partial<Facts> => ({
   restarting: {
     missed: [missed()],
@@ -294,7 +297,7 @@ interface Case {
   readonly facts?: Partial<Facts>;
 }
 
-/** The reason that the trace must contain, its verdict, the case, and the expected message. */
+/** Rows: the reason that the trace must contain, its verdict, the case, and the expected message. */
 const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["WebhookNotRegistered", "stop", { pod: bare(), facts: { registrations: [] } }, /no webhook for pods is registered/],
   ["WebhookUnknown", "note", { pod: pod(), facts: { registrations: undefined } }, /unknown/],

@@ -1,6 +1,4 @@
-/**
- * Pods that have finished, or that their kubelet evicted, stay in lists for long. Every decision treats them as gone.
- */
+/** Tests that every decision treats finished and evicted pods as deleted. Such pods stay in lists for a long time. */
 import { describe, expect, test } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -44,7 +42,9 @@ function owned(kind: "ReplicaSet" | "StatefulSet", facts: PodFacts): Pod {
 
 const without = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, annotations: {} } });
 
-/** The pods, and before, between and behind them copies that have ended so, in this number for each. */
+/**
+ * Returns the pods with copies before, between and after them that have ended in this way, `each` copies of each pod.
+ */
 function among(pods: readonly Pod[], ended: Pod["status"], each: number): readonly Pod[] {
   return pods.flatMap((pod, index) => {
     const copies = Array.from({ length: each }, (_, copy): Pod => {

@@ -1,4 +1,7 @@
-/** Places beside the webhook that must know each gate of the injection. The compiler asks for a new gate's row. */
+/**
+ * Tests the places beside the webhook that must know each feature gate of the injection. The compiler demands a row for
+ * a new gate.
+ */
 import { expect, test } from "vitest";
 import { compile } from "../../functions/library/compile.ts";
 import { storedSidecarSet } from "../../functions/library/pass-input.ts";
@@ -11,9 +14,9 @@ import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-i
 import { newPod } from "../support/objects.ts";
 
 interface Row {
-  /** a pod that the gate changes, beside its name and its label `app` */
+  /** labels of a pod that the feature gate changes, beside its label `app` */
   readonly labels?: Readonly<Record<string, string>>;
-  /** false: docs/compile.md says what policies leave out */
+  /** false: policies leave the gate's effect out, as docs/compile.md says */
   readonly isCompiled: boolean;
 }
 
@@ -45,7 +48,7 @@ function previewed(row: Row, featureGates: InjectionGates): Pod {
   return result.pod;
 }
 
-/** The containers and the readiness gates of the pod that the webhook makes, and its labels. */
+/** Returns the containers, the readiness gates and the labels of the pod that the webhook makes. */
 function partsOf({ metadata, spec }: Pod): unknown {
   return [metadata?.labels, { ...spec }];
 }

@@ -24,7 +24,7 @@ const withStrategy = (updateStrategy: UpdateStrategy) => sidecarSetOf({ updateSt
 const podsOf = (count: number) => Array.from({ length: count }, (_, index) => podOf({ name: `p${index}` }));
 const sizes = ({ steps }: RolloutPlan) => steps.map(({ atSeconds, pods }) => [atSeconds, pods.length]);
 
-/** A pod whose sidecar image cannot be pulled. */
+/** Returns a pod whose sidecar image cannot be pulled. */
 function stuckPod(name: string, hash: string): Pod {
   const pod = podOf({ name, hash, isReady: false });
   const containerStatuses = statusesOf(pod.spec).map((status) =>
@@ -35,7 +35,7 @@ function stuckPod(name: string, hash: string): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-/** Rows of a plan's subject, the SidecarSet, its pods, and the expected steps, hold and duration. */
+/** A pod without steps. */
 const STEPLESS: Pod = podOf({
   isReady: false,
   phase: "Pending",
@@ -50,7 +50,7 @@ const IMMUTABLE = podOf({ withoutImage: "else" });
 const SLOW = podOf({ name: "slow", hash: NEW_HASH, isReady: false });
 
 interface Expected {
-  /** [second, pods] */
+  /** each step as [second, pods] */
   readonly steps: readonly (readonly number[])[];
   readonly hold: string;
   readonly isComplete?: boolean;

@@ -27,7 +27,7 @@ function setOf(atOnce: number | undefined, updateStrategy: UpdateStrategy = { ma
   return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...asked } } };
 }
 
-/** A pod on its own node, such as `n1`. */
+/** Returns a pod on this node, such as `n1`. */
 function podOn(node: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
   const pod = podOf({ name: `on-${node}`, ...facts });
   return { ...pod, spec: { ...pod.spec, nodeName: node } };
@@ -57,7 +57,7 @@ const PULLING = of({ state: { waiting: { reason: "ContainerCreating" } } });
 const REFUSED = of({ state: { waiting: { reason: "ErrImagePull", message: "not found" } } });
 const NO_ROOM: PodStatus = { phase: "Failed", reason: "OutOfpods", message: "too many pods" };
 
-/** The facts of the next pass, after these pods were created. */
+/** Returns the facts of the next pass, after these pods were created. */
 function seenAfter(decision: ReturnType<typeof decided>, statuses: Readonly<Record<string, PodStatus>>): PullFacts {
   const pods = decision.created.flatMap((pod) => {
     const status = statuses[pod.spec.nodeName ?? ""];
@@ -189,7 +189,7 @@ describe("there are never more pods that pull than asked for", () => {
   test("a node that has pulled makes room for one whose pod would go first", () => {
     const set = setOf(1);
     const facts = seenAfter(decided(set, [podOn("n2")]), { n2: PULLED });
-    // The partition lets n1 go and holds n2, so only n1 waits for a pull.
+    // The partition updates n1 and holds n2 back, so only n1 waits for a pull.
     const { deleted, nodes } = decided(set, [podOn("n1")], facts);
     expect(deleted).toHaveLength(1);
     expect(nodes).toEqual(["n1"]);

@@ -159,7 +159,7 @@ describe("reportOnSidecarSet:", () => {
   });
 });
 
-/** The given times at which the pods became ready again, as the kubelet reports them. */
+/** Returns pods that became ready again at the given times, as the kubelet reports them. */
 function readySince(times: readonly string[]) {
   return withPods((pod, index) => {
     const time = times[index];
@@ -171,7 +171,7 @@ function readySince(times: readonly string[]) {
 
 describe("the number of down pods over time in a report:", () => {
   it("a pod counts as down from its update until it is ready again, or until now", () => {
-    // Batches of two at 00:30, 02:00, 03:30 and 05:00; the last two are not back.
+    // Batches of two start at 00:30, 02:00, 03:30 and 05:00. The last two pods are not ready again.
     const times = ["00:40", "00:50", "02:10", "02:10", "03:29", "03:40"];
     const { progress } = report({ failing: 2 }, readySince(times));
     expect(progress?.down).toEqual([
@@ -180,7 +180,7 @@ describe("the number of down pods over time in a report:", () => {
       { atSeconds: 50, down: 0 },
       { atSeconds: 120, down: 2 },
       { atSeconds: 130, down: 0 },
-      // The fifth never went down.
+      // The fifth pod never went down.
       { atSeconds: 210, down: 1 },
       { atSeconds: 220, down: 0 },
       { atSeconds: 300, down: 2 },
@@ -196,7 +196,7 @@ describe("the number of down pods over time in a report:", () => {
       ["2026-03-02T10:00:30Z", 2],
     ]);
     expect(Math.max(...(progress?.down ?? []).map(({ down }) => down))).toBe(2);
-    // Written together, before maxUnavailable was lowered: nothing made room.
+    // All pods were written to together, before maxUnavailable was lowered.
     expect(report({ updated: 6, batch: 6 }, readySince(Array(6).fill("00:31"))).batches).toHaveLength(1);
   });
 

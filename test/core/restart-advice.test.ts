@@ -1,4 +1,4 @@
-/** Advice to restart appears only if a new pod would get the sidecars. */
+/** Tests that advice to restart appears only if a new pod would get the sidecars. */
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../shared/api/names.ts";

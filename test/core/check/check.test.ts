@@ -94,7 +94,7 @@ describe("findings of checkInstallation:", () => {
 
   it("the examples cover all findings except InstallRefused, which are at least 25", () => {
     const shown = new Set<string>(ALL.map(([id]) => id));
-    // This finding is about a manifest, and before-install.test.ts has it.
+    // This finding is about a manifest; before-install.test.ts tests it.
     expect(Object.keys(SEVERITIES).filter((id) => !shown.has(id))).toEqual(["InstallRefused"]);
     expect(shown.size).toBeGreaterThanOrEqual(25);
   });

@@ -22,7 +22,7 @@ export const NOW = "2025-06-01T00:00:00Z";
 export const LABELS = { app: "web" };
 const ADDRESS = { url: "https://webhooks.example.com", caBundle: "Q0E=" };
 
-/** A SidecarSet that already has its hashes. */
+/** Returns a SidecarSet that already has its hashes. */
 export function setOf(name = "ss", spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet {
   const object: SidecarSet = {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -46,7 +46,7 @@ export function setOf(name = "ss", spec: SidecarSetSpec = {}, metadata: object =
   return { ...((admission.object ?? object) as SidecarSet), status: { observedGeneration: 1 } };
 }
 
-/** Injected by the SidecarSet, up to date and ready. */
+/** Returns a pod that the SidecarSet injected, updated and ready. */
 export function updatedPod(sidecarSet = setOf(), facts: Parameters<typeof podOf>[0] = {}): Pod {
   const annotations = sidecarSet.metadata?.annotations ?? {};
   const hash = annotations["kruise.io/sidecarset-hash"] ?? "";
@@ -94,7 +94,7 @@ export function valueIn<T>(fact: Seen<T>): T {
 
 const namespace = (name: string) => ({ metadata: { name, labels: { "kubernetes.io/metadata.name": name } } });
 
-/** A healthy installation; the report still says what happens to pods while the webhook is down. */
+/** Facts of a healthy installation. The report still says what happens to pods while the webhook is down. */
 export const IN_ORDER: Facts = {
   now: NOW,
   kruiseNamespace: "kruise-system",
@@ -131,7 +131,7 @@ export const IN_ORDER: Facts = {
   disruptionBudgets: seen([]),
 };
 
-/** Every webhook of this name is changed so. */
+/** Changes every webhook of this name. */
 export function withWebhook(facts: Facts, name: string, change: Partial<Webhook>): Facts {
   const changed = (fact: Facts["mutating"]) =>
     seen(
@@ -147,7 +147,7 @@ export function withProbe(change: Partial<Probe>): Facts {
   return { ...IN_ORDER, probes: [{ ...PROBE, ...change }] };
 }
 
-/** Facts with another certificate, or another verdict about it. */
+/** Returns facts with another certificate, or another verdict about it. */
 export function withCertificate(change: object, problem?: string): Facts {
   if ("unreachable" in PROBE.handshake) throw new Error("the probe in order is answered");
   return withProbe({ handshake: { certificate: { ...PROBE.handshake.certificate, ...change }, problem } });
@@ -159,7 +159,7 @@ export function withDefinition(change: (spec: NonNullable<Definition["spec"]>) =
   return { ...IN_ORDER, definition: seen({ ...stored, spec, ...(status ? { status } : {}) }) };
 }
 
-/** The registration as it would be kept for these. */
+/** Returns facts with the registration that passes would write for these SidecarSets and pods. */
 export function withSets(sidecarSets: readonly SidecarSet[], pods: readonly Pod[] = []): Facts {
   const [mutating] = webhookConfigurations(ADDRESS, { podCondition: callCondition(sidecarSets) });
   const placed = pods.map((pod) => ({ ...pod, metadata: { namespace: "default", ...pod.metadata } }));
@@ -171,7 +171,7 @@ export function withSets(sidecarSets: readonly SidecarSet[], pods: readonly Pod[
   };
 }
 
-/** A field with its writer's time. */
+/** Returns a field with the time of its writer. */
 export const managed = (time: string, ...path: readonly string[]) => ({
   managedFields: [{ time, fieldsV1: path.reduceRight<object>((inner, field) => ({ [`f:${field}`]: inner }), {}) }],
 });

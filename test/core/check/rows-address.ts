@@ -1,4 +1,4 @@
-/** Installations with trouble at the address, or with another tool at work. */
+/** Installations with a fault at the webhooks' address, or with another tool at work. */
 import { FORMER_WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import type { Facts, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { IN_ORDER, type Row, seen, valueIn, withCertificate, withProbe, withWebhook } from "./fixture.ts";

@@ -1,4 +1,4 @@
-/** Installations with trouble in the definition, the rights or the passes. */
+/** Installations with a fault in the definition, the rights or the passes. */
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { formatLedger } from "../../../shared/core/ledger.ts";
 import { IN_ORDER, managed, NOW, type Row, SET, seen, updatedPod, withDefinition } from "./fixture.ts";

@@ -1,4 +1,4 @@
-/** Installations whose SidecarSets or pods have something wrong with them. */
+/** Installations with a fault in SidecarSets or pods. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";
 import { podOf, takenDown } from "../../support/rollout-fixture.ts";
@@ -32,12 +32,12 @@ const annotated = (annotations: Readonly<Record<string, string>>): SidecarSet =>
   ...SET,
   metadata: { ...SET.metadata, annotations: { ...SET.metadata?.annotations, ...annotations } },
 });
-/** A SidecarSet whose gate the last pass asked. */
+/** Returns a SidecarSet whose gate refused the last pass. */
 function refused(message: string): SidecarSet {
   return blockedBy("GateDown", message, { "sidecarset.kruise.io/gate": "https://gate.example/batch" });
 }
 
-/** A SidecarSet whose last pass could not go on. */
+/** Returns a SidecarSet whose last pass was blocked. */
 function blockedBy(reason: string, message: string, annotations: Readonly<Record<string, string>>): SidecarSet {
   const at = { lastTransitionTime: "2025-05-31T00:00:00Z" };
   const conditions = [{ type: "Blocked", status: "True", reason, message, ...at }];

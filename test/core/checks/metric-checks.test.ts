@@ -1,4 +1,4 @@
-/** The annotation, the outcomes of the server's answers, and their effect on the next batch. */
+/** Tests the annotation, the outcomes of the server's answers, and their effect on the next batch. */
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -162,7 +162,7 @@ const FAIL = { outcome: "fail", told: "0.2" } as const;
 const PASS = { outcome: "pass", told: "0.01" } as const;
 const NOTHING = { outcome: "inconclusive", told: "no series matches its query" } as const;
 
-/** The records after evaluations 30 s apart, the last one at NOW. */
+/** Returns the records after evaluations 30 s apart, the last one at NOW. */
 function came(set: SidecarSet, ...outcomes: readonly (typeof FAIL | typeof PASS | typeof NOTHING)[]): CheckRecord[] {
   let known = knownChecks(set, []);
   outcomes.forEach((outcome, index) => {

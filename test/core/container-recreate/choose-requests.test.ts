@@ -7,9 +7,9 @@ const NOW = "2025-06-01T00:01:00Z";
 
 interface Given {
   readonly namespace?: string;
-  /** null: no annotation */
+  /** value of the annotation; null: there is none */
   readonly limit?: string | null;
-  /** null: of no batch */
+  /** the pod's batch; null: the pod belongs to none */
   readonly batch?: string | null;
   readonly created?: string;
   readonly status?: ContainerRecreateRequest["status"];

@@ -1,4 +1,4 @@
-/** Every field of a request's strategy, and the next step for the pod. */
+/** Tests every field of a request's strategy, and the next step for the pod. */
 import { describe, expect, test } from "vitest";
 import type {
   ContainerRecreateRequest,
@@ -68,7 +68,7 @@ const BOTH = { a: GOOD, b: GOOD };
 const WRITTEN = { a: { request: "request", image: GOOD }, b: { request: "request", image: GOOD } };
 const GRACE = { type: "PreRecreateGrace", status: "True", reason: "x", message: "x" };
 
-/** "a→image" for each written image, then the phase, the states and the message after it. */
+/** Returns "a→image" for each written image, then the resulting phase, states and message. */
 function said(request: ContainerRecreateRequest, pod: Pod): readonly string[] {
   const { images, status } = planRecreation(request, pod, NOW);
   const states = (status.containerRecreateStates ?? []).map(({ name, phase, isKilled, message }) =>

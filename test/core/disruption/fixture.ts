@@ -1,4 +1,4 @@
-/** Disruption budgets, as they are stored. */
+/** Returns disruption budgets as they are stored. */
 import type { KubernetesObject, LabelSelector } from "../../../shared/api/kubernetes.ts";
 import {
   type DisruptionBudget,

@@ -272,7 +272,7 @@ function many(count: number): Readonly<Record<string, string>> {
 describe("many budgets and pods:", () => {
   const MANY = 60;
   const values = Array.from({ length: 100 }, (_, index) => `v${index}`);
-  /** The number of reads of the budgets' selectors in one decision about this many pods. */
+  /** Returns how often one decision about this many pods reads the budgets' selectors. */
   const readsWith = (pods: number) => {
     let reads = 0;
     const budgets = Array.from({ length: MANY }, (_, index) => {
@@ -340,7 +340,7 @@ describe("many budgets and pods:", () => {
     }));
     const { names, decision } = decided({ pods: [...pods, ...named("x")], budgets });
     expect(names.filter((name) => name === "x")).toStrictEqual(["x"]);
-    // A comparison has 62 requirements, so a million of them are enough for 80 pods.
+    // A comparison has 62 requirements, so a million comparisons are enough for 80 pods.
     expect(names).toHaveLength(1 + 80);
     expect(decision.summary.rules.disruptionBudgets).toStrictEqual({
       waiting: 120,

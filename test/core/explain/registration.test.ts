@@ -1,4 +1,4 @@
-/** Explanations and advice follow the registration of the pod webhook. */
+/** Tests that explanations and advice follow the registration of the pod webhook. */
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION } from "../../../shared/api/names.ts";

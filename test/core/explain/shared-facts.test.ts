@@ -1,4 +1,7 @@
-/** Explaining every pod of a workload reads the rollout once, and gives the same result as explaining each pod alone. */
+/**
+ * Tests that an explanation of every pod of a workload reads the rollout once, and gives the same result as one
+ * explanation for each pod.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";

@@ -11,7 +11,7 @@ import {
   type Work,
 } from "../../../shared/core/rollout/queue/work.ts";
 
-/** The ids that SQS accepts for a group or a message. */
+/** Matches ids that SQS accepts for a group or a message. */
 const SQS_ID = /^[A-Za-z0-9!"#$%&'()*+,./:;<=>?@[\\\]^_`{|}~-]{1,128}$/;
 const MINUTE = 29_000_000;
 const at = (minute: number) => minute * 60_000;
@@ -24,7 +24,7 @@ const change = (sidecarSet: string, hash: string, request: string, generation = 
 });
 const idOf = (work: Work) => messageOf(work).MessageDeduplicationId;
 
-/** Names that begin with one another and end in numbers: joining their parts without a separator would confuse them. */
+/** Names that start with each other and end in numbers. Joined without a separator they would be ambiguous. */
 const name = fc.constantFrom("a", "a-1", "a-11", "a-1-1", "1", "x".repeat(63));
 const number = fc.nat({ max: 30 });
 const work: fc.Arbitrary<Work> = fc.oneof(

@@ -1,4 +1,4 @@
-/** Halts of a rollout, and the pods that count for them. */
+/** Tests halts of a rollout, and which pods count for them. */
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
@@ -22,7 +22,7 @@ const atMinute = (minute: number, namespace = "shop") => ({
 const times = (count: number, namespace: string, minute = 0) =>
   Array<ReturnType<typeof atMinute>>(count).fill(atMinute(minute, namespace));
 
-/** Failing pods, given by the minute of their update. */
+/** Returns failing pods; `minutes`: the minute of each pod's update. */
 const failing = (...minutes: readonly number[]) => minutes.map((minute) => atMinute(minute));
 
 test.each<[string, string | undefined, readonly number[], number, boolean]>([

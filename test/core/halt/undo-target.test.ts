@@ -1,4 +1,4 @@
-/** The release that a rollout is undone to: pods of one namespace alone cannot prove that a release works. */
+/** Tests to which release a rollout is undone: pods of only one namespace cannot prove that a release works. */
 import { expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import {
@@ -63,7 +63,7 @@ test("a release that a person gave up is never gone back to", () => {
   expect(planUndo(sidecarSet, facts)).toMatchObject({ revision: 1 });
 });
 
-/** A SidecarSet with these undone releases, the oldest first: pairs of hashes. */
+/** Returns a SidecarSet with these undone releases as pairs of hashes, the oldest first. */
 function undoneBefore(...pairs: readonly (readonly [from: string, to: string])[]) {
   const undone = pairs.map(([from, to]) => ({ from, to, revision: 1, message: `${from} failed`, at: NOW }));
   const annotations = { ...UNDOING.metadata.annotations, [UNDONE_ANNOTATION]: JSON.stringify(undone) };

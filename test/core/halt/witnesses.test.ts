@@ -39,7 +39,7 @@ const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
   },
 });
 
-/** The pod with an image that another client wrote. */
+/** Returns the pod with an image that another client wrote. */
 const withImage = (pod: Pod, image: string): Pod => ({
   ...pod,
   spec: { ...pod.spec, containers: pod.spec.containers.map((one) => (one.name === "sc" ? { ...one, image } : one)) },
@@ -170,6 +170,6 @@ test("a finished rollout is never undone, also if pods fail later", () => {
   expect(stored({ latestRevision, conditions: [progressing("Finished")] })).toBe(false);
   expect(stored({ latestRevision, conditions: [progressing("RollingOut")] })).toBe(true);
   expect(stored({ latestRevision: "another", conditions: [progressing("Finished")] })).toBe(true);
-  // OpenKruise's definition keeps no conditions, so the state is unknown and nothing is done.
+  // OpenKruise's definition keeps no conditions, so the state is unknown and no action follows.
   expect(stored({ latestRevision })).toBe(false);
 });

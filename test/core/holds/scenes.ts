@@ -1,4 +1,4 @@
-/** Clusters that reach each hold of the book. The compiler asks for a new hold's. */
+/** Clusters that reach each hold of the book. The compiler demands a cluster for a new hold. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import { RESTARTED_AT_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
@@ -52,7 +52,7 @@ function annotated(name: string, value: unknown, set = setOf({ maxUnavailable: 5
   return { ...set, metadata: { ...set.metadata, annotations } };
 }
 
-/** The last pass wrote the condition Blocked. */
+/** Returns a SidecarSet for which the last pass wrote the condition Blocked. */
 function blockedBy(reason: string, message: string, set = setOf()): SidecarSet {
   const blocked: StatusCondition = { type: "Blocked", status: "True", reason, message, lastTransitionTime: NOW };
   return { ...set, status: { ...set.status, conditions: [blocked] } };
@@ -68,7 +68,7 @@ const drained = () =>
 const done = (facts: PodFacts = {}) => old({ name: "done", hash: NEW_HASH, image: "reg/sc:v2", ...facts });
 const down = () => done({ name: "down", isReady: false });
 
-/** A pod that was updated, and whose container crashes. */
+/** Returns an updated pod whose container crashes. */
 function failing(name = "failing"): Pod {
   const pod = takenDown(done({ name, isReady: false }));
   const containerStatuses = statusesOf(pod.spec).map((status) =>
@@ -77,13 +77,13 @@ function failing(name = "failing"): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-/** A pod that was updated long ago, and has no condition that it was ever ready. */
+/** Returns a pod that was updated long ago, and without a condition that it was ever ready. */
 function neverReady(name: string): Pod {
   const pod = done({ name, isReady: false });
   return { ...pod, status: { ...pod.status, conditions: [] } };
 }
 
-/** The second container of its hot upgrade cannot pull the image. */
+/** Returns a pod in a hot upgrade whose second container cannot pull the image. */
 function hotFailing(): Pod {
   const facts = { name: "failing", hash: NEW_HASH, labels: LABELS, isReady: false };
   const pod = hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", facts);
@@ -100,7 +100,7 @@ function owned(pod: Pod, kind: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
 }
 
-/** A pod with release v1 in its spec, whose node still runs v0. */
+/** Returns a pod with release v1 in its spec, whose node still runs v0. */
 function late(): Pod {
   const state = {
     ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
@@ -126,7 +126,7 @@ const inDev = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, namespa
 const waves = (wave: object, pods: readonly Pod[]) =>
   scene(annotated("waves", [wave]), pods, { namespaceLabels: new Map([["dev", { stage: "dev" }]]) });
 
-/** The only wave is complete, and its checks are not evaluated yet. */
+/** Returns a cluster whose only wave is complete, and whose checks are not evaluated yet. */
 function proving(): HoldScene {
   const checks = [{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }];
   const set = annotated("metrics", checks, annotated("waves", [DEV]));
@@ -141,9 +141,9 @@ const leavingAlone = (updateStrategy: UpdateStrategy = {}): SidecarSet => {
     spec: { ...set.spec, patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] },
   };
 };
-/** A pod whose annotation is no JSON, and cannot be merged. */
+/** Returns a pod whose annotation is not JSON, so that it cannot be merged. */
 const unmergeable = (facts: PodFacts = {}) => old({ annotations: { note: "{}" }, ...facts });
-/** Unchanged since it was created. */
+/** Returns a SidecarSet with this annotation, unchanged since its creation. */
 const replacing = (words: string): SidecarSet => {
   const set = annotated("replace", words);
   return { ...set, metadata: { ...set.metadata, generation: 1 } };
@@ -165,7 +165,7 @@ const restarting = (uid?: string) =>
     },
   });
 
-/** The new image runs; cpu and memory are still the old release's. */
+/** Returns a cluster where the new image runs with the cpu and memory of the old release. */
 function shrinking(): HoldScene {
   const withoutImage = "with-other-resources";
   const resources = (cpu: string) => ({ requests: { cpu }, limits: {} });
@@ -212,7 +212,7 @@ const trouble = (reason: string) => [
   scene(blockedBy(reason, "the API server refuses a pass: not on a Friday"), [old()]),
 ];
 
-/** The last pass was refused, like the one before, and the only pod is skipped until the next try. */
+/** Returns a cluster whose last two passes were refused. Passes skip the only pod until the next try. */
 function passedOver(): HoldScene {
   const pod = old();
   const refused = { named: [], passedOver: { ...NONE_PASSED_OVER, uids: new Set([pod.metadata?.uid ?? ""]) } };
@@ -221,7 +221,7 @@ function passedOver(): HoldScene {
   });
 }
 
-/** A node that is pulling, or whose kubelet gives a reason why it cannot. */
+/** Returns a node that pulls, or whose kubelet gives a reason why it cannot. */
 function pulling(reason?: string): PullFacts {
   const asked = scene(annotated("pre-pull", "1"), [old()], { pulls: { namespace: "kruise-system", pods: [] } });
   const [pod] = decide(asked.observation, asked.context).actions.flatMap((action) =>
@@ -274,7 +274,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   partition: [
     scene(setOf({ partition: 1 }), [old(), done()]),
     scene(setOf({ partition: 1 }), [old(), failing()]),
-    // Keeps a pod that an older release left down.
+    // The partition holds back a pod that an older release left down.
     scene(setOf({ partition: 1 }), [takenDown(old({ image: "reg/sc:v2", isReady: false })), done()]),
   ],
   budget: [
@@ -320,7 +320,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   restart: [restarting("a"), restarting()],
   leftAlone: [
     scene(leavingAlone(), [unmergeable()]),
-    // The same pods with a different hold.
+    // These are the same pods with a different hold.
     scene(leavingAlone({ partition: 1 }), [unmergeable(), unmergeable({ name: "q" })]),
     scene(leavingAlone({ selector: { matchLabels: { tier: "a" } } }), [
       unmergeable({ labels: { ...LABELS, tier: "a" } }),
@@ -331,7 +331,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("waves", [DEV], leavingAlone()), [inDev(unmergeable()), old({ name: "q" })], {
       namespaceLabels: new Map([["dev", { stage: "dev" }]]),
     }),
-    // Updated pods that are down come back.
+    // Updated pods that are down become ready again.
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), down()]),
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), failing()]),
   ],

@@ -25,7 +25,7 @@ function apply(containers: readonly Container[], spec: Partial<Spec>, pod: Parti
 const imagesOf = (containers: readonly Container[]) =>
   Object.fromEntries(containers.map(({ name }) => [name, `${name}:2`]));
 
-/** The containers that the first batch updates. */
+/** Returns the containers that the first batch updates. */
 function batchOf(containers: readonly Container[], spec: Partial<Spec> = {}) {
   const { recorded } = apply(containers, { containerImages: imagesOf(containers), ...spec });
   return recorded.containerBatchesRecord?.[0]?.containers;

@@ -13,7 +13,7 @@ type Members = Readonly<Record<string, unknown>>;
 const revisionOf = (data: unknown): ControllerRevision => ({ revision: 1, data });
 const templateOf = (template: Members) => revisionOf({ spec: { template } });
 
-/** calculateSpec for templates with these containers and this metadata. */
+/** Calls calculateSpec for templates with these containers and this metadata. */
 function plan(before: readonly Members[], after: readonly Members[], metadata: readonly [Members, Members] = [{}, {}]) {
   return calculateSpec(
     templateOf({ metadata: metadata[0], spec: { containers: before } }),

@@ -25,7 +25,7 @@ function annotationsOf({ state, grace }: Remembered): Labels {
   };
 }
 
-/** A pod with the gate and with the label of the revision r. */
+/** Returns a pod with the readiness gate and with the label of revision r. */
 function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
   return listedPod(
     { labels: { rev: "r" }, annotations: annotationsOf(remembered) },
@@ -40,7 +40,7 @@ function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
   );
 }
 
-/** The images and the status of the gate after one step. */
+/** Returns the images and the status of the gate after one step. */
 function refreshed(pod: Pod) {
   const step = refreshPod(pod, CONTEXT);
   if (step.kind !== "step") return step;

@@ -62,7 +62,7 @@ function podOf(step: InPlaceStep): Pod {
 const statusOf = (pod: Pod, type: string) =>
   pod.status?.conditions?.find((condition) => condition.type === type)?.status;
 
-/** The kubelet runs the containers of the spec. */
+/** Makes the kubelet run the containers of the spec. */
 function settle(pod: Pod): Pod {
   const { containerStatuses } = podAt(pod.spec.containers).status ?? {};
   return { ...pod, status: { ...pod.status, ...(containerStatuses ? { containerStatuses } : {}) } };

@@ -11,7 +11,7 @@ function pod(values: readonly (string | undefined)[], metadata: Pod["metadata"] 
   return { ...(metadata ? { metadata } : {}), spec: { containers } };
 }
 
-/** The key in the barrier ConfigMap that each container waits for. */
+/** Returns the key in the barrier ConfigMap that each container waits for. */
 function keys(result: Pod): readonly (string | undefined)[] {
   return result.spec.containers.map(({ env }) => env?.at(-1)?.valueFrom?.configMapKeyRef?.key);
 }

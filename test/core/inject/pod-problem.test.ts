@@ -4,7 +4,7 @@ import { parseJson } from "../../../shared/go/json/json-number.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { QUANTITY as QUANTITY_TYPE } from "../../../shared/go/types/go-type.ts";
 
-/** Every field that injection reads, with `@` in the place of its value. */
+/** Pods with every field that injection reads; `@` marks the place of its value. */
 const TEXTS = [
   ...["name", "generateName", "namespace", "deletionTimestamp"].map((field) => `{"metadata":{"${field}":@}}`),
   ...["labels", "annotations"].map((field) => `{"metadata":{"${field}":{"first":"value","key":@}}}`),

@@ -1,4 +1,7 @@
-/** Parts of a SidecarSet that are equal for all pods are built once. Init containers that share volumes of the pod are built for each pod. */
+/**
+ * Tests that the parts of a SidecarSet which are equal for all pods are built once. Init containers that share volumes
+ * of the pod are built for each pod.
+ */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../../functions/library/pass-input.ts";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
@@ -27,7 +30,7 @@ function podWith(volume: string): Pod {
 }
 
 it("the init container of one SidecarSet gets the volumes of each pod, also when pods with different volumes follow each other", () => {
-  // The webhook also keeps this object from pod to pod.
+  // The webhook also reuses this object for each pod.
   const sidecarSets = [storedSidecarSet(SIDECAR_SET)];
   const context = { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
   for (const volume of ["a", "b", "a"]) {

@@ -235,7 +235,10 @@ function applied(barrier: ConfigMap | undefined, action: LaunchAction): ConfigMa
   return action.kind === "OpenBarrier" ? { ...barrier, data: { ...barrier?.data, [action.key]: "true" } } : barrier;
 }
 
-/** A node that makes one startable container ready at a time. Returns the priorities in the order of readiness. */
+/**
+ * Simulates a node that makes one startable container ready at a time. Returns the priorities in the order of
+ * readiness.
+ */
 function launch(priorities: readonly number[], choose: (candidates: number) => number): readonly number[] {
   let barrier: ConfigMap | undefined;
   const ready = priorities.map(() => false);

@@ -1,4 +1,4 @@
-/** JSON values as CEL literals that Kubernetes can compile. */
+/** Tests that JSON values become CEL literals that Kubernetes can compile. */
 import { describe, expect, it } from "vitest";
 import { celLiteral, celMap, celText, celTexts } from "../../../shared/go/json/cel-literal.ts";
 

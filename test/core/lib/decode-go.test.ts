@@ -25,7 +25,7 @@ import { SIDECAR_SET } from "../../../shared/go/types/sidecarset.ts";
 
 const INNER = struct({ b: optional(STRING), a: always(INT32) });
 
-/** The JSON text of a struct with the one field `f`, decoded from the JSON text of its value. */
+/** Decodes a struct with the one field `f` from the JSON text of its value, and returns the struct's JSON text. */
 function decoded(field: GoField, text: string): string {
   const result = decodeGo(struct({ f: field }), parseJson(text));
   return result.kind === "Decoded" ? goJson(result.value) : `! ${result.message}`;

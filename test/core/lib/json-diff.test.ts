@@ -35,7 +35,7 @@ describe("diffJson", () => {
   });
 });
 
-/** Sorts the keys, and keeps -0 apart from 0, because JSON writes both as 0. */
+/** Sorts the keys, and keeps -0 distinct from 0, because JSON writes both as 0. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : value;

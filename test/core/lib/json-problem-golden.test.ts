@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { jsonProblem } from "../../../shared/go/json/json-problem.ts";
 
-/** golden/json.go prints it: texts with the error of Go's encoding/json, which is empty for valid JSON. */
+/** Texts with the error of Go's encoding/json, which is empty for valid JSON. golden/json.go prints them. */
 const golden: readonly (readonly [text: string, message: string])[] = JSON.parse(
   readFileSync(join(import.meta.dirname, "golden/json.json"), "utf8"),
 );

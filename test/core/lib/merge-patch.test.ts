@@ -8,7 +8,7 @@ function isObject(value: unknown): value is Readonly<Record<string, Json>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The algorithm in the text of RFC 7386. */
+/** Applies the algorithm in the text of RFC 7386. */
 function rfcMerge(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const result = new Map(Object.entries(isObject(target) ? target : {}));

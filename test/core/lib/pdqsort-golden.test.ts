@@ -9,7 +9,7 @@ interface Golden {
   readonly killers: readonly { readonly keys: readonly number[]; readonly checksum: number }[];
 }
 
-/** golden/sort.go prints it: the order in which Go's sort.Slice leaves equal elements. */
+/** The order in which Go's sort.Slice leaves equal elements. golden/sort.go prints it. */
 const golden: Golden = JSON.parse(readFileSync(join(import.meta.dirname, "golden/sort.json"), "utf8"));
 
 type KeyAt = (i: number, n: number, random: (limit: number) => number) => number;
@@ -28,7 +28,7 @@ const SHAPES: Readonly<Record<string, KeyAt>> = {
   "rising, the end is not": (i, n, random) => (i > n - 4 ? random(n) : Math.floor(i / 3)),
 };
 
-/** The same numbers as the generator in golden/sort.go. */
+/** Returns the same numbers as the generator in golden/sort.go. */
 function xorshift(): (limit: number) => number {
   let state = 2463534242;
   return (limit) => {
@@ -39,7 +39,7 @@ function xorshift(): (limit: number) => number {
   };
 }
 
-/** FNV-1a over the positions that the elements had before. */
+/** Returns FNV-1a over the elements' earlier positions. */
 function checksum(keys: readonly number[]): number {
   const sorted = pdqsort(
     keys.map((key, at) => ({ key, at })),

@@ -15,7 +15,7 @@ interface Row {
   readonly other?: string;
 }
 
-/** golden/quantity.go prints it: apimachinery's results for each quantity, alone and with the quantity before it. */
+/** apimachinery's results for each quantity, alone and with the quantity before it. golden/quantity.go prints them. */
 const golden: readonly Row[] = JSON.parse(readFileSync(join(import.meta.dirname, "golden/quantity.json"), "utf8"));
 
 function rowOf({ text, other = "0" }: Row): unknown {

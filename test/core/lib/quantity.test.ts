@@ -87,7 +87,7 @@ describe("spaces around a quantity", () => {
     0x205f,
     0x3000,
   ];
-  // The spaces that apimachinery 0.36 ignores and refuses in JSON that Go wrote.
+  // apimachinery 0.36 ignores these spaces, and refuses them in JSON that Go wrote.
   const read = [0x20, ...unicode].map((code) => String.fromCharCode(code));
   const refused = [0x9, 0xa, 0xb, 0xc, 0xd, 0x180e, 0x200b, 0x2028, 0x2029, 0xfeff].map((code) =>
     String.fromCharCode(code),
@@ -189,7 +189,7 @@ function ceilAway({ top, bottom }: Rational, parts: bigint): bigint {
   return top < 0n ? -up : up;
 }
 
-/** Up to 12 digits: no value overflows int64, is finer than nano, or is capped as a binary quantity. */
+/** Up to 12 digits, so that no value overflows int64, is finer than nano, or is capped as a binary quantity. */
 const quantityText = fc
   .record({
     sign: fc.constantFrom("", "", "+", "-"),

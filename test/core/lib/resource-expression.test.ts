@@ -110,7 +110,7 @@ function ordered(x: bigint, y: bigint): readonly [bigint, bigint] {
   return x < y ? [x, y] : [y, x];
 }
 
-/** A sum of quantities in thousandths, and its value. */
+/** A sum of quantities, and its value in thousandths. */
 type Sum = readonly [string, bigint];
 
 const { sum } = fc.letrec<{ sum: Sum; leaf: Sum }>((tie) => ({
@@ -156,7 +156,7 @@ describe("generated expressions", () => {
   });
 });
 
-/** The value, independent of how it is stored. */
+/** Returns the value, independent of how it is stored. */
 function parsedMilli(milli: bigint): unknown {
   return {
     asymmetricMatch: (actual: { readonly unscaled: bigint; readonly scale: number }) =>

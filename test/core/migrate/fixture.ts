@@ -1,4 +1,4 @@
-/** A cluster that OpenKruise manages, with nothing in it that only OpenKruise serves. */
+/** Facts of a cluster that OpenKruise manages, without anything that only OpenKruise serves. */
 import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/inspect/migrate/inventory.ts";
 import { SET } from "../check/fixture.ts";
 

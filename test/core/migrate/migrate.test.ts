@@ -106,7 +106,7 @@ describe("planFromKruise:", () => {
     expect(lines.find((line) => line.includes("kubectl patch crd"))).toContain(
       `"url":"${URL}/s/'"$(sidecarset path-secrets --path-secrets 'it'\\''s' /convert)"'/convert"`,
     );
-    // The arguments of printf are not in a process list, because printf is a builtin of the shell.
+    // printf is a builtin of the shell, so its arguments are in no list of processes.
     expect(lines.filter((line) => line.includes("/s/")).every((line) => line.startsWith("printf %s "))).toBe(true);
   });
 });

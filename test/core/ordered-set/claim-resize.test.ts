@@ -12,7 +12,7 @@ interface Facts {
   readonly className?: string | undefined;
   readonly isGoing?: boolean;
   readonly modes?: readonly string[];
-  /** the status of the condition FileSystemResizePending */
+  /** status of the condition FileSystemResizePending */
   readonly pending?: string;
 }
 

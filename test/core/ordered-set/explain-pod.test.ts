@@ -65,7 +65,7 @@ const IN_RANGE = "ok OrdinalInRange";
 const TICK = "ok TickRunning";
 const unready = (ordinal: number) => podOf(OLD, ordinal, { isReady: false });
 
-/** The tests cover every reason. */
+/** The tests above must cover every reason. */
 afterAll(() => {
   expect(SET_REASONS.filter((reason) => !told.has(reason))).toEqual([]);
 });

@@ -10,7 +10,7 @@ const thrown = (...texts: readonly string[]) => {
   return "nothing";
 };
 
-/** In the format of errors.NewAggregate of k8s.io/apimachinery. */
+/** The expected texts have the format of errors.NewAggregate in k8s.io/apimachinery. */
 test.each([
   [[], "nothing"],
   [["a"], "a"],

@@ -39,7 +39,7 @@ interface PodState {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A pod as the set of `made` creates it: running and ready by default. */
+/** Returns a pod as the set `made` creates it: running and ready by default. */
 export function podOf(made: StatefulSet, ordinal: number, state: PodState = {}): Pod {
   const { isReady = true, phase = "Running", labels = {} } = state;
   const name = revisionOfSet(made, 1).metadata?.name ?? "";
@@ -61,7 +61,7 @@ export function seenOf(
   return { set, pods, revisions, gates: { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ...gates }, now: NOW };
 }
 
-/** Writes of pods in order, such as "CreatePod db-0". */
+/** Returns writes of pods in order, such as "CreatePod db-0". */
 export function podWrites(writes: readonly Request[]): readonly string[] {
   return writes.flatMap((request) => {
     if (request.kind === "CreatePod" || request.kind === "DeletePod")

@@ -21,7 +21,7 @@ interface Facts {
   readonly message?: string;
 }
 
-/** The set's highest pod, whose readiness a hook may hold. */
+/** Returns the set's highest pod, whose readiness a hook may delay. */
 function topPod(made: typeof before, { state = "Normal", isHooked = true, hasGate = true, message }: Facts = {}): Pod {
   const hold = isHooked ? HOOK.labelsHandler : {};
   const pod = podOf(made, 2, { labels: { [STATE]: state, ...hold }, isReady: message === undefined });
@@ -32,7 +32,7 @@ function topPod(made: typeof before, { state = "Normal", isHooked = true, hasGat
   return { ...pod, spec: { ...pod.spec, readinessGates }, status: { ...pod.status, conditions } };
 }
 
-/** The writes to that pod: its two conditions and its lifecycle state. */
+/** Returns the writes to that pod: its two conditions and its lifecycle state. */
 function writesTo(set: typeof before, pod: Pod, StatefulSetUnblocked = false): readonly unknown[] {
   const pods = [podOf(set, 0), podOf(set, 1), pod];
   return planSet(seenOf(set, pods, revisions, { StatefulSetUnblocked }), { claims: [] }).writes.flatMap<unknown>(

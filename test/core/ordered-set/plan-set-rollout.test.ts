@@ -13,7 +13,7 @@ import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 const EARLIER = "2025-12-31T00:00:00Z";
 const OLD = setOf();
 
-/** A running pod that has been ready for a long time. */
+/** Returns a running pod that has been ready for a long time. */
 function running(set: StatefulSet, ordinal: number, change: Partial<Pod["metadata"]> = {}): Pod {
   const pod = podOf(set, ordinal);
   const image = pod.spec.containers[0]?.image ?? "";
@@ -45,7 +45,7 @@ interface Given {
   readonly before?: StatefulSet;
 }
 
-/** The plan for a set whose pods run the release `before`. */
+/** Plans for a set whose pods run the release `before`. */
 function plan(set: StatefulSet, { pods, gates, options, before = OLD }: Given = {}) {
   const there = pods ?? [0, 1, 2].map((ordinal) => running(before, ordinal));
   const seen = seenOf(set, there, [revisionOfSet(before, 1)], gates);

@@ -18,7 +18,7 @@ interface Facts {
   readonly isTerminating?: boolean;
 }
 
-/** A pod that its hook does not hold, without a condition for its gate. */
+/** Returns a pod that its hook does not delay, without a condition for its readiness gate. */
 function pod(ordinal: number, { phase = "Running", state = "Normal", hasGate, nodeName, isTerminating }: Facts): Pod {
   const made = podOf(set, ordinal, { phase, labels: { [STATE]: state, ...HOOK.labelsHandler } });
   const readinessGates = hasGate ? [{ conditionType: "InPlaceUpdateReady" }] : [];

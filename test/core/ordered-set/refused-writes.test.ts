@@ -14,7 +14,7 @@ interface Given {
   readonly fails: Omit<FailNext, "name"> & { readonly name: string };
 }
 
-/** A pass in which one write fails once. */
+/** Runs a pass in which one write fails once. */
 function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
   const cluster = new SetCluster("db", false);
   for (const object of [set, ...pods, ...revisions, ...others]) cluster.add(object);

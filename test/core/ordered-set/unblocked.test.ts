@@ -8,7 +8,7 @@ const before = setOf();
 const after = setOf({}, "app:2");
 const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
 
-/** The writes of a pass to pods, without the feature gate and with it. */
+/** Returns the writes of a pass to pods, without the feature gate and with it. */
 function writes(seen: SetObservation): readonly [without: readonly string[], withGate: readonly string[]] {
   const planned = (StatefulSetUnblocked: boolean) =>
     podWrites(planSet({ ...seen, gates: { ...seen.gates, StatefulSetUnblocked } }, { claims: [] }).writes);

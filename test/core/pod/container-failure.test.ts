@@ -1,4 +1,4 @@
-/** "Does this container fail?" has one answer: the test asks every reader about every reason in the table. */
+/** Tests that all readers agree whether a container fails: every reader is asked about every reason in the table. */
 import { describe, expect, it } from "vitest";
 import { progressOf } from "../../../functions/cli/input/progress.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -20,7 +20,7 @@ function hashWithoutImage(): string {
   return SET.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
 }
 
-/** A pod that the rollout took down: its sidecar waits, or has ended, for the given reason. */
+/** Returns a pod that the rollout took down. Its sidecar waits, or has ended, for the given reason. */
 function downPod(reason: string, where: "waiting" | "terminated"): Pod {
   const statuses = [
     { name: "main", ready: true },
@@ -42,7 +42,7 @@ const factsOf = (pods: readonly Pod[]) => ({
   ...CONTEXT,
 });
 
-/** Returns true if the reader says that the pod fails. */
+/** Reader → returns true if the reader says that the pod fails. */
 const READERS: Readonly<Record<string, Reader>> = {
   "a pass": (_, observation) => decide(observation, CONTEXT).failing.length > 0,
   plan: (_, observation) => planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 }).after.hold === "budget",

@@ -93,7 +93,7 @@ describe("isConsistent with images by digest:", () => {
     ["is false without an imageID", undefined, false],
   ])("isConsistent %s", (_, imageID, expected) => {
     const status = imageID === undefined ? {} : { imageID };
-    // Digests are compared before the annotation is read, so a broken one does not matter.
+    // Digests are compared before the annotation is read, so a broken annotation has no effect.
     expect(isConsistent(podAt(image, status, "{"), "ss", SIDECAR)).toBe(expected);
   });
 

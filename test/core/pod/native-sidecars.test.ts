@@ -1,4 +1,7 @@
-/** Native sidecars in a rollout with the feature gate: which pods are patched, which wait, and which nodes are too old. */
+/**
+ * Tests native sidecars in a rollout with the feature gate: which pods are patched, which wait, and which nodes are too
+ * old.
+ */
 import { describe, expect, it } from "vitest";
 import type { Container, ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

@@ -44,7 +44,7 @@ interface Facts {
   readonly created?: string;
 }
 
-/** A pod that is not upgradable by default. */
+/** Returns a pod that cannot be upgraded by default. */
 function pod({ name, owner = OWNER, created = BEFORE, withoutImage = "other", ...facts }: Facts): Pod {
   const { metadata, ...rest } = podOf({ name, withoutImage, creationTimestamp: created, ...facts });
   const place = { ...metadata, uid: `uid-${name}`, namespace: "shop", resourceVersion: "7" };
@@ -114,7 +114,7 @@ test.each([
 
 describe("hot-upgrade pods that cannot be upgraded in place:", () => {
   const EMPTY = "reg/empty:1";
-  /** The container mesh-2 has the image `wanted` in its spec, and the kubelet has not started it. */
+  /** Returns a pod whose container mesh-2 has the image `wanted` in its spec. The kubelet has not started it. */
   const hot = (name: string, working: "mesh-1" | "mesh-2", wanted: string) => {
     const before = { ss: { lastContainerStatuses: { "mesh-2": { imageID: `cri://${EMPTY}@id` } } } };
     const facts: PodFacts = {
@@ -276,7 +276,7 @@ describe("an evicted pod without a successor:", () => {
     expect(unexpired([late, open], new Set(["uid-a"]), "2025-06-01T00:00:00Z")).toEqual([late, open]);
   });
 
-  // The newest pod goes first.
+  // The newest pod is deleted first.
   test.each<[string, Partial<Departure>, readonly Pod[], string]>([
     ["for an hour", { until: "2025-05-31T23:00:01Z" }, three, "z"],
     ["for an hour only", { until: "2025-05-31T23:00:00Z" }, three, "a"],
@@ -434,7 +434,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
   const POLICY = "ValidatingAdmissionPolicy 'images' denied request: the registry is not trusted";
   const same = (name: string) => pod({ name, withoutImage: "same" });
 
-  /** A ledger in which these pods were refused, before the next try. */
+  /** Returns a ledger in which these pods were refused, before the next try. */
   function refusedOnes(messages: Readonly<Record<string, string>>) {
     const named = Object.entries(messages).map(([name, message]) => ({
       ...{ namespace: "shop", name, uid: `uid-${name}`, message },

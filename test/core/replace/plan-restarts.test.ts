@@ -8,7 +8,7 @@ import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import type { Restarting, Workload } from "../../../shared/core/rollout/rules/restarts/workload-object.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
-/** A pod that is not upgradable; its StatefulSet is the part before the dash. */
+/** Returns a pod that cannot be upgraded; its StatefulSet is the part before the dash. */
 function podOfSet(name: string): Pod {
   const pod = podOf({ name, withoutImage: "other", creationTimestamp: "2025-05-30T00:00:00Z" });
   const [owner = ""] = name.split("-");

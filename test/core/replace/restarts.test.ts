@@ -21,7 +21,7 @@ import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support
 
 const CHANGED = "2025-05-31T10:00:00Z";
 
-/** A pod that is not upgradable by default; its StatefulSet is the part before the dash. */
+/** Returns a pod that cannot be upgraded by default; its StatefulSet is the part before the dash. */
 function pod(name: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
   const { metadata, ...rest } = podOf({
     name,
@@ -44,7 +44,7 @@ function setOf(spec: SidecarSetSpec = {}, replace = "NotUpgradable, Restart"): S
 }
 
 const status = { observedGeneration: 1, updatedReplicas: 2, replicas: 2, availableReplicas: 2 };
-/** A template of a workload with a restart that many seconds ago. */
+/** Returns a workload's template with a restart that many seconds ago. */
 const restartedBefore = (seconds: number) => ({
   metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": addSeconds(CONTEXT.now, -seconds) ?? "" } },
 });
@@ -76,7 +76,7 @@ function decided(
 const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
 const all = known([workload("a"), workload("b")]);
 
-/** A SidecarSet with one wave, of the namespace shop. */
+/** Returns a SidecarSet with one wave for the namespace shop. */
 function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
   const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
   const { metadata, ...rest } = setOf(spec, replace);
@@ -547,7 +547,7 @@ test("a workload that cannot be read is named, and the workload of another names
   expect(summary.rules.restarts?.held).toEqual(["StatefulSet closed/a: it may not be read: forbidden"]);
 });
 
-/** The restarted workloads when all wanted ones are read; all but "m" have to stay. */
+/** Returns the restarted workloads after all wanted ones are read. Only "m" may be restarted. */
 function lookOf(pods: readonly Pod[], turn: number): readonly string[] {
   const workloads = new Map<string, Workload>();
   const stays = { spec: { updateStrategy: { type: "OnDelete" } } };
@@ -587,7 +587,7 @@ test("no workload is restarted while one that is being restarted may not be read
   const other = [pod("b-0"), pod("b-1")];
   const { restarted, summary } = decided(set, other, { ...known([workload("b")], [open]), unread });
   expect([restarted, summary.rules.restarts?.held]).toEqual([[], ["workloads cannot be read: no"]]);
-  // The workload can be read now, and its strategy takes all of its ten pods down.
+  // The workload can now be read, and its strategy takes all of its ten pods down.
   const recreated = workload("a", { spec: { replicas: 10, strategy: { type: "Recreate" } }, status: {} });
   const read = new Map([
     ["Deployment shop/a", recreated],

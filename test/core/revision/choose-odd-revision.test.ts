@@ -18,7 +18,7 @@ const partial = (partition: string): SidecarSetSpec => ({
   updateStrategy: { partition },
 });
 
-/** The image to inject, "as it is" for the current one, or the reason why there is none. */
+/** Returns the image to inject, "as it is" for the current one, or the reason why there is none. */
 function chosen(given: SidecarSet, revisions: readonly ControllerRevision[]): string | undefined {
   const context = { podLabels: undefined, revisions, kruiseNamespace: NAMESPACE, random: () => 0 };
   const choice = chooseRevision(given, context);

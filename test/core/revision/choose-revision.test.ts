@@ -43,7 +43,7 @@ function sidecarSet(wanted: Wanted | undefined, updateStrategy: UpdateStrategy =
   };
 }
 
-/** The image that would be injected. */
+/** Returns the image that would be injected. */
 function chosen(given: SidecarSet, random = 0.5): string | undefined {
   const choice = chooseRevision(given, {
     podLabels: { app: "web" },

@@ -13,7 +13,7 @@ function sidecarSet(image: string, spec: SidecarSetSpec = {}): SidecarSet {
   return { metadata: { name: "log", uid: "set" }, spec: { containers: [{ name: "agent", image }], ...spec } };
 }
 
-/** The revision of the SidecarSet with this image; without changes its name, labels and owner are correct. */
+/** Returns the revision of the SidecarSet with this image. Without changes its name, labels and owner are correct. */
 function revisionOf(
   image: string,
   revision: number,
@@ -126,7 +126,7 @@ describe("planHistory", () => {
     expect(actions.map(({ kind }) => kind)).toEqual(isSame ? [] : ["CreateRevision"]);
   });
 
-  /** An image whose revision has a hash of digits only; most hashes have letters. */
+  /** Returns an image whose revision has a hash of only digits; most hashes have letters. */
   function numericImage(): string {
     for (let tag = 0; ; tag++) {
       const hash = revisionOf(`a:${tag}`, 1).metadata?.labels?.[HASH_LABEL] ?? "";
@@ -192,7 +192,7 @@ describe("customVersion", () => {
 });
 
 describe("revisionHistoryLimit", () => {
-  /** r1 to r12; r12 has the content of the SidecarSet. */
+  /** The images of r1 to r12; r12 has the content of the SidecarSet. */
   const images = Array.from({ length: 12 }, (_, index) => `a:${index + 1}`);
   const revisions = images.map((image, index) =>
     revisionOf(image, index + 1, { name: `r${index + 1}`, uid: `u${index + 1}` }),

@@ -47,7 +47,7 @@ function heldBy(stage: WaveRow["stage"]): WavesSummary {
   return { rows: [holder], holder, behind: 5, isTurning: false, atWork: "dev" };
 }
 
-/** kstatus calls a state that moves without help reconciling and progressing. */
+/** kstatus calls a state reconciling and progressing if it changes without help. */
 test.each(["soaking", "checking", "updating"] as const)(
   "a SidecarSet is reconciling and progressing while a wave is %s",
   (stage) => {

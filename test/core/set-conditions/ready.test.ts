@@ -29,7 +29,7 @@ function statuses(image: string, imageID: string): readonly ContainerStatus[] {
   ];
 }
 
-/** Release v2 was written to the pod, and its kubelet has not restarted the sidecar yet. */
+/** Returns a pod with release v2 in its spec, whose kubelet has not restarted the sidecar yet. */
 function inFlight(name: string, isReady = true): Pod {
   return podOf({
     name,
@@ -90,7 +90,7 @@ describe("pods in flight from an older release:", () => {
   });
 });
 
-/** A pod that an older release took down, and that is not back. */
+/** Returns a pod that an older release took down, and that is not ready again. */
 function leftDown(why?: string, name = "left"): Pod {
   const pod = takenDown(podOf({ name, image: "reg/sc:v2", isReady: false }));
   const waiting = why === undefined ? {} : { state: { waiting: { reason: why } } };
@@ -229,7 +229,7 @@ describe("the condition Ready for every reason of a hold:", () => {
     lastTransitionTime: NOW,
   } as const;
   const statuses: readonly SidecarSetStatus[] = [{}, { latestRevision, conditions: [finished] }];
-  /** Every way to share three pods among updated, ready, kept by the partition, and the rest. */
+  /** Every way to divide three pods into updated, ready, kept by the partition, and other pods. */
   const shares = Array.from({ length: 64 }, (_, index) => {
     const [updated, updatedReady, partition] = [index % 4, Math.floor(index / 4) % 4, Math.floor(index / 16)] as const;
     return { updated, updatedReady, partition };

@@ -20,7 +20,7 @@ const BY_IMAGE: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IM
 
 interface Given {
   readonly env?: readonly EnvVar[];
-  /** absent: it runs */
+  /** exit code of the container; absent: it runs */
   readonly exitCode?: number | undefined;
 }
 

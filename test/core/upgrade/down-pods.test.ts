@@ -82,7 +82,7 @@ describe("pods that a rollout waits for", () => {
       "(SchedulingGated)",
       "the pod is not scheduled",
     ],
-    // Siblings of cases that users sent. At the first try a message without a reason was not quoted.
+    // Cases similar to ones that users reported: a message without a reason was not quoted.
     [
       { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available." },
       "(Unschedulable)",

@@ -1,4 +1,6 @@
-/** A pod leaves the endpoints of its Services before its sidecars restart, and returns in every end of the rollout. */
+/**
+ * Tests that a pod leaves its Services' endpoints before its sidecars restart, and returns however the rollout ends.
+ */
 import { expect, test } from "vitest";
 import { podRows } from "../../../functions/cli/input/pod-rows.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -53,7 +55,7 @@ function held(name = "a", { by = {}, release = NEW_HASH, since = NOW } = {}): Po
   return podOf({ name, labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify(holds) } });
 }
 
-/** Held by another SidecarSet alone. */
+/** Returns a pod that only another SidecarSet drains. */
 const elsewhere = (name: string, of: Parameters<typeof podOf>[0] = {}): Pod =>
   podOf({
     ...of,
@@ -65,7 +67,7 @@ const elsewhere = (name: string, of: Parameters<typeof podOf>[0] = {}): Pod =>
     },
   });
 
-/** The decision of a pass `seconds` after the start. */
+/** Returns the decision of a pass `seconds` after the start. */
 function decided(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0) {
   const now = addSeconds(NOW, seconds) ?? NOW;
   const decision = decide({ ...UNTOUCHED, revisions: [], sidecarSet, pods }, { ...CONTEXT, now });
@@ -84,7 +86,7 @@ function after(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0): reado
   });
 }
 
-/** The pod after its kubelet restarted containers with a new image. */
+/** Returns the pod after its kubelet restarted containers with a new image. */
 function restarted(pod: Pod): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses: statusesOf(pod.spec) } };
 }

@@ -21,13 +21,13 @@ function down(pod: Pod, ...names: readonly string[]): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-/** The state that an upgrade records before it changes the image of a container with this imageID. */
+/** Returns the state that an upgrade records before it changes the image of a container with this imageID. */
 function recorded(container: string, imageID: string): Readonly<Record<string, string>> {
   const state = { revision: "r", updateTimestamp: NOW, lastContainerStatuses: { [container]: { imageID } } };
   return { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ ss: state }) };
 }
 
-/** A status still shows the image from before: the kubelet has not begun to restart the container. */
+/** Returns a pod whose status still shows the earlier image: the kubelet has not started to restart the container. */
 function stale(pod: Pod, container: string): Pod {
   const containerStatuses = (pod.status?.containerStatuses ?? []).map((status) =>
     status.name === container ? { ...status, image: "reg/mesh:before" } : status,

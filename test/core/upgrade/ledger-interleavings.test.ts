@@ -1,4 +1,6 @@
-/** Tests that the promises of the ledger hold in every interleaving of two passes, and that each of its rules is needed. */
+/**
+ * Tests that the promises of the ledger hold in every order of two passes' steps, and that each of its rules is needed.
+ */
 import { describe, expect, it } from "vitest";
 import { explore as exploreFunctions } from "../../simulation/protocol/explore.ts";
 import { explore, REFUSING, SMALL } from "./ledger-model.ts";

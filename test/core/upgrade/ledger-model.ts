@@ -1,11 +1,9 @@
 /**
- * Searches every interleaving of a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
- * that finishes restarts or changes a status, one change of the SidecarSet (a pause), and an API server that refuses
- * patches and fences. The rules of the ledger are the real ones.
- * Two promises hold in each state:
- *   budget  pods that passes took down never exceed maxUnavailable
- *   fence   once observedGeneration shows the pause, no update lands any more
- * Without any one of the rules a promise breaks, which shows that the search can find an error.
+ * Searches every order of steps in a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
+ * that finishes restarts or changes a status, a pause of the SidecarSet, and an API server that refuses patches and
+ * fences. The rules of the ledger are the product's own. Two promises hold in each state. budget: pods that passes took
+ * down never exceed maxUnavailable. fence: after observedGeneration shows the pause, no update arrives. Without any one
+ * of the rules a promise breaks, which shows that the search can find an error.
  */
 import {
   EMPTY_LEDGER,
@@ -31,7 +29,7 @@ interface Write {
   readonly pod: number;
   readonly version: number;
   readonly kind: "update" | "fence";
-  /** rounds that its pass had left: a patch is sent again while the first one has no answer */
+  /** rounds that the patch's pass had left; a patch is sent again while the first one has no answer */
   readonly round: number;
 }
 
@@ -49,7 +47,7 @@ interface Tick {
   /** reserved states of pods, and the states for which a patch was refused */
   readonly own: readonly string[];
   readonly refused: readonly string[];
-  /** its own patches that had no answer; the pass never learns whether they were applied */
+  /** patches of this pass without an answer; the pass never learns whether they were applied */
   readonly unanswered: readonly string[];
 }
 
@@ -58,10 +56,10 @@ interface State {
   readonly stored: Stored;
   readonly ticks: readonly Tick[];
   readonly clock: number;
-  /** 2: paused */
+  /** generation of the SidecarSet; 2: paused */
   readonly generation: number;
   readonly observed: number;
-  /** writes that the API server may still refuse */
+  /** number of writes that the API server may still refuse */
   readonly refusals: number;
 }
 
@@ -82,7 +80,7 @@ type Omission =
 interface Setting {
   readonly podCount: number;
   readonly maxUnavailable: number;
-  /** rounds of each tick */
+  /** number of rounds of each tick */
   readonly rounds: readonly number[];
   readonly refusals: number;
   readonly omitted: Omission;
@@ -120,7 +118,7 @@ function start({ podCount, rounds, refusals }: Setting): State {
   };
 }
 
-/** Steps outside of the passes: a pause, and the kubelet. */
+/** Lists steps outside the passes: a pause, and the kubelet's steps. */
 function* worldSteps(state: State): Generator<Successor> {
   const { pods, clock } = state;
   if (state.generation === 1) yield { state: { ...state, generation: 2 }, hasUpdated: false };
@@ -155,7 +153,7 @@ function* arrivals(state: State, index: number, { omitted }: Setting): Generator
   }
 }
 
-/** The API server answers that it did not carry out the write. */
+/** Returns the state after the API server refused the write. */
 function refuse(state: State, index: number, write: Write, flying: readonly Write[]): State {
   const tick = state.ticks[index] as Tick;
   const at = stateOf(write.pod, write.version);
@@ -186,7 +184,7 @@ function* tickSteps(state: State, index: number, setting: Setting): Generator<Su
     for (const next of decisions(state, index, setting)) yield { state: next, hasUpdated: false };
 }
 
-/** Makes the decisions of the real rules; `omitted` leaves one rule out. */
+/** Makes the decisions of the product's rules; `omitted` leaves one rule out. */
 function* decisions(state: State, index: number, setting: Setting): Generator<State> {
   const { omitted } = setting;
   const tick = state.ticks[index] as Required<Tick>;
@@ -217,7 +215,7 @@ function isOwn({ own }: Tick, { uid, resourceVersion }: PodState, { omitted }: S
   return omitted === "noMark" || own.includes(stateOf(uid, resourceVersion));
 }
 
-/** True if the pass reserved it, and every patch for it was refused, so none can come late. */
+/** True if the pass reserved the state, and every patch for it was refused, so that none can arrive late. */
 function isRefused(
   { refused, unanswered, left }: Tick,
   { uid, resourceVersion }: Reservation,
@@ -233,7 +231,9 @@ function unmarked(ledger: Ledger): Ledger {
   return { ...ledger, reservations: ledger.reservations.map(({ isShared: _, ...one }) => one) };
 }
 
-/** The pass' knowledge of its own reservations after its swap. It learns nothing about freed reservations. */
+/**
+ * Returns what the pass knows about its own reservations after its swap. It learns nothing about released reservations.
+ */
 function memoryAfter(
   { own, refused, unanswered }: Tick,
   kept: readonly Reservation[],
@@ -272,7 +272,7 @@ function union(flying: readonly Write[], more: readonly Write[]): readonly Write
   return [...flying, ...more.filter((write) => !flying.some((other) => same(other, write)))].sort(order);
 }
 
-/** The possible decisions: no new pod, or any one more within the budget; no pod at all when paused. */
+/** Lists the possible decisions: no new pod, or one more within the budget; no pod at all when paused. */
 function wishes(
   { generation, pods }: Required<Tick>["listed"],
   kept: readonly PodState[],
@@ -317,7 +317,7 @@ function* successors(state: State, setting: Setting): Generator<Successor> {
   }
 }
 
-/** All states that a setting reaches, or the first that breaks a promise. */
+/** Explores all states that a setting reaches. Returns their number, and the first promise that breaks. */
 export function explore(setting: Setting): { readonly states: number; readonly broken?: "budget" | "fence" } {
   const known = new Map([start(setting)].map((state) => [JSON.stringify(state), state]));
   let states = 0;
@@ -333,5 +333,8 @@ export function explore(setting: Setting): { readonly states: number; readonly b
 }
 
 export const SMALL = { podCount: 2, maxUnavailable: 1, rounds: [2, 2], refusals: 0 };
-/** A pass sends a patch again while its first one has no answer, or another pass takes over its reservations. */
+/**
+ * In this setting a pass sends a patch again while its first one has no answer, or another pass continues with its
+ * reservations.
+ */
 export const REFUSING = { podCount: 2, maxUnavailable: 1, rounds: [3, 1], refusals: 1 };

@@ -1,4 +1,6 @@
-/** Tests that the promises of the ledger hold in every interleaving of two passes whose patches and fences may be refused. */
+/**
+ * Tests that the promises of the ledger hold in every order of two passes' steps if patches and fences may be refused.
+ */
 import { expect, it } from "vitest";
 import { explore, REFUSING } from "./ledger-model.ts";
 

@@ -1,4 +1,4 @@
-/** Pods that use no budget because the SidecarSet ignores pods that were never ready. */
+/** Tests pods that use no budget because the SidecarSet ignores pods that were never ready. */
 
 import { describe, expect, test } from "vitest";
 import type { Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
@@ -22,7 +22,7 @@ import {
 
 const START = "2025-05-31T20:00:00Z";
 const LATER = "2025-05-31T20:00:02Z";
-/** takenDown updates a pod at NOW. */
+/** A time long before NOW, at which takenDown updates a pod. */
 const LONG_BEFORE = "2025-05-31T23:58:00Z";
 const SHORTLY_BEFORE = "2025-05-31T23:59:30Z";
 
@@ -31,7 +31,7 @@ interface Ready {
   readonly status?: string;
 }
 
-/** An updated pod that is down and was started at START. */
+/** Returns an updated pod that is down and was started at START. */
 function downPod(ready: Ready | undefined, { isPatched = false, name = "p", start = START } = {}): Pod {
   const pod = podOf({ name, hash: NEW_HASH, image: "reg/sc:v2", isReady: false });
   const { since, status = "False" } = ready ?? {};

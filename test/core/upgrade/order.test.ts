@@ -17,7 +17,10 @@ interface Facts {
   readonly created?: string;
 }
 
-/** Makes a pod. Without other facts it has a node, runs and is not ready. Its native sidecars are s0, s1, …; its init container is "init". */
+/**
+ * Returns a pod. Without other facts it has a node, runs and is not ready. Its native sidecars are s0, s1, …; its init
+ * container is "init".
+ */
 function podOf(facts: Facts): Pod {
   const { nodeName = "n", phase = "Running", ready = "False", restarts = [], sidecarRestarts = [] } = facts;
   const native = sidecarRestarts.map((restartCount, index) => ({ name: `s${index}`, restartCount }));

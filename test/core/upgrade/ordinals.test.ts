@@ -24,7 +24,7 @@ const BROKEN: PodFacts = { ...UPDATED, isReady: false };
 const EVERY = { matchExpressions: [{ key: "app", operator: "DoesNotExist" as const }] };
 const DOWN: PodFacts = { isReady: false };
 
-/** A pod of the StatefulSet that the pod's name starts with. */
+/** Returns a pod of the StatefulSet whose name starts the pod's name. */
 function member(name: string, facts: PodFacts = {}, apiVersion = "apps/v1"): Pod {
   const set = name.replace(/-\d+$/, "");
   const pod = podOf({ name, ...facts });
@@ -32,7 +32,7 @@ function member(name: string, facts: PodFacts = {}, apiVersion = "apps/v1"): Pod
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
 }
 
-/** Adds a start time at which the pod was already not ready. */
+/** Returns the pod with a start time at which it was already not ready. */
 function neverReady(pod: Pod): Pod {
   const startTime = pod.status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime;
   return { ...pod, status: { ...pod.status, ...(startTime ? { startTime } : {}) } };
@@ -59,13 +59,13 @@ function observe(sidecarSet: SidecarSet, pods: readonly Pod[], reserved: readonl
   return { sidecarSet, pods: projected, revisions: [], ...UNTOUCHED, reserved: reservedFor(uids) };
 }
 
-/** The pods of the next batch. */
+/** Returns the pods of the next batch. */
 function next(sidecarSet: SidecarSet, pods: readonly Pod[], reserved: readonly string[] = []): readonly string[] {
   const { actions } = decide(observe(sidecarSet, pods, reserved), CONTEXT);
   return actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 }
 
-/** The pods of every batch until the rollout stops. */
+/** Returns the pods of every batch until the rollout stops. */
 function batches(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
   const { steps } = planRollout(observe(sidecarSet, pods), { ...CONTEXT, readyAfterSeconds: 5 });
   return steps.map((step) => step.pods.map(({ name }) => name).join(" "));
@@ -75,7 +75,7 @@ const A = ["a-0", "a-1", "a-2"].map((name) => member(name));
 const B = ["b-0", "b-1"].map((name) => member(name, {}, "apps.kruise.io/v1beta1"));
 const LONE = [podOf({ name: "x" }), podOf({ name: "y" })];
 
-/** The title, the SidecarSet, the pods, the expected batches. */
+/** Rows: the title, the SidecarSet, the pods, the expected batches. */
 const ROLLOUTS: readonly (readonly [string, SidecarSet, readonly Pod[], readonly string[]])[] = [
   [
     "pods of a StatefulSet are upgraded one at a time, from the highest ordinal down",
@@ -148,7 +148,7 @@ const ended = (pod: Pod): Pod => ({ ...pod, status: { ...pod.status, phase: "Fai
 const leaving = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: NOW } });
 const bare = (pod: Pod): Pod => without(pod, "kruise.io/sidecarset-injected-list");
 
-/** The title, the pods, the reserved pods, the expected next batch. */
+/** Rows: the title, the pods, the reserved pods, the expected next batch. */
 const TURNS: readonly (readonly [string, readonly Pod[], readonly string[], readonly string[]])[] = [
   [
     "no pod is selected while an updated pod of its set is not ready",

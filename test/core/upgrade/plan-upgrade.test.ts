@@ -273,7 +273,7 @@ describe("patchPodMetadata", () => {
 });
 
 describe("planUpgrade for hot upgrades", () => {
-  /** The image of the working slot 2 cannot be pulled; slot 1 is up. */
+  /** Returns a pod in a hot upgrade: the image of the working slot 2 cannot be pulled, and slot 1 runs. */
   const halfway = (images: readonly [string, string], working: "mesh-1" | "mesh-2" = "mesh-2") => {
     const pod = hotPodOf(images, working);
     const containerStatuses = pod.status?.containerStatuses?.map((one) => ({ ...one, ready: one.name !== "mesh-2" }));

@@ -1,4 +1,4 @@
-/** In-place resize of one pod: steps in an order that gives every image enough, and impossible ones. */
+/** Tests the in-place resize of one pod: an order of steps in which no image lacks resources, and impossible orders. */
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

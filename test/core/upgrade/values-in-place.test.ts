@@ -1,4 +1,4 @@
-/** A change of a sidecar's values reaches running pods: injection, hash, writes, and the end. */
+/** Tests that a change of a sidecar's values reaches running pods: injection, hash, writes, and the end. */
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, ControllerRevision, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -40,7 +40,7 @@ interface Given {
 
 const PORTS = { ports: [{ containerPort: 80 }] } as Partial<SidecarContainer>;
 
-/** A SidecarSet as the webhook stores it. */
+/** Returns a SidecarSet as the webhook stores it. */
 function stored({
   env = [{ name: "LEVEL", value: "info" }],
   image = "agent:1",
@@ -59,7 +59,7 @@ function stored({
   return admission.object as SidecarSet;
 }
 
-/** Injected by the SidecarSet, and running. */
+/** Returns a running pod that the SidecarSet injected. */
 function running(sidecarSet: SidecarSet, status: Partial<ContainerStatus> = {}): Pod {
   const requested = newPod({ name: "a", namespace: "shop", uid: "u", resourceVersion: "7", labels: { app: "web" } });
   const pod = injectSidecarSets(requested, [sidecarSet], { now: NOW, namespace: "shop", sortContainersByName: false });
@@ -73,7 +73,7 @@ function running(sidecarSet: SidecarSet, status: Partial<ContainerStatus> = {}):
   return { ...pod, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], containerStatuses } };
 }
 
-/** The pod after the write that brings it to the SidecarSet, as a pass sees it. */
+/** Returns the pod after the write that updates it to the SidecarSet, as a pass sees it. */
 function upgraded(pod: Pod, sidecarSet: SidecarSet, now = NOW): Pod {
   const plan = planUpgrade(projectPod(pod, sidecarSet), sidecarSet, { now, latestRevision: "log-agent-2" });
   if (plan.kind === "refused") throw new Error(plan.message);
@@ -287,7 +287,7 @@ describe("hashes and revisions", () => {
       [withArgs("info", notAsked), withArgs("warn", notAsked)],
       [stored(hot as Given), stored({ fields: { ...hot.fields, args: ["2"] } } as Given)],
       [withArgs("info"), stored()],
-      // The advice asks for this change.
+      // The advice recommends this change.
       [withArgs("info"), withArgs("$(LEVEL)")],
       [stored(), withArgs("$(LEVEL)")],
     ] as const)

@@ -45,7 +45,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** The texts of all errors. The arguments are frozen, so every write to them throws. */
+/** Returns the texts of all errors. The arguments are frozen, so every write to them throws. */
 export function errorsOf(given: SidecarSet, view: Partial<ValidationView> = {}, older?: SidecarSet): readonly string[] {
   return sidecarSetErrors(deepFreeze(given), deepFreeze(older), deepFreeze({ ...EMPTY, ...view })).map(printFieldError);
 }

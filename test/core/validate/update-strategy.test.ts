@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const matchSelector = { matchLabels: { a: "b" } };
 const weights = (...weightPriority: readonly Fields[]): Fields => ({ priorityStrategy: { weightPriority } });
-/** A weight whose selector has the given requirements. */
+/** Returns a weight whose selector has the given requirements. */
 const requiring = (...matchExpressions: readonly Fields[]): Fields =>
   weights({ weight: 1, matchSelector: { matchExpressions } });
 

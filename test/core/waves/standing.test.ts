@@ -39,7 +39,10 @@ function setWith({ waves = WAVES, strategy = { maxUnavailable: 100 }, status }: 
   return { ...set, metadata: { ...set.metadata, annotations }, status: { ...(status ? { waves: status } : {}) } };
 }
 
-/** "dev" old and ready; "dev+" updated and ready; "dev-" updated and down. Its namespace is the stage, or "" for none. */
+/**
+ * Returns pods: "dev" is old and ready, "dev+" updated and ready, "dev-" updated and down. The word names the
+ * namespace's stage, "" for none.
+ */
 function podsOf(...standings: readonly string[]): readonly Pod[] {
   return standings.map((standing, at) => {
     const [, stage = "", mark = ""] = /^([a-z]*)([+-]?)$/.exec(standing) ?? [];

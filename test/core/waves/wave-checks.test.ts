@@ -41,7 +41,7 @@ const soaking = (...list: readonly object[]) =>
   ({ conditions: [], waves: { revision: NEW_HASH, list: list as never } }) as SidecarSet["status"] & object;
 const DEV_SOAKS = soaking(rowOf("dev", { completeSince: SINCE }), rowOf("staging"));
 
-/** "dev" old, "dev+" updated; both ready. */
+/** Returns ready pods: "dev" is old, "dev+" is updated. */
 function podsOf(...standings: readonly string[]) {
   return standings.map((standing, at) => {
     const [namespace = "", isUpdated] = [standing.replace("+", ""), standing.endsWith("+")];
@@ -59,7 +59,7 @@ interface Seen extends Partial<CheckRecord> {
   readonly wave?: string;
 }
 
-/** The outcome of the wave's checks at their last evaluation. */
+/** Returns the outcome of the wave's checks at their last evaluation. */
 function came(set: SidecarSet, outcome: CheckRecord["outcome"], at: string, { wave = "dev", ...more }: Seen = {}) {
   const failures = outcome === "fail" ? 1 : 0;
   return checksAsked(set, wave).map((check): CheckRecord => {

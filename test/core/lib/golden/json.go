@@ -1,4 +1,5 @@
-// Prints what Go's encoding/json says of texts that are no JSON, for json-problem.test.ts: go run json.go > json.json
+// Prints the errors of Go's encoding/json for texts that are not JSON, for json-problem.test.ts: go run json.go >
+// json.json
 package main
 
 import (
@@ -23,7 +24,7 @@ var insertions = []string{
 	"\x00", "\x07", "\x1f", "\x7f", "é", "‰",
 }
 
-// Of all texts that are wrong in one way, or not at all, so many are kept.
+// Number of texts that are kept of each kind: valid ones, and ones with the same error.
 const perKind = 15
 
 var character = regexp.MustCompile(`character '.*' `)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   ["a variable without a name is refused", { env: [{ value: "x" }] }, ["container.env[0].name: Required value"]],
   [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** An ephemeral volume whose claim template has the required fields, and `more`. */
+/** Returns an ephemeral volume whose claim template has the required fields, and `more`. */
 const claim = (more: Fields = {}, metadata?: Fields): Fields => ({
   ephemeral: {
     volumeClaimTemplate: {
@@ -11,7 +11,7 @@ const claim = (more: Fields = {}, metadata?: Fields): Fields => ({
   },
 });
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   ["a claim template with only the required fields is accepted", claim(), []],
   [

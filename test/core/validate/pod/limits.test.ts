@@ -16,7 +16,7 @@ const appArmor = (localhostProfile: string) => ({
 const windows = (windowsOptions: Fields) => ({ securityContext: { windowsOptions } });
 const user = (runAsUserName: string) => windows({ runAsUserName });
 
-/** A name of four labels of up to 63 characters. */
+/** Returns a name of four labels of up to 63 characters. */
 function domain(length: number): string {
   return [63, 63, 63, length - 192].map(x).join(".");
 }

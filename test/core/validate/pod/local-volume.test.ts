@@ -6,7 +6,7 @@ const downward = (...items: readonly Fields[]): Fields => ({ downwardAPI: { item
 const projected = (...sources: readonly Fields[]): Fields => ({ projected: { sources } });
 const token = (serviceAccountToken: Fields): Fields => projected({ serviceAccountToken });
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   ["an emptyDir with a sizeLimit of 0 is accepted", { emptyDir: { sizeLimit: "0" } }, []],
   [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
     "cpu, memory, ephemeral storage and huge pages are accepted",

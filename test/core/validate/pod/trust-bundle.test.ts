@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, bundle: Fields, errors: readonly string[]])[] = [
   ["a trust bundle name without a signer is accepted", { name: "example.com" }, []],
   ["a trust bundle name with a signer is accepted", { name: "example.com:signer:roots" }, []],

@@ -13,7 +13,7 @@ const VOLUMES: readonly Fields[] = [
   },
 ];
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
     "a container with a mount and two devices is accepted",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** Errors as in the validation of Kubernetes 1.32. */
+/** Rows with the errors of Kubernetes 1.32's validation. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   ["a gcePersistentDisk volume is accepted", { gcePersistentDisk: { pdName: "d", partition: 255 } }, []],
   [
