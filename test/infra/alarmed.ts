@@ -1,22 +1,25 @@
-/** The way from calls of functions to AWS' metrics, and minute by minute to the alarms of the template. */
+/** Computes from calls of functions AWS' metrics, and from these, minute by minute, the alarms of the template. */
 import { alarms } from "../../infra/aws/alarms.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { logGroupId } from "../../infra/aws/names.ts";
 import type { AwsSettings } from "../../infra/aws/settings.ts";
 import { pointsOf } from "../support/metric-filter.ts";
 
-/** `Namespace MetricName [Dimension=Value]` → its values in a minute. A metric that is missing has no data. */
+/** `Namespace MetricName [Dimension=Value]` → its values in one minute. A missing metric has no data. */
 export type Moved = Readonly<Record<string, readonly number[]>>;
 
 interface Called {
   readonly name: string;
-  /** its error, or its answer */
+  /** the function's error, or its answer */
   readonly answer: unknown;
-  /** lines of its log */
+  /** lines of the function's log */
   readonly lines: readonly object[];
 }
 
-/** The metrics of a call (source: Lambda, function URL metrics: errors and timeouts are 5xx) and of the lines in its log. */
+/**
+ * Returns the metrics of a call and of the lines in its log. Source: Lambda, function URL metrics: errors and timeouts
+ * are 5xx.
+ */
 export function movedBy({ name, answer, lines }: Called, settings: AwsSettings): Moved {
   const { service, stage } = settings;
   const ofLambda = (metric: string) => `AWS/Lambda ${metric} FunctionName=${service}-${stage}-${name}`;
@@ -63,27 +66,27 @@ interface AlarmProperties extends Partial<Metric> {
   readonly TreatMissingData: string;
 }
 
-/** A point of each period, the newest first; undefined: no data. */
+/** A value for each period, the newest first; undefined: no data. */
 type Series = readonly (number | undefined)[];
 
-/** Minutes until a minute's values arrive, from AWS and from a log. */
+/** Minutes until a minute's values arrive, from AWS or from a log. */
 const LATE_MINUTES = 1;
-/** Healthy minutes before, for alarms that look back. */
+/** Number of healthy minutes before minute 0, for alarms that look back. */
 const BEFORE = 60;
 
 export interface Rung {
   readonly alarm: string;
-  /** after the beginning */
+  /** minutes from the start until the alarm goes off */
   readonly minute: number;
-  /** minutes after the beginning at which it was over; absent: it is still on */
+  /** minutes from the start until the alarm ends; absent: it has not ended */
   readonly over?: number;
 }
 
 /**
- * The alarms that go off while minute after minute has these values, from minute 0 on, as CloudWatch decides: each minute,
- * over periods that end then. Periods without data count as the alarm says only where there are too few others within some
- * periods more (source: CloudWatch, how alarms evaluate missing data). A metric that had no data in all of these periods
- * gives no points, and nothing that is computed of it does.
+ * Returns the alarms that go off if each minute has these values, from minute 0 on. CloudWatch decides each minute,
+ * over the periods that end then. A period without data counts as the alarm says, but only if too few other periods
+ * have data (source: CloudWatch, how alarms evaluate missing data). A metric without data in all these periods gives no
+ * values, and expressions with it give none.
  */
 export function rungBy(at: (minute: number) => Moved, minutes: number, settings: AwsSettings): readonly Rung[] {
   const known = new Map<number, Moved>();
@@ -102,7 +105,7 @@ export function rungBy(at: (minute: number) => Moved, minutes: number, settings:
   return all.toSorted((a, b) => a.minute - b.minute);
 }
 
-/** The times when it goes on, and the minutes in which that is over. */
+/** Returns when the alarm goes on, and after which minutes it ends. */
 function callsOf(isOnAt: (now: number) => boolean, minutes: number): readonly Omit<Rung, "alarm">[] {
   const looked = Array.from({ length: minutes + 11 }, (_, index) => index - 10);
   const on = looked.filter(isOnAt);
@@ -159,7 +162,7 @@ function statOf({ Metric, Stat, Period }: MetricStat, end: number, at: At, count
   });
 }
 
-/** The expressions that our alarms use. */
+/** Computes the expressions that our alarms use. */
 function computed(expression: string, ids: ReadonlyMap<string, Series>): Series {
   const [, reduce] = /^(SUM|MAX)\(FILL\(METRICS\(\), 0\)\)$/.exec(expression) ?? [];
   const all = [...ids.values()].map((series) => filledWithZero(series));

@@ -1,4 +1,4 @@
-/** The metrics that alarms watch, for each front door of the webhooks and with --param more-alarms. */
+/** Tests which metrics alarms watch, for each front door of the webhooks and with --param more-alarms. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
@@ -9,7 +9,7 @@ type Parameters = Readonly<Record<string, string>>;
 
 const settings = (parameters: Parameters) => readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
 
-/** Alarm → the metrics that it watches, `Namespace MetricName of dimension`. */
+/** Returns for each alarm the metrics that it watches, as `Namespace MetricName of dimension`. */
 async function watched(parameters: Parameters): Promise<Readonly<Record<string, readonly string[]>>> {
   const all = alarms(await settings(parameters));
   return Object.fromEntries(

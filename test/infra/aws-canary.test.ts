@@ -1,4 +1,7 @@
-/** New versions of the webhooks behind aliases: the callers of each alias, the rights of each role, the changes that make a version. */
+/**
+ * Tests new versions of the webhooks behind aliases: the callers of each alias, the rights of each role, and which
+ * changes make a version.
+ */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +31,7 @@ const settings = (parameters: Parameters) => readSettings("sidecarset", "test", 
 const made = async (parameters: Parameters) => template(await settings(parameters)) as CompiledTemplate;
 const CANARY = { canary: "true" };
 
-/** The functions in osls' form, with the parts that matter here. */
+/** Returns the functions in osls' form, with the parts that these tests need. */
 function compiled(own: CompiledTemplate, properties: object = {}): CompiledTemplate {
   const functions = [...WEBHOOKS.map(({ name }) => name), "rollout", CHECKER].map((name) => [
     functionId(name),
@@ -229,7 +232,7 @@ describe("rights for canaries:", () => {
     expect(JSON.stringify(statements).replace("check-versions:*", "")).not.toContain("*");
     const allowed = Object.values(given.Resources).filter(({ Type }) => Type === "AWS::Lambda::Permission");
     expect(JSON.stringify(allowed)).not.toContain(functionId(CHECKER));
-    // It has neither a Function URL nor an event of a door.
+    // The checker has neither a Function URL nor an event of a front door.
     const { [CHECKER]: checker = {} } = checkerFunction(await settings(CANARY));
     expect(Object.keys(checker).toSorted()).toEqual(["environment", "handler", "package", "role", "timeout"]);
   });

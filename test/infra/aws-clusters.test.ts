@@ -1,4 +1,7 @@
-/** A deployment for several clusters: each function's part of the table, its rights, and the resources of each cluster. */
+/**
+ * Tests a deployment for several clusters: each function's part of the table, its rights, and the resources of each
+ * cluster.
+ */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -48,7 +51,7 @@ async function settings(table: object | string, parameters: Parameters = {}) {
   return readSettings("sidecarset", "test", async (name) => given[name] ?? "");
 }
 
-/** The packaged environments, read by the functions' own parsers. */
+/** Returns the packaged environments, as the functions' own parsers read them. */
 async function packaged(table: object | string, parameters: Parameters = {}) {
   const given = await settings(table, parameters);
   const environments = DEPLOYED.map((deployed) => {
@@ -63,7 +66,7 @@ async function packaged(table: object | string, parameters: Parameters = {}) {
 const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
   JSON.parse(environment?.["CLUSTERS"] ?? "");
 
-/** The wanted number of EKS clusters, each with its own secret. */
+/** Returns `count` EKS clusters, each with its own secret. */
 function manyClusters(count: number) {
   const names = Array.from({ length: count }, (_, index) => `c${index}`);
   const eks = (name: string) => `arn:aws:eks:eu-central-1:123456789012:cluster/${name}`;
@@ -86,7 +89,7 @@ describe("the table of clusters of a function:", () => {
     const ofCluster = (name: string) => tableOf(environments.get(name))["on-prem"];
     const { CLUSTER_SERVER, CLUSTER_TOKEN, PATH_SECRETS, CLIENT_QPS } = ON_PREM;
     const address = { CLUSTER_SERVER, CLUSTER_CA: CA };
-    // Webhooks get the token that reads, under the common name CLUSTER_TOKEN.
+    // Webhooks get the token that only reads, in the variable CLUSTER_TOKEN.
     expect(ofCluster("mutate-pod")).toEqual({ ...address, CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("convert-sidecarset")).toEqual({ CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("rollout")).toEqual({ ...address, CLUSTER_TOKEN, CLIENT_QPS });
@@ -134,7 +137,7 @@ test("a role may read only the secrets and EKS clusters that its function's tabl
   ]);
   const roles = Object.entries(Resources).filter(([id]) => id.endsWith("Role"));
   expect(roles).toHaveLength(DEPLOYED.length + 1);
-  // The only wildcard is the one at the end of its own log streams.
+  // The only wildcard is at the end of the role's own log streams.
   for (const [, role] of roles) expect(JSON.stringify(role).replaceAll(/log-group:[^"]*:\*/g, "")).not.toContain("*");
 });
 
@@ -186,7 +189,7 @@ test("each cluster has its own alarms on the log lines that name the cluster", a
       (filter) => filter.includes(`"${metric}"`) && filter.includes('[{"Key":"Cluster","Value":"$.cluster"}]'),
     );
     expect(byCluster.length, metric).toBeGreaterThan(0);
-    // CloudWatch takes a dimension from a field that the pattern has matched alone.
+    // CloudWatch accepts a dimension only if the pattern matches nothing except its field.
     for (const filter of byCluster) expect(filter).toContain('"FilterPattern":"{ ($.cluster = \\"*\\") && (');
   }
   const alone = await readSettings("sidecarset", "test", async () => "");
@@ -338,7 +341,7 @@ describe("the concurrency of the account:", () => {
 
   let askedAs: string | undefined;
 
-  /** The answer of the plugin of osls before it sends a template, in an account with this many functions. */
+  /** Returns what osls' plugin prints before it sends a template, in an account with this concurrency. */
   async function saidBefore(UnreservedConcurrentExecutions: number, table: object | undefined, profile?: string) {
     const given =
       table === undefined ? await readSettings("sidecarset", "test", async () => "") : await settings(table);

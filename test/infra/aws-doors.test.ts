@@ -1,4 +1,4 @@
-/** Front doors of the webhooks other than Function URLs: an HTTP API at its own address, a load balancer inside a VPC. */
+/** Tests front doors other than Function URLs: an HTTP API with its own address, and a load balancer inside a VPC. */
 import { describe, expect, test } from "vitest";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { readSettings } from "../../infra/aws/settings.ts";

@@ -490,7 +490,7 @@ test("--param log-key encrypts every log, and every alarm notifies the topic of 
   const all = Object.values(alarms(given));
   expect(all.length).toBeGreaterThan(4);
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
-  // A webhook without its cluster answers 500: no error for Lambda, but an error line in its log.
+  // A webhook without its cluster answers 500. Lambda counts no error, but the log has an error line.
   const filters = Object.entries(logFilters(given)).filter(([id]) => id.endsWith("ErrorFilter"));
   expect(filters.map(([id]) => id)).toEqual(
     ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecarset", "ConvertDashsidecarset"].map(

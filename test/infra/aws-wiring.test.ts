@@ -1,6 +1,6 @@
 /**
- * Checks the needs between parts of a template, with every mix of parameters: filters for alarms, permissions for
- * calls.
+ * Tests that each part of a template finds the parts that it needs, with every mix of parameters: filters for alarms,
+ * permissions for calls.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ const TOKENS = {
 };
 const EKS = { EKS_CLUSTER: "shop" };
 
-/** A cluster, or several, by tokens, by roles of EKS, and by both. */
+/** One cluster, or several, each with tokens, with roles of EKS, and with both. */
 const CLUSTERS: Readonly<Record<string, Parameters | { readonly table: object }>> = {
   "one cluster by a role of EKS": { "eks-cluster": "shop" },
   "one cluster by tokens": {
@@ -55,7 +55,7 @@ const DOORS: readonly Parameters[] = [{}, API, BALANCER];
 const FLAGS = ["canary", "more-alarms", "ordered-sets"];
 const WORKERS = ["", "4"];
 
-/** Every mix of doors, flags and workers. */
+/** Every combination of front doors, flags and workers. */
 const MIXES: readonly Parameters[] = DOORS.flatMap((door) =>
   WORKERS.flatMap((workers) =>
     Array.from({ length: 2 ** FLAGS.length }, (_, bits) => ({
@@ -73,7 +73,7 @@ async function templates(name: string): Promise<readonly (readonly [string, Reso
   const all: (readonly [string, Resources])[] = [];
   for (const mix of MIXES) {
     const given: Parameters = { ...own, ...(table === undefined ? {} : { clusters: file }), ...mix };
-    if (table !== undefined && given["canary"] === "true") continue; // which several clusters cannot have
+    if (table !== undefined && given["canary"] === "true") continue; // several clusters cannot have a canary
     const settings = await readSettings("sidecarset", "test", async (one) => given[one] ?? "");
     const { Resources } = template(settings) as { readonly Resources: Resources };
     all.push([JSON.stringify(given), Resources]);
@@ -96,7 +96,7 @@ interface Alarm extends Metric {
 const nameOf = ({ Namespace, MetricName, Dimensions = [] }: Metric) =>
   [Namespace, MetricName, ...Dimensions.map(({ Name, Key }) => Name ?? Key)].join(" ");
 
-/** The metrics that alarms read from the logs; AWS sends its own metrics without the template. */
+/** Returns the metrics that alarms read from the logs. AWS sends its own metrics without the template. */
 function watchedIn(all: Resources): ReadonlySet<string> {
   const metrics = ofType(all, "AWS::CloudWatch::Alarm").flatMap((one) => {
     const { Metrics = [], ...alone } = one as Alarm;
@@ -118,7 +118,7 @@ interface Statement {
   readonly Resource: unknown;
 }
 
-/** True if a role may do it with exactly this resource: a function's ARN does not cover its alias. */
+/** True if a role may call the action on exactly this resource: a function's ARN does not cover its alias. */
 function may(all: Resources, role: unknown, action: string, resource: unknown): boolean {
   const [id = ""] = (role as { readonly "Fn::GetAtt": readonly string[] })["Fn::GetAtt"];
   const { Policies = [] } = (all[id]?.Properties ?? {}) as {

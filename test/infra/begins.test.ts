@@ -1,4 +1,4 @@
-/** Programs run their top level in order, so a constant further down does not exist yet. */
+/** Tests that programs use no constant before its declaration: their top level runs in order. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -9,7 +9,7 @@ const BEGINNING =
 const CONSTANT = /^const ([A-Za-z_0-9]+)\b/gm;
 const FUNCTION = /^(?:export )?(?:async )?function\*? [\s\S]*?^\}/gm;
 
-/** Constants that a function uses, and that are declared after the program has begun. */
+/** Returns constants that a function uses and that are declared after the program has called it. */
 function lateConstants(text: string): readonly string[] {
   const begun = BEGINNING.exec(text);
   if (begun === null) return [];

@@ -1,4 +1,4 @@
-/** A deployment is refused when a function could not start with its parameters. */
+/** Tests that a deployment is refused if a function could not start with its parameters. */
 import { describe, expect, it } from "vitest";
 import { checkEnvironment } from "../../infra/aws/deploy/parameters.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
@@ -15,7 +15,7 @@ const TOKEN = {
   "viewer-token": SECRET,
 };
 
-/** The sentence of the first function that is refused; undefined: all are taken. */
+/** Returns the sentence about the first function that is refused; undefined: all are accepted. */
 async function refusal(
   parameters: Readonly<Record<string, string>>,
   common: Readonly<Record<string, string>> = {},

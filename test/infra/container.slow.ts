@@ -88,7 +88,7 @@ describe.each(pods)("%s:", (_, { serviceAccountName, containers, volumes = [] })
   test("the command line accepts the pod's arguments and fails only because the mounted files do not exist", async () => {
     const [{ args }] = containers as [Container];
     for (const path of args.flatMap((arg) => /=(\/.*)$/.exec(arg)?.[1] ?? [])) expect(existsSync(path)).toBe(false);
-    // The variables that Knative sets.
+    // Knative sets these variables.
     const environment = { KUBECONFIG: "", HOME: "/none", KUBERNETES_SERVICE_HOST: "127.0.0.1", PORT: "8080" };
     const { code, stderr } = await runCli(args, environment);
     expect(code).toBe(1);
@@ -117,7 +117,7 @@ test("the Dockerfile copies only existing paths, copies every workspace and sets
   for (const path of copied) expect(kept).toContain(`!${path.split("/")[0]}`);
 });
 
-/** Limit of the bytes on top of the base image; the image has 2.48 MB. */
+/** The most bytes that the image may add to its base image; it adds 2.48 MB. */
 const MOST_BYTES = 2_600_000;
 
 test("the image is smaller than 2.6 MB and runs the command line without other files", () => {

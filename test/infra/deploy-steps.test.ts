@@ -1,4 +1,4 @@
-/** Steps of a deployment, which leave no objects behind and remove no others, also when they fail. */
+/** Tests the steps of a deployment, which leave no objects behind and remove no others, even if they fail. */
 import { expect, test } from "vitest";
 import type { Aws, Stack } from "../../infra/aws/deploy/aws.ts";
 import { letIn } from "../../infra/aws/deploy/functions.ts";
@@ -12,7 +12,7 @@ import { readSettings } from "../../infra/aws/settings.ts";
 
 const screen = { line: () => undefined } as unknown as Deployment["screen"];
 
-/** The parts of a deployment that a step uses. */
+/** Returns a deployment with the parts that a step uses. */
 async function deploymentWith(parts: Partial<Deployment>): Promise<Deployment> {
   const settings = await readSettings("sidecarset", "test", async () => "");
   const changes = new Changes(screen, false);
@@ -47,7 +47,7 @@ test("the SidecarSet that tries the first pod is deleted with its ledger when th
     return { code: 0, stdout: args[0] === "get" ? '{"items":[]}' : "", stderr: "" };
   };
   const deployment = await deploymentWith({ kubectl });
-  // A run that changed nothing tries no pod.
+  // A run without changes does not try a pod.
   await deployment.changes.make("a change", async () => undefined);
   await expect(injectFirstPod(deployment)).rejects.toThrow("kubectl create failed");
   expect(commands.slice(-2)).toEqual([
@@ -88,7 +88,7 @@ test.each([
   expect(() => stagesOf(text)).toThrow(sentence);
 });
 
-/** Runs the stages; the ones in `failing` fail at the look or at the deployment. */
+/** Runs the stages. The ones in `failing` fail at the check or at the deployment. */
 async function run(failing: { readonly look?: string; readonly deploy?: string }) {
   const done: string[] = [];
   const warnings: string[] = [];

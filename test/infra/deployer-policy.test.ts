@@ -1,4 +1,7 @@
-/** The rights that docs/deploy.md names for a deployment. They are compared with the template: no AWS account has tried them. */
+/**
+ * Tests the rights that docs/deploy.md names for a deployment. They are compared with the template: nobody has tried
+ * them in an AWS account.
+ */
 import { readFile } from "node:fs/promises";
 import { beforeAll, expect, test } from "vitest";
 import { type Aws, openAws } from "../../infra/aws/deploy/aws.ts";
@@ -17,10 +20,13 @@ interface Resource {
   readonly Properties: Readonly<Record<string, unknown>>;
 }
 
-/** Limit of a customer managed policy without white space. Source: IAM quotas. */
+/** The most characters of a customer managed policy, without white space. Source: IAM quotas. */
 const MOST_CHARACTERS = 6_144;
 
-/** Type → the calls that create it, and the calls that delete it in a rollback. Source: handlers in the types' schemas. */
+/**
+ * Resource type → the calls that create it, and the calls that delete it in a rollback. Source: handlers in the types'
+ * schemas.
+ */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   "AWS::ApiGatewayV2::Api": ["apigateway:POST", "apigateway:DELETE"],
   "AWS::ApiGatewayV2::ApiMapping": ["apigateway:POST", "apigateway:DELETE"],
@@ -133,7 +139,7 @@ beforeAll(async () => {
 });
 
 const listed = (one: string | readonly string[]) => [one].flat();
-/** Matches like IAM: a star matches any text. */
+/** Matches as IAM does: a star matches any text. */
 const fits = (name: string, pattern: string) => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name);
 const refused = (actions: readonly string[]) => {
   const allowed = statements.flatMap(({ Action }) => listed(Action));
@@ -169,7 +175,7 @@ test("the deployer's policy covers every named log group, queue and CodeDeploy a
   };
   const named = resources.flatMap(({ Properties }) =>
     Object.entries(before).flatMap(([key, place]) =>
-      // A filter has that of its log group by a reference.
+      // A filter refers to its log group.
       typeof Properties[key] === "string" ? [`arn:aws:${place}:${Properties[key]}`] : [],
     ),
   );

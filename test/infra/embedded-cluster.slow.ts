@@ -1,4 +1,4 @@
-/** The package infra/local, from outside. */
+/** Tests the package infra/local from outside. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, matchesGlob, normalize, relative } from "node:path/posix";
@@ -28,7 +28,7 @@ function rowOf({ text, other = "0", compare }: Row): Row {
 
 test("the local cluster parses, prints, adds and compares quantities like Go", () => {
   const rows: readonly Row[] = JSON.parse(readFileSync("test/core/lib/golden/quantity.json", "utf8"));
-  // A text without digits is 0 or refused, by its suffix.
+  // By its suffix a text without digits is 0 or refused.
   const golden = rows.filter(({ text }) => /\d/.test(text));
   expect(golden.length).toBeGreaterThan(400);
   const columns = ({ text, shown, other, sum, compare }: Row) =>

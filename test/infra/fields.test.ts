@@ -1,4 +1,4 @@
-/** The CRD of SidecarSets lists the fields of the Go types that decode and print SidecarSets. */
+/** Tests that the CRD of SidecarSets lists the fields of the Go types that decode and print SidecarSets. */
 import { expect, it } from "vitest";
 import type { GoType } from "../../shared/go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
@@ -15,7 +15,7 @@ const { versions } = sidecarSetCrd({ url: "https://127.0.0.1:1" }).spec as unkno
 };
 const TYPES: Readonly<Record<string, GoType>> = { v1beta1: SIDECAR_SET, v1alpha1: SIDECAR_SET_V1ALPHA1 };
 
-/** Paths of fields that one of the two has alone, and how many were compared. */
+/** Returns paths of fields that only one of the two has, and how many were compared. */
 function differences(type: GoType, schema: Schema, path: string): { readonly found: string[]; readonly seen: number } {
   if (type.kind === "list" && schema.items) return differences(type.of, schema.items, `${path}[]`);
   const { properties } = schema;

@@ -1,4 +1,4 @@
-/** The embedded cluster as an npm package, packed and used outside this repository. */
+/** Tests the embedded cluster as an npm package, packed and used outside this repository. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ test("the embedded cluster serves namespaces when it is installed as a package e
   expect((await readdir(installed)).toSorted()).toEqual(["LICENSE", "README.md", "cluster.mjs", "package.json"]);
   const { version, dependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   expect(archive).toBe(`sidecarset-local-${version}.tgz`);
-  // Only what its manifest names is installed beside it.
+  // Only the packages that its manifest names are installed beside it.
   for (const name of Object.keys(dependencies)) {
     const place = join(folder, "user/node_modules", name);
     await mkdir(dirname(place), { recursive: true });

@@ -45,7 +45,10 @@ function notesOf(schema: Schema): string[] {
   ];
 }
 
-/** Every path of a schema with its facts as in crd.md, such as `spec.containers[]: object, preserve unknown fields`. */
+/**
+ * Returns every path of a schema with its facts as in crd.md, such as `spec.containers[]: object, preserve unknown
+ * fields`.
+ */
 function facts(schema: Schema, path = ""): string[] {
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const [first = "", ...rest] = facts(property, path === "" ? name : `${path}.${name}`);
@@ -267,7 +270,7 @@ test("an installation has the admission policies of the fence by default, and a 
     if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Fail" });
     if (kind.endsWith("Binding")) expect(spec).toMatchObject({ validationActions: ["Deny"] });
   }
-  // Conflicts have a reason other than Forbidden: with it a pass would look again and again.
+  // The reason of conflicts is not Forbidden: after Forbidden a pass would look again and again.
   const text = JSON.stringify(fenceObjects());
   expect(text.match(/"message":/g)).toHaveLength(text.match(/"reason":"Forbidden"/g)?.length ?? 0);
 });

@@ -1,7 +1,7 @@
 /**
- * The table of outages in infra/aws/outages.md: faults of the deployed bundles, each in its own process as Lambda runs
- * it; the metrics of its answers and its log, minute after minute; and the alarms of the template that go off, as
- * CloudWatch decides, with the number of minutes.
+ * Tests the table of outages in infra/aws/outages.md. The deployed bundles have faults, each bundle in its own process
+ * as Lambda runs it. Their answers and logs give metrics for each minute. The test checks which alarms of the template
+ * go off as CloudWatch decides, and for how many minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -30,7 +30,7 @@ import { type Moved, movedBy, rungBy, together } from "./alarmed.ts";
 
 const TIMEOUT_MS = 20_000;
 const SSM = "arn:aws:ssm:eu-central-1:123456789012:parameter/x";
-/** Longer than the window of any alarm. */
+/** More minutes than the window of any alarm. */
 const LONG = 40;
 const NOW = Date.parse("2026-11-26T00:00:00Z");
 
@@ -40,7 +40,7 @@ let subjects: readonly Subject[];
 let aws: Server;
 /** The answer of the fake AWS to every call. */
 let answerOfAws: readonly [status: number, body: object] = [500, {}];
-/** The API server's answer in place of its own; undefined: its own. */
+/** The answer that replaces the API server's; undefined: its own answer. */
 let trouble: ((...asked: Parameters<Front>) => ReturnType<Front> | undefined) | undefined;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-outages-"));
@@ -64,15 +64,15 @@ const settings = (parameters: Parameters_ = {}) =>
   readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
 
 interface Call {
-  /** these variables instead of the healthy ones */
+  /** variables that replace the healthy ones */
   readonly variables?: Readonly<Record<string, string | undefined>>;
-  /** instead of the healthy one */
+  /** the event that replaces the healthy one */
   readonly event?: unknown;
-  /** runs after a first call; then only this call counts */
+  /** runs after a first call; only the call after that counts */
   readonly meanwhile?: () => void;
 }
 
-/** The metrics of one call of the function. */
+/** Returns the metrics of one call of the function. */
 async function call(name: string, { variables, event, meanwhile }: Call = {}): Promise<Moved> {
   const subject = subjects.find((one) => one.name === name);
   if (subject === undefined) throw new Error(`no function ${name}`);
@@ -94,7 +94,7 @@ async function call(name: string, { variables, event, meanwhile }: Call = {}): P
   }
 }
 
-/** A pass of rollout over SidecarSets that are not in the cluster, by its log. */
+/** Returns the metrics of a pass' log about SidecarSets that are not in the cluster. */
 async function pass(changed: Partial<PassReport>, ...sets: readonly Partial<SidecarSetReport>[]): Promise<Moved> {
   const healthy = { name: "logs", stop: "settled", why: "", tally: { problems: [] } };
   const sidecarSets = sets.map((one) => ({ ...healthy, ...one }));
@@ -108,12 +108,12 @@ async function logged(name: string, write: (log: Log) => void, parameters: Param
   return movedBy({ name, answer: {}, lines }, await settings(parameters));
 }
 
-/** Metrics that AWS itself writes. */
+/** Returns metrics that AWS itself writes. */
 const byAws = (metric: string, value = 1): Moved => ({ [metric]: [value] });
 const ofFunction = (metric: string, name: string, value = 1) =>
   byAws(`AWS/Lambda ${metric} FunctionName=sidecarset-test-${name}`, value);
 const ago = (minutes: number) => new Date(NOW - 60_000 * minutes).toISOString();
-/** The minutes in order, each with the time of minute 0. */
+/** Returns the minutes in order. Each gets the time of minute 0. */
 const everyMinute = (made: (since: string) => Promise<Moved>) =>
   Promise.all(Array.from({ length: LONG + 1 }, (_, minute) => made(ago(minute))));
 const answered = (code: number, reason: string) => async () => ({
@@ -134,7 +134,7 @@ const written = async (name: string, text: string) => {
   await writeFile(join(folder, name), text);
   return join(folder, name);
 };
-/** A pod that no webhook has seen. */
+/** Returns a pod that no webhook has seen. */
 const missedPod = (name: string) =>
   connectCluster({
     server: cluster.url,
@@ -154,7 +154,7 @@ const removePod = (name: string) =>
     token: async () => cluster.token,
   }).delete({ group: "", version: "v1", plural: "pods", namespaced: true }, { namespace: "default", name });
 
-/** Minute → differences from a healthy minute; from 0 on. */
+/** Minute, from 0 on → differences from a healthy minute. */
 type Minutes = (minute: number) => Moved;
 const always =
   (moved: Moved, minutes = Number.POSITIVE_INFINITY): Minutes =>
@@ -162,15 +162,15 @@ const always =
     minute < minutes ? moved : {};
 
 interface Outage {
-  /** the row of the table in infra/aws/outages.md, its first cell */
+  /** first cell of the row in infra/aws/outages.md */
   readonly outage: string;
-  /** the row's last cell */
+  /** last cell of the row */
   readonly rings: string;
   readonly minutes: () => Promise<Minutes>;
   readonly parameters?: Parameters_;
-  /** events before minute 0 */
+  /** metrics before minute 0 */
   readonly before?: Moved;
-  /** a metric of a healthy minute that has no data from minute 0 on */
+  /** a metric that has no data from minute 0 on */
   readonly without?: string;
 }
 
@@ -425,7 +425,7 @@ const OUTAGES: readonly Outage[] = [
 ];
 const OUTAGES_TOKEN = OUTAGES.find(({ rings }) => rings.includes("TokenEnds"))?.parameters ?? {};
 
-/** A minute in which all is well. */
+/** Returns the metrics of a minute without faults. */
 async function healthyMinute(): Promise<Moved> {
   const [pods, passes] = await Promise.all([call("mutate-pod"), call("rollout")]);
   return together(pods, passes, byAws('AWS/Scheduler InvocationAttemptCount ScheduleGroup={"Ref":"ScheduleGroup"}'));
@@ -524,7 +524,7 @@ test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
     const moved = await pass({}, { state, troubleSince: ago(10) });
     const isTrouble = natureOf(state).isTrouble === true;
     expect(Object.keys(moved).includes("sidecarset-test-logs Attention")).toBe(isTrouble);
-    // OpenKruise's definition keeps no times.
+    // OpenKruise's definition stores no times.
     const timeless = await pass({}, { state });
     expect(Object.keys(timeless).includes("sidecarset-test-logs Attention")).toBe(isTrouble);
   },

@@ -1,4 +1,7 @@
-/** The API server calls the pod webhook at OpenKruise's place in the order, and a renamed registration leaves no pod without sidecars. */
+/**
+ * Tests that the API server calls the pod webhook at OpenKruise's place in the order. A renamed registration must leave
+ * no pod without sidecars.
+ */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -59,7 +62,7 @@ beforeAll(async () => {
 });
 afterAll(() => served?.close());
 
-/** A pod that is created now, without the parts that differ between two pods. */
+/** Returns a pod that is created now, without the parts that differ between two pods. */
 async function admitted(name: string): Promise<object> {
   const spec = { containers: [{ name: "app", image: "app:1" }], nodeName: "none", automountServiceAccountToken: false };
   const metadata = { name, namespace: "default", labels: { app: "web" } };
@@ -82,7 +85,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
     { name: named(ours) },
   );
   const { webhooks } = stored;
-  // The registration of a former version.
+  // This is the registration of an earlier version.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks } });
   await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: named(ours) });
   const before = await admitted("before");
@@ -92,7 +95,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
   expect(await admitted("both")).toEqual(before);
   expect(whichSaw("both", "mpod.kb.io")).toHaveLength(2);
 
-  // The result of `kubectl apply` for an object whose last manifest had them.
+  // This is the result of `kubectl apply` for an object whose last manifest had these fields.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks: null } });
   expect(await admitted("after")).toEqual(before);
   expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);

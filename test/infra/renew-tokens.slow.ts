@@ -1,4 +1,4 @@
-/** The script that renews tokens in SSM, with fake commands kubectl and aws that record their arguments. */
+/** Tests the script that renews tokens in SSM, with fake commands kubectl and aws that record their arguments. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

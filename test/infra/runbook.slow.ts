@@ -1,6 +1,6 @@
 /**
- * The logs that docs/alarms.md sends people to: outages of the deployed bundles, each in its own process as Lambda runs
- * it, leave the words there by which the page tells one cause from another.
+ * Tests the logs that docs/alarms.md refers to. The deployed bundles have outages, each bundle in its own process as
+ * Lambda runs it. The log must contain the words by which the page distinguishes the causes.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,13 +16,13 @@ import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 
 const TIMEOUT_MS = 20_000;
-/** Longer than the pod webhook waits for what it knows already. */
+/** Longer than the pod webhook waits for a read when it already has a list. */
 const SLOW_MS = 3_000;
 
 let folder: string;
 let cluster: LocalCluster;
 let subjects: readonly Subject[];
-/** The API server's answer in place of its own; undefined: its own. */
+/** The answer that replaces the API server's; undefined: its own answer. */
 let trouble: ((...asked: Parameters<Front>) => ReturnType<Front> | undefined) | undefined;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-runbook-"));
@@ -46,14 +46,14 @@ const otherSecret = () => ({
 interface Outage {
   readonly outage: string;
   readonly alarm: string;
-  /** words of the alarm's section that tell this cause from others */
+  /** words of the alarm's section that name this cause */
   readonly told: readonly string[];
   readonly name: "mutate-pod" | "rollout";
-  /** words of the log */
+  /** words that the log must contain */
   readonly logged: RegExp;
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly event?: object;
-  /** comes after a first call, unless the function starts in it */
+  /** fault that comes after a first call, or at the start if the function starts in it */
   readonly trouble?: typeof trouble;
   readonly isCold?: true;
 }
@@ -107,7 +107,7 @@ const OUTAGES: readonly Outage[] = [
   },
 ];
 
-/** Lines of level warn and above, which every setting of the log has. */
+/** Returns lines of level warn and above, which the log has at every setting. */
 async function linesOf({ name, variables, event, isCold, trouble: after }: Outage): Promise<readonly string[]> {
   const subject = subjects.find((one) => one.name === name);
   if (subject === undefined) throw new Error(`no function ${name}`);

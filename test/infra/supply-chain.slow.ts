@@ -1,4 +1,4 @@
-/** The packages that are shipped, their sources, and reproducible builds. */
+/** Tests the packages that are shipped, their sources, and that builds are reproducible. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ interface Lock {
     >
   >;
 }
-/** The installed packages without the packages of this repository. */
+/** Returns the installed packages without the packages of this repository. */
 const installedOf = (packages: Lock["packages"]) =>
   Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
@@ -36,7 +36,7 @@ test("package.json has at most 8 dependencies besides 4 of OpenTelemetry, each a
   );
   expect(others?.length).toBeGreaterThan(0);
   expect(others?.length).toBeLessThanOrEqual(8);
-  // The four packages bring six more of their project under its licence. Only users of traces load them.
+  // These four packages install six more of the same project, with its licence. Only users of traces load them.
   const { packages } = (await readJson("package-lock.json")) as Lock;
   const brought = Object.entries(packages).filter(([path]) => path.startsWith("node_modules/@opentelemetry/"));
   expect([ofTraces?.length, brought.length]).toEqual([4, 10]);

@@ -5,7 +5,7 @@ import { type RunnerTestCase, type RunnerTestSuite, TestRunner } from "vitest";
 import { fileOf } from "./durations.ts";
 import { type Outcome, PATHS, readLines, readOutcomes, SURVIVORS, VECTORS } from "./killers.ts";
 
-/** Switches of Stryker, which instrumented code reads. */
+/** Switches of Stryker that instrumented code reads. */
 interface Switches {
   activeMutant?: string | undefined;
   currentTestId?: string | undefined;
@@ -16,15 +16,15 @@ interface Switches {
 
 const { setTimeout, clearTimeout } = globalThis;
 const switches: Switches = {};
-/** A mutant in a loop may be hit this many times more often than without it. */
+/** The most hits of a mutant in a loop, as a multiple of the hits without the mutant. */
 const MOST_HITS = 100;
 /** A promise may take ten times as long as without a mutant, and these milliseconds more. */
 const PATIENCE_MS = 2_000;
-/** A mutant that survives this many vectors of one kind is left to the other kinds. */
+/** The number of vectors of one kind after which a surviving mutant is tried only with other kinds. */
 const MOST_TRIES = 8;
 /**
- * A mutant with that many known killers is not tried again, and slower tests are left out: with every mutant they would
- * run for hours.
+ * A mutant with ENOUGH known killers is not tried again. Tests slower than MOST_MS are left out, because with every
+ * mutant they would take hours.
  */
 const [ENOUGH, MOST_MS] = process.env[SURVIVORS] ? [1, 1_500] : [3, 60];
 
@@ -107,7 +107,7 @@ async function passesWithMutant(id: string, hits: number, mostMs: number, run: (
   return isFine;
 }
 
-/** The mutants that a test reaches, and how often. */
+/** Returns the mutants that a test reaches, and how often. */
 async function reachedBy(run: () => unknown): Promise<readonly (readonly [string, number])[]> {
   for (const forget of memories) forget();
   switches.currentTestId = "test";
@@ -119,7 +119,10 @@ async function reachedBy(run: () => unknown): Promise<readonly (readonly [string
   return reached;
 }
 
-/** The mutants that a test kills; undefined: it is slow, or does not pass twice, so they are unknown. */
+/**
+ * Returns the mutants that a test kills; undefined: the test is slow, or does not pass twice, so its mutants are
+ * unknown.
+ */
 async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<readonly string[] | undefined> {
   const started = performance.now();
   const reached = await reachedBy(run);
@@ -130,18 +133,18 @@ async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<reado
   const killed: string[] = [];
   for (const [id, hits] of reached)
     if (isWorthTrying(id, test) && !(await passesWithMutant(id, hits, mostMs, run))) killed.push(id);
-  // A test that fails now without a mutant shows that one has left something behind.
+  // If a test now fails without a mutant, an earlier mutant left something behind.
   return (await passes(run, mostMs)) ? killed : undefined;
 }
 
-/** Suites from the file down to the test. */
+/** Returns the suites from the file down to the test. */
 function suitesOf(test: RunnerTestCase): readonly RunnerTestSuite[] {
   const suites: RunnerTestSuite[] = [];
   for (let suite = test.suite; suite && suite !== test.file; suite = suite.suite) suites.unshift(suite);
   return [test.file, ...suites];
 }
 
-/** Runs hooks in turn; the functions that they return undo them. */
+/** Runs hooks in order. The functions that they return undo them. */
 async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given: A) => unknown)[], ...given: A) {
   const undo: (() => unknown)[] = [];
   for (const hook of hooks) {
@@ -151,7 +154,7 @@ async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given
   return () => runHooks(undo);
 }
 
-/** A test with its suites' hooks, before and after each and all: objects of the last run are gone. */
+/** Returns a test with all hooks of its suites, so that no objects of the last run are left. */
 function whole(test: RunnerTestCase): () => Promise<void> {
   const hooks = suitesOf(test).map((suite) => TestRunner.getSuiteHooks(suite));
   const ofAll = <K extends keyof (typeof hooks)[number]>(name: K) => hooks.map((those) => those[name]);
@@ -170,7 +173,7 @@ function whole(test: RunnerTestCase): () => Promise<void> {
   };
 }
 
-/** Runs the hooks before all again, which other tests of its file need. */
+/** Runs the "before all" hooks again, because other tests of the file need them. */
 async function beginAgain(test: RunnerTestCase): Promise<void> {
   const hooks = suitesOf(test).flatMap((suite) => TestRunner.getSuiteHooks(suite).beforeAll);
   await runHooks(hooks, test.file);

@@ -1,29 +1,29 @@
 /**
- * The files of `npm run mutation -- --redundant` and `--survivors` in `reports/mutation`: the mutants, and which tests
+ * The files in `reports/mutation` of `npm run mutation -- --redundant` and `--survivors`: the mutants, and which tests
  * kill them.
  */
 import { existsSync, readFileSync } from "node:fs";
 
 export interface Outcome {
   readonly file: string;
-  /** rows of a table have the same line */
+  /** line of the test; rows of a table have the same line */
   readonly line: number;
   readonly title: string;
-  /** false: it is slow, or fails when it runs again, so the mutants that it kills are unknown */
+  /** false: the test is slow or fails when it runs again, so its mutants are unknown */
   readonly isMeasured: boolean;
   readonly killed: readonly string[];
 }
 
-/** Tests that stay, because they are the answers of the reference. */
+/** Tests that are never redundant, because they are the answers of the reference. */
 export const VECTORS = "test/mutation/vectors.test.ts";
 
-/** A variable with the folders and files of the mutants, separated by spaces. */
+/** The variable with the folders and files of the mutants, separated by spaces. */
 export const SOURCES = "MUTATED_SOURCES";
 
-/** A variable, because another caller needs only one killer, and may also run slower tests. */
+/** The variable for a search that needs only one killer of a mutant and may run slower tests. */
 export const SURVIVORS = "MUTATED_SURVIVORS";
 
-/** A change of the code. `line` counts from 1. */
+/** A change of the code. `line` starts at 1. */
 export interface Mutant {
   readonly id: string;
   readonly file: string;
@@ -37,9 +37,9 @@ const path = (name: string) => `reports/mutation/redundant-${name}`;
 export const PATHS = {
   mutants: path("mutants.jsonl"),
   outcomes: path("outcomes.jsonl"),
-  /** mutants that ran on without end, one a line */
+  /** mutants that caused an endless loop, one a line */
   endless: path("endless.txt"),
-  /** the mutant that is switched on now; empty between two tests */
+  /** the mutant that is active now; empty between two tests */
   now: path("now.txt"),
 };
 

@@ -1,7 +1,7 @@
 /**
- * `npm run mutation -- kube …`: Stryker on one directory of `shared`, the core unless it is named; the rest is Stryker's.
- * Before it the tests are run once, for how long each takes. `--redundant` asks which tests find nothing alone,
- * `--survivors` which changes no test finds.
+ * `npm run mutation -- kube …` runs Stryker on one directory of `shared`, by default the core; other arguments are
+ * Stryker's. First it runs the tests once to measure each one's time. `--redundant` lists tests that kill no mutant
+ * alone; `--survivors` lists mutants that no test kills.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -15,7 +15,7 @@ const [first, ...others] = process.argv.slice(2);
 const [part, options] = isPart(first) ? [first, others] : ["core", process.argv.slice(2)];
 const durations = resolve(`reports/mutation/${part}-durations.json`);
 const named = { ...process.env, [VARIABLE]: part, [DURATIONS]: durations };
-/** A test that follows on a slow one fails without it, so it is left out the next time too, and so on. */
+/** The most runs to measure. A test that depends on an excluded test fails, and is excluded in the next run. */
 const MOST_RUNS = 4;
 
 function run(name: string, script: string, argv: readonly string[], env: NodeJS.ProcessEnv): number {
@@ -25,7 +25,9 @@ function run(name: string, script: string, argv: readonly string[], env: NodeJS.
 
 const tests = ["run", "--config", "test/mutation/vitest.config.ts", "--maxWorkers", "1"];
 const measure = () => run("vitest", "vitest.mjs", tests, { ...named, [MEASURING]: "1" });
-/** False: tests fail without a mutant. The first time no test is left out, and all have to pass. */
+/**
+ * Measures the tests. Returns false if tests fail without a mutant. The first run excludes no test, and all must pass.
+ */
 function isMeasured(): boolean {
   rmSync(durations, { force: true });
   if (measure() !== 0) return false;

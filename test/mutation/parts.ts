@@ -1,7 +1,7 @@
-/** The code that Stryker changes in one run, and its tests, which neither start processes nor wait for seconds. */
+/** The code that Stryker changes in one run, and its tests, which start no process and wait for no seconds. */
 export interface Part {
   readonly tests: readonly string[];
-  /** tests that take longer are left out; absent: no limit */
+  /** the most milliseconds of a test; slower tests are left out; absent: no limit */
   readonly mostMs?: number;
   readonly setup?: readonly string[];
 }
@@ -39,7 +39,7 @@ export function isPart(name: string | undefined): name is PartName {
   return name !== undefined && name in PARTS;
 }
 
-/** A variable, because Stryker's own processes read it too. */
+/** The variable with the part's name; Stryker's own processes read it too. */
 export const VARIABLE = "MUTATED";
 
 const named = process.env[VARIABLE];

@@ -1,4 +1,6 @@
-/** Short simulations of passes with one test for each seed: a mutant runs the tests that reach it until one fails. */
+/**
+ * Runs short simulations of passes with one test for each seed. A mutant runs the tests that reach it until one fails.
+ */
 import { expect, it } from "vitest";
 import { runSeed } from "../simulation/campaign.ts";
 import { setScenarioOf } from "../simulation/ordered/scenario.ts";

@@ -1,4 +1,4 @@
-/** A surviving mutant runs every test that reaches it, so slow tests are left out. */
+/** Leaves out slow tests, because a surviving mutant runs every test that reaches it. */
 import { beforeEach } from "vitest";
 import { fileOf, NEVER_MS, readDurations } from "./durations.ts";
 import { MUTATED, PARTS, type Part } from "./parts.ts";

@@ -1,4 +1,4 @@
-/** Runs tests on code that contains all mutants at once; every-mutant.ts switches them on, one at a time. */
+/** Runs tests on code that contains all mutants at once. every-mutant.ts activates them one at a time. */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "../..");
 const { setup = [] }: Part = PARTS[MUTATED];
 const SILENT = { isDebugEnabled: () => false, debug: () => undefined, info: () => undefined };
 
-/** The instrumented text of each source file, by its path. */
+/** Returns the instrumented text of each source file, by its path. */
 async function instrument(): Promise<ReadonlyMap<string, string>> {
   const sources = (process.env[SOURCES] ?? "").split(" ");
   const names = sources.flatMap((name) => (name.endsWith(".ts") ? [name] : globSync(`${name}/**/*.ts`, { cwd: root })));
@@ -36,19 +36,19 @@ async function instrument(): Promise<ReadonlyMap<string, string>> {
   return new Map(files.map(({ name, content }) => [name, countOnce(forgetful(content))]));
 }
 
-/** Resets the memory of modules between two runs of a test, so that a mutant neither hides nor stays there. */
+/** Makes modules reset their memory between two runs of a test, so that no effect of a mutant stays there. */
 const forgetful = (text: string) =>
   text.replaceAll(/^(const \w+ = new )((?:Weak)?Map)(<.*\(\);)$/gm, "$1globalThis.Forgetful$2$3");
 
-/** Counting takes most of the time, and only the first run of a test needs it. */
+/** Makes the code count hits only in a test's first run, because counting takes most of the time. */
 const countOnce = (text: string) =>
   text.replace("function cover() {", "function cover() { if (ns.currentTestId === undefined) return;");
 
 const instrumented = await instrument();
 
 /**
- * Vectors run first, because a mutant that they kill is of no concern to the others. The longest files run last: they
- * are the ones that should become shorter.
+ * Runs vectors first: other tests need not try a mutant that vectors kill. The longest files run last, because these
+ * should become shorter.
  */
 class LongestLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -74,7 +74,7 @@ export default defineConfig({
     includeTaskLocation: true,
     reporters: ["minimal"],
     silent: true,
-    // A test runs once for each mutant; whether one of them is endless is watched from outside.
+    // A test runs once for each mutant. Another process watches for an endless loop.
     testTimeout: 0,
     sequence: { sequencer: LongestLast },
   },

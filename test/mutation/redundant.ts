@@ -1,7 +1,7 @@
 /**
- * `npm run mutation -- --redundant core shared/core/injection test/core/inject`: the tests below the last folders that
- * find no mutant of the first ones alone, beside each other (and the vectors, if they are named too). `--survivors core
- * …`: the mutants that none of these tests finds.
+ * `npm run mutation -- --redundant core shared/core/injection test/core/inject` finds redundant tests below the last
+ * folders. Such a test kills no mutant of the first folders that the other tests, and named vectors, do not kill.
+ * `--survivors core …` lists the mutants that none of these tests kills.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -10,14 +10,12 @@ import { fileURLToPath } from "node:url";
 import { type Outcome, PATHS, readLines, readMutants, readOutcomes, SOURCES, SURVIVORS, VECTORS } from "./killers.ts";
 import { VARIABLE } from "./parts.ts";
 
-/** A loop that a mutant has made endless blocks the whole process, and is stopped from outside. */
+/** Milliseconds after which a process is killed, because a mutant made a loop endless. */
 const ENDLESS_MS = 30_000;
 const LOOK_MS = 1_000;
-/**
- * The most runs: a process that runs out of memory starts again without its mutant, and usually no mutant is the cause.
- */
+/** The most runs. A process without memory starts again without its mutant, although usually no mutant is the cause. */
 const MOST_RUNS = 60;
-/** Characters of a replacement. */
+/** The most printed characters of a replacement. */
 const SHOWN = 100;
 
 const mutantNow = () => (existsSync(PATHS.now) ? readLines(PATHS.now)[0]?.split(" ")[0] : undefined);
@@ -39,13 +37,13 @@ function runOnce(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<boole
   });
 }
 
-/** A test, or a row of a table. */
+/** A test, or a row of a table, that may be redundant. */
 export interface Candidate extends Outcome {
   readonly lines: number;
   readonly stays: boolean;
 }
 
-/** Removes one test after the other, the longest first, while others kill each of its mutants. */
+/** Removes one test after the other, the longest first, if other tests kill each of its mutants. */
 export function findRedundant(candidates: readonly Candidate[]): readonly Candidate[] {
   const killers = new Map<string, number>();
   const count = ({ killed }: Candidate, by: number) => {
@@ -61,7 +59,7 @@ export function findRedundant(candidates: readonly Candidate[]): readonly Candid
   });
 }
 
-/** True for code that a test file imports and that has no mutants: it may be the test's real subject. */
+/** True if a test file imports code without mutants, which may be the real subject of the test. */
 function importsOthers(file: string, text: string, sources: readonly string[]): boolean {
   const imported = [...text.matchAll(/^(?:import (?!type)|\} )[^;]*from "(\.[^"]+)";/gm)];
   const paths = imported.map(([, path = ""]) => join(dirname(file), path));
@@ -95,7 +93,10 @@ function sayRedundant(candidates: readonly Candidate[]): void {
   process.stdout.write(`\n${redundant.size} of ${candidates.length} tests find nothing alone of ${killed} mutants\n`);
 }
 
-/** No test causes what a module computes while it loads, so such mutants count as survivors here. */
+/**
+ * Prints the survivors. A module computes some values while it loads; no test reaches mutants there, so these count as
+ * survivors.
+ */
 function saySurvivors(): void {
   const killed = new Set([...readLines(PATHS.endless), ...readOutcomes().flatMap((outcome) => outcome.killed)]);
   const mutants = readMutants();

@@ -1,16 +1,16 @@
 /**
- * The first failed test ends a mutant's run. So the files that found a mutant lately come first, because mutants come
- * in the order of the source. The fastest files follow. Only the tests of a file that reach the mutant count:
+ * Orders files so that a mutant's first failing test comes early. Files that killed a recent mutant come first, because
+ * mutants come in the order of the source. The fastest files follow. Only the tests that reach the mutant count;
  * Stryker names them by a pattern.
  */
 import { BaseSequencer, type Reporter, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { type Durations, fileOf, MEASURING, NEVER_MS, readDurations, writeDurations } from "./durations.ts";
 
-/** Files that found one of the last mutants, the latest first. */
+/** Files that killed a recent mutant, the latest first. */
 let finders: readonly string[] = [];
 const MOST_FINDERS = 4;
 
-/** Records the time of each test, and then the files that found a mutant. */
+/** Records the time of each test, and then the files that killed a mutant. */
 export class Outcomes implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (process.env[MEASURING]) keepDurations(modules);

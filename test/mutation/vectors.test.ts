@@ -9,7 +9,7 @@ import { statefulsetSuites } from "../runner/statefulset.ts";
 import type { Suite, VectorCase } from "../runner/suite.ts";
 import { webhookSuites } from "../runner/webhook.ts";
 
-/** Number of parts of each file: a mutant runs only some parts. A file is read when its first part runs. */
+/** Number of parts of each vector file: a mutant runs only some parts. A file is read when its first part runs. */
 const LOTS = 10;
 
 const contents = new Map<string, readonly VectorCase[]>();

@@ -1,4 +1,7 @@
-/** Short simulations of the webhooks' views with one test for each seed: a mutant runs the tests that reach it until one fails. */
+/**
+ * Runs short simulations of the webhooks' views with one test for each seed. A mutant runs the tests that reach it
+ * until one fails.
+ */
 import { expect, it } from "vitest";
 import { PodWorld } from "../simulation/views/pod-world.ts";
 import { RegistrationWorld } from "../simulation/views/registration-world.ts";

@@ -6,7 +6,7 @@ import { Outcomes, SoonestFirst } from "./soonest-first.ts";
 
 const { tests, setup = [] }: Part = PARTS[MUTATED];
 
-/** Stryker's tests against each mutant. */
+/** Runs Stryker's tests against each mutant. */
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, "../.."),
@@ -15,7 +15,7 @@ export default defineConfig({
     isolate: false,
     reporters: ["dot", new Outcomes()],
     sequence: { sequencer: SoonestFirst },
-    // a test that is measured may take long, one that a mutant has hang may not
+    // A measured test may take long. A test with an endless mutant may not.
     testTimeout: process.env[MEASURING] ? 60_000 : 10_000,
     passWithNoTests: false,
   },

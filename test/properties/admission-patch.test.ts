@@ -8,10 +8,10 @@ import { admission, podRequest } from "./admission.ts";
 import { type Scene, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";
 
-/** Digits that a JavaScript number would lose. */
+/** Digits that a JavaScript number cannot represent. */
 const BIG = "9007199254740993";
 
-/** The text of the request's object. */
+/** Returns the text of the request's object. */
 function rawText({ pod }: Scene): string {
   return JSON.stringify(pod).replaceAll('"deep":true', `"deep":${BIG}`);
 }
@@ -24,20 +24,20 @@ function freeze<T>(value: T): T {
   return value;
 }
 
-/** The patch of the response; undefined for no patch or a refusal. */
+/** Returns the patch of the response; undefined for no patch or a refusal. */
 function patchOf(raw: Pod, scene: Scene): readonly JsonPatchOperation[] | undefined {
   const response = admissionResponse(podRequest(raw), admission(freeze({ ...scene, pod: raw })));
   if (response.patch === undefined) return undefined;
   return parseJson(Buffer.from(response.patch, "base64").toString()) as readonly JsonPatchOperation[];
 }
 
-/** The oracle: another implementation of RFC 6902, on a document of its own. */
+/** Applies the patch with another implementation of RFC 6902, on its own copy of the document. */
 function applied(text: string, patch: readonly JsonPatchOperation[]): Pod {
   const document = parseJson(text) as KubernetesObject;
   return fastJsonPatch.applyPatch(document, [...patch], true).newDocument as Pod;
 }
 
-/** The parts of the pod that injection may not change. */
+/** Returns the parts of the pod that injection may not change. */
 function untouched(pod: Pod) {
   const { metadata: { annotations: _annotations, ...metadata } = {}, spec, ...rest } = pod;
   const { containers: _c, initContainers: _i, volumes: _v, imagePullSecrets: _s, ...others } = spec;
@@ -46,7 +46,7 @@ function untouched(pod: Pod) {
 
 const LISTS = ["containers", "initContainers"] as const;
 
-/** The pod's own containers that no sidecar replaced. */
+/** Returns the pod's own containers that no sidecar replaced. */
 function kept(containers: readonly Container[] | undefined, after: readonly Container[] | undefined) {
   const isSidecar = ({ env }: Container) => env?.some(({ name }) => name === "IS_INJECTED");
   const replaced = new Set((after ?? []).filter(isSidecar).map(({ name }) => name));
@@ -65,7 +65,7 @@ function expectContainersKept(before: readonly Container[] | undefined, after: r
   expect(sorted(still.map(withoutBarrier))).toBe(sorted(own.map(withoutBarrier)));
 }
 
-/** The annotations that neither injection nor a SidecarSet writes. */
+/** Returns the annotations that neither injection nor a SidecarSet writes. */
 function unknownAnnotations({ metadata }: Pod): Readonly<Record<string, string>> {
   const entries = Object.entries(metadata?.annotations ?? {});
   return Object.fromEntries(entries.filter(([key]) => key === "note" || key.startsWith("apps.kruise.io/")));
@@ -86,12 +86,12 @@ test("the patch, applied to the request's own bytes, gives the decided pod", () 
     }
     seen("patched");
     seen("named", raw.metadata?.name === undefined && wanted.object.metadata?.name !== undefined);
-    // Compared as text, so that every digit counts.
+    // The objects are compared as text, so that every digit counts.
     expect(sorted(applied(text, patch ?? []))).toBe(sorted(wanted.object));
   });
 });
 
-/** Keys in one order: a patch does not carry that of an object's keys. */
+/** Sorts keys, because a patch does not preserve the order of an object's keys. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member) && !("rawJSON" in member)
@@ -109,7 +109,7 @@ test("the patch keeps every other field of the pod, also unknown fields and larg
     if (patch === undefined) return;
     seen("patched");
     const after = applied(text, patch);
-    // A pod that waits for its turn is given its name.
+    // A pod with a launch barrier gets a name.
     const { name } = after.metadata ?? {};
     const before = name === undefined ? raw : { ...raw, metadata: { ...raw.metadata, name } };
     expect(sorted(untouched(after))).toBe(sorted(untouched(before)));

@@ -1,4 +1,4 @@
-/** Admission of a generated pod. */
+/** Admits a generated pod. */
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { Admission } from "../../shared/core/admission/admission.ts";
@@ -7,10 +7,10 @@ import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-i
 import { KRUISE_NAMESPACE, NAMESPACE, type Scene } from "./arbitraries.ts";
 
 interface Circumstances {
-  /** the result of every draw */
+  /** the result of every random draw */
   readonly draw?: number;
   readonly sortByName?: boolean;
-  /** RFC 3339 */
+  /** time of the admission, RFC 3339 */
   readonly now?: string;
 }
 
@@ -33,7 +33,7 @@ export function admission({ pod, sidecarSets, revisions }: Scene, circumstances:
   );
 }
 
-/** The pod afterwards; undefined when it is refused. */
+/** Returns the pod after admission; undefined: it is refused. */
 export function admitted(scene: Scene, circumstances: Circumstances = {}): Pod | undefined {
   const result = admission(scene, circumstances);
   return result.kind === "denied" ? undefined : ((result.object ?? scene.pod) as Pod);

@@ -6,7 +6,7 @@ import { holds } from "./holds.ts";
 test("the validating webhook allows every generated SidecarSet, except a canary without its base", () => {
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
   holds(scenes, ["several", "revisions", "canaries"], ({ sidecarSets, revisions }, seen) => {
-    // alpha comes first, since a canary may not come before its base.
+    // alpha comes first, because a canary may not precede its base.
     const inTurn = sidecarSets.toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
     seen("several", inTurn.length > 1);
     for (const [index, object] of inTurn.entries()) {

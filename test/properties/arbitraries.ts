@@ -1,4 +1,4 @@
-/** Pods and SidecarSets as people write them; the SidecarSets have gone through the mutating webhook. */
+/** Generates pods and SidecarSets as people write them. The SidecarSets have passed the mutating webhook. */
 import fc from "fast-check";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -11,7 +11,7 @@ export const NAMESPACE: Namespace = {
   metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop", team: "a" } },
 };
 
-/** An admission: a pod, and the cluster it is created in. */
+/** An admission: a pod, and the cluster in which it is created. */
 export interface Scene {
   readonly pod: Pod;
   /** all SidecarSets, in any order */
@@ -19,7 +19,7 @@ export interface Scene {
   readonly revisions: readonly ControllerRevision[];
 }
 
-/** @throws Error when the webhook refuses it */
+/** @throws Error if the webhook refuses the object */
 export function defaulted(object: object, version = "v1beta1"): SidecarSet {
   const resource = { group: "apps.kruise.io", version, resource: "sidecarsets" };
   const request = { uid: "u", resource, operation: "CREATE", object: object as KubernetesObject };
@@ -53,7 +53,7 @@ const resourcesPolicy = fc.record({
 });
 const HOT = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "reg/empty:1" };
 
-/** Makes rare values rare, so that most sidecars have none. */
+/** Makes a value rare, so that most sidecars lack it. */
 const rarely = <T>(arbitrary: fc.Arbitrary<T>, weight: number): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight, arbitrary }, { weight: 10 - weight, arbitrary: fc.constant(undefined) });
 
@@ -81,7 +81,7 @@ function withoutUndefined(object: object): object {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
 
-/** A plain one may not have a resourcesPolicy. */
+/** An ordinary init container may not have a resourcesPolicy. */
 const initContainer = (set: string) =>
   fc.tuple(sidecar(set, `${set}-init`), fc.boolean()).map(([container, isNative]) => {
     return isNative
@@ -123,7 +123,7 @@ const VOLUMES = [
   { name: "conf", configMap: { name: "conf" } },
 ];
 
-/** A SidecarSet now, and at version v1. */
+/** A SidecarSet as it is now, and as it was at version v1. */
 const writtenSidecarSet = (name: string) =>
   fc
     .record({
@@ -164,7 +164,7 @@ function sidecarSetOf(name: string, { isCanary, strategies: { injection, partiti
     spec: {
       ...withoutUndefined(spec),
       volumes: VOLUMES,
-      // The only strategy that canaries and native sidecars may have.
+      // Canaries and native sidecars allow only this strategy.
       updateStrategy: { type: "NotUpdate", ...(partition === undefined ? {} : { partition }) },
       ...(injection ? { injectionStrategy: injection } : {}),
     },
@@ -176,7 +176,7 @@ function isPinned({ spec }: SidecarSet): boolean {
   return spec.injectionStrategy?.revision !== undefined;
 }
 
-/** Version v1 of each: of another image, and without its init containers. */
+/** Returns version v1: with another image, and without init containers. */
 function revisionOf({ metadata, spec }: SidecarSet): ControllerRevision {
   const { initContainers: _initContainers, ...rest } = spec;
   const containers = (spec.containers ?? []).map((container) => ({ ...container, image: "reg/sidecar:0" }));
@@ -188,7 +188,7 @@ const NAMES = ["alpha", "beta", "gamma"];
 
 export const sidecarSet: fc.Arbitrary<SidecarSet> = fc.constantFrom(...NAMES).chain(writtenSidecarSet);
 
-/** Several that may be together in one cluster. */
+/** Generates several SidecarSets that may exist together in one cluster. */
 const sidecarSets: fc.Arbitrary<readonly SidecarSet[]> = fc
   .shuffledSubarray(NAMES, { minLength: 1 })
   .chain((names) => fc.tuple(...names.map(writtenSidecarSet)));

@@ -1,4 +1,4 @@
-/** The webhook would not change a pod that the API server does not send. */
+/** Tests that the webhook would not change a pod that the API server does not send. */
 import { evaluate } from "@marcbachmann/cel-js";
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -16,7 +16,7 @@ function converted(object: object, version: string): SidecarSet {
   return result.value as SidecarSet;
 }
 
-/** SidecarSets of the hub version, with all fields that only one version has. */
+/** Generates SidecarSets of the hub version, with all fields that only one version has. */
 const hubs = fc
   .record({
     object: sidecarSet,
@@ -42,7 +42,7 @@ test("a SidecarSet is unchanged after conversion from v1beta1 to v1alpha1 and ba
   });
 });
 
-/** An object of v1alpha1 with fields that the hub lacks, and its expected form in the hub version. */
+/** Generates an object of v1alpha1 with fields that the hub lacks, and its expected form in the hub version. */
 const olds = fc
   .tuple(hubs, fc.constantFrom(undefined, "", "shop"), fc.constantFrom(undefined, "", "v3"))
   .map(([hub, namespace, label]) => {

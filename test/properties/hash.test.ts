@@ -12,7 +12,7 @@ function hashes({ metadata }: KubernetesObject): readonly (string | undefined)[]
   return [metadata?.annotations?.[HASH], metadata?.annotations?.[WITHOUT_IMAGE]];
 }
 
-/** The value with the keys of all objects in a random order. */
+/** Returns the value with the keys of all objects in a random order. */
 function reordered(value: unknown, random: () => number): unknown {
   if (Array.isArray(value)) return value.map((element) => reordered(element, random));
   if (typeof value !== "object" || value === null) return value;
@@ -21,7 +21,7 @@ function reordered(value: unknown, random: () => number): unknown {
   return Object.fromEntries(shuffled.map(({ key, member }) => [key, reordered(member, random)]));
 }
 
-/** A generator of pseudo-random numbers with a seed. */
+/** Returns a generator of pseudo-random numbers with a seed. */
 function numbersFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -80,7 +80,7 @@ test("the hashes do not change with fields outside the containers", () => {
   });
 });
 
-/** Everything else of a container is in both hashes. */
+/** Changes of a container's other fields, which both hashes contain. */
 const INSIDE: Readonly<Record<string, (container: SidecarContainer) => object>> = {
   name: ({ name }) => ({ name: `${name}-x` }),
   env: ({ env = [] }) => ({ env: [...env, { name: "ANOTHER", value: "1" }] }),
@@ -94,7 +94,7 @@ const INSIDE: Readonly<Record<string, (container: SidecarContainer) => object>> 
   tty: () => ({ tty: true }),
 };
 
-/** The same SidecarSet with the first container of a list altered. */
+/** Returns the same SidecarSet with the first container of a list changed. */
 function altered({ spec, ...object }: SidecarSet, list: "containers" | "initContainers", name: string): SidecarSet {
   const [first, ...others] = spec[list] ?? [];
   if (first === undefined) throw new Error("there is no container");

@@ -1,8 +1,8 @@
-/** Properties whose classes of cases must all occur. */
+/** Tests properties, and requires that all classes of cases occur. */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 
-/** Counts the case towards a class, unless `isSeen` is false. */
+/** Counts the case for a class, unless `isSeen` is false. */
 type Seen = (what: string, isSeen?: boolean) => void;
 
 const CASES = 2_000;

@@ -17,7 +17,7 @@ function baseOf({ metadata }: SidecarSet): string | undefined {
     : undefined;
 }
 
-/** The injected SidecarSets by OpenKruise's rules: SidecarSets with a namespace first, each group by name. */
+/** Returns the injected SidecarSets in OpenKruise's order: those with a namespace first, each group by name. */
 function injectedSets({ sidecarSets }: Scene): readonly SidecarSet[] {
   const isMeant = ({ spec }: SidecarSet) =>
     spec.injectionStrategy?.paused !== true && spec.selector?.matchLabels?.["app"] !== "api";

@@ -21,7 +21,7 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   ),
 }));
 
-/** Objects with some of these fields, in this order or in another. */
+/** Generates objects with some of these fields, in any order. */
 function fields(all: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<Fields> {
   const some = fc.record(all, { requiredKeys: [] }) as fc.Arbitrary<Fields>;
   const inOrder = some.map((given) => Object.fromEntries(Object.keys(all).map((name) => [name, given[name]])));
@@ -51,7 +51,7 @@ const request = fields({
 });
 const resource = fc.constantFrom("pods", "pods", "sidecarsets");
 
-/** Every copy of the value with one list of managed fields removed. */
+/** Returns every copy of the value with one list of managed fields removed. */
 function withoutOne(value: unknown): readonly unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) => {

@@ -32,7 +32,7 @@ function escaped(value: string): string {
   );
 }
 
-/** The text of an added value, without the nulls in its objects, also within arrays. */
+/** Returns the text of an added value without nulls in its objects, also within arrays. */
 function pruned(value: Json): string {
   if (isArray(value)) return `[${value.map(pruned).join(",")}]`;
   return isObject(value) ? printed(new Map([...value].filter(([, member]) => member !== null)), pruned) : text(value);
@@ -44,8 +44,8 @@ function printed(members: ObjectText, print: (member: Json, key: string) => stri
 }
 
 /**
- * The oracle: the documented rules of the reference. Objects on the way of the patch are sorted, all else stays as
- * written; an array in place of an object keeps its nulls.
+ * Merges by the documented rules of the reference. Objects that the patch touches are sorted, and all others stay as
+ * written. An array that replaces an object keeps its nulls.
  */
 function merged(document: ObjectText, patch: ObjectText): string {
   const kept = [...document].filter(([key]) => patch.get(key) !== null);

@@ -37,7 +37,7 @@ function annotated(sidecarSet: SidecarSet, kind: keyof typeof ANNOTATIONS): Side
   return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
 }
 
-/** Every third pod has no owner, and the others have one of two owners. */
+/** Returns the pods with owners: every third pod has none, and the others have one of two owners. */
 function owned(pod: Pod, index: number): Pod {
   if (index % 3 === 0) return pod;
   const ownerReferences = [
@@ -47,7 +47,7 @@ function owned(pod: Pod, index: number): Pod {
 }
 
 interface News {
-  /** places among the pods */
+  /** positions among the pods */
   readonly written: number;
   readonly gone: number;
   readonly back: boolean;
@@ -55,7 +55,9 @@ interface News {
 
 const someNews: fc.Arbitrary<News> = fc.record({ written: fc.nat(30), gone: fc.nat(30), back: fc.boolean() });
 
-/** A view after a list that started twice, an update of one pod, and the removal of one pod, which may return. */
+/**
+ * Returns a view after a list that started twice, an update of one pod, and the removal of one pod, which may return.
+ */
 function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): PodView {
   const view = new PodView(sidecarSet);
   for (const pod of pods.slice(gone % (pods.length + 1))) view.gather(pod);
@@ -68,7 +70,7 @@ function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, b
   return view;
 }
 
-/** The same pods as a list of records. */
+/** Returns the same pods as a list of records. */
 function recordsOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): readonly Pod[] {
   const now = pods.map((pod, place) => (place === written ? at(pod, "1234567") : pod));
   const lost = pods[gone];

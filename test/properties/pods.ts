@@ -1,4 +1,4 @@
-/** Pods with ordinary fields and with fields that this project does not know. */
+/** Generates pods with ordinary fields and with fields that this project does not know. */
 import fc from "fast-check";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 
@@ -18,7 +18,7 @@ export const variables = fc.uniqueArray(
 const quantities = optional({ cpu: pick("100m", "0.5", "2"), memory: pick("64Mi", "1G", "1.5Gi") });
 export const limits = fc.record({ limits: quantities, requests: pick({}, { cpu: "1m" }) }, { noNullPrototype: true });
 
-/** `volumes` are to mount from; no two paths are the same. */
+/** Generates mounts of these `volumes`; no two paths are equal. */
 export const mountsOf = (volumes: readonly string[]) =>
   some(["/a", "/b", "/c", "/d"], 2).chain((paths) =>
     fc.tuple(
@@ -30,7 +30,7 @@ export const mountsOf = (volumes: readonly string[]) =>
     ),
   );
 
-/** Fields that the API server of a later version may have. */
+/** Fields that a later version's API server may have. */
 const LATER = { laterField: { kept: [1, null, { deep: true }] } };
 
 const appContainer = (name: string) =>

@@ -24,7 +24,7 @@ interface Written {
   readonly suffix: string;
 }
 
-/** Values that are exact down to nano, and fit into 18 digits. */
+/** Generates values that are exact down to nano, and fit into 18 digits. */
 const written: fc.Arbitrary<Written> = fc.record({
   sign: fc.constantFrom("", "", "+", "-"),
   whole: fc.oneof(
@@ -36,7 +36,7 @@ const written: fc.Arbitrary<Written> = fc.record({
   suffix: fc.constantFrom("", "", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E6", "e-3"),
 });
 
-/** The exact value in nano units. */
+/** Returns the exact value in nano units. */
 function nanoOf({ sign, whole, fraction, suffix }: Written): bigint {
   const digits = BigInt(whole + fraction.slice(1)) * (sign === "-" ? -1n : 1n);
   const places = BigInt(Math.max(0, fraction.length - 1));
@@ -53,7 +53,7 @@ function exponentOf(suffix: string): number {
   return Number(Object.entries(DECIMAL).find(([, each]) => each === suffix)?.[0]);
 }
 
-/** True if OpenKruise's parser keeps the text as canonical. */
+/** True if OpenKruise's parser keeps the text unchanged as canonical. */
 function isKept({ whole, fraction, suffix }: Written): boolean {
   const decimals = fraction.slice(1);
   const digits = (whole.replace(/^0+/, "") || "0") + decimals;
@@ -62,7 +62,7 @@ function isKept({ whole, fraction, suffix }: Written): boolean {
   return scale % 3 === 0 && scale >= -9 && !digits.endsWith("000") && !digits.startsWith("0");
 }
 
-/** The canonical text by the rules of the reference: the largest suffix that leaves an integer. */
+/** Returns the canonical text by the reference's rules: the largest suffix that leaves an integer. */
 function canonical(nano: bigint, suffix: string): string {
   if (nano === 0n) return "0";
   const value = nano / 10n ** 9n;

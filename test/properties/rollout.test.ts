@@ -22,7 +22,7 @@ function patches({ actions }: Decision, purpose: PatchPod["purpose"]): readonly 
 
 const namesOf = (actions: readonly PatchPod[]) => actions.map(({ pod }) => pod.name);
 
-/** The limits by OpenKruise's rules, computed independently. */
+/** Returns the limits by OpenKruise's rules, computed independently. */
 function budgetOf(maxUnavailable: IntOrString | undefined, total: number): number {
   if (typeof maxUnavailable === "number") return maxUnavailable;
   const percent = /^(\d+)%?$/.exec(maxUnavailable ?? "")?.[1];
@@ -34,7 +34,7 @@ function keptOf(partition: IntOrString | undefined, total: number): number {
   const percent = /^([\d.]+)%$/.exec(partition ?? "")?.[1];
   if (percent === undefined) return 0;
   const share = Math.ceil((Number(percent) * total) / 100);
-  // Only 100% and more keep all pods.
+  // Only 100% and more hold back all pods.
   return partition !== "100%" && total > 1 && share === total ? total - 1 : Math.min(share, total);
 }
 
@@ -46,7 +46,7 @@ interface Told {
   readonly excess: number;
 }
 
-/** The limits of a plan, computed from the facts and not from the pods. */
+/** Returns the limits of a plan, computed from the facts and not from the pods. */
 function told({ sidecarSet, facts }: Rollout): Told {
   const { partition, maxUnavailable, selector } = sidecarSet.spec.updateStrategy ?? {};
   const isWaiting = ({ version, isSelected, isSettled, isReady }: Facts) =>
@@ -94,8 +94,8 @@ describe("a decision:", () => {
   });
 
   /**
-   * Pods that are reserved or not ready cost no budget; the other pods use the rest of the budget.
-   * Reserved pods wait if there are more of them than the budget.
+   * Returns the least and the most pods that must go. Reserved or unready pods use no budget; the other pods use the
+   * rest of it. Reserved pods wait if there are more of them than the budget.
    */
   function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
     const { waiting, mayGo, budgetLeft, excess } = told(rollout);
@@ -140,7 +140,7 @@ describe("a decision:", () => {
     });
   });
 
-  /** The pods in the order of `keys`. */
+  /** Returns the pods in the order of `keys`. */
   const shuffled = (pods: readonly Pod[], keys: readonly number[]) =>
     pods.map((pod, index) => ({ pod, key: keys[index] ?? 0 })).toSorted((a, b) => a.key - b.key);
   const turned = fc.tuple(rollouts, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }));
@@ -247,7 +247,7 @@ describe("invalid annotations of a pod:", () => {
         status: { ...victim?.status, conditions: [...(victim?.status?.conditions ?? []), ...conditions] },
       } as Pod;
       const [before, after] = [decided(plain, rollout.pods), decided(plain, [broken, ...others])];
-      // Another property covers the old containers of hot upgrades.
+      // Another property covers hot upgrades whose old container is emptied.
       if ([before, after].some((decision) => patches(decision, "flip").length > 0)) return;
       const ofOthers = (decision: Decision) => namesOf(patches(decision, "upgrade")).filter((name) => name !== "web-0");
       const taken = ofOthers(after);

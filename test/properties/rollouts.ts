@@ -1,4 +1,4 @@
-/** Rollouts in progress: pods that one of several versions of a SidecarSet really injected and upgraded. */
+/** Generates rollouts in progress: some version of a SidecarSet really injected and upgraded the pods. */
 import fc from "fast-check";
 import type { IntOrString, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -13,14 +13,14 @@ const NOW = "2026-01-02T03:04:05Z";
 export interface Facts {
   /** `other` differs in more than the image */
   readonly version: "old" | "new" | "other";
-  /** false: its last upgrade has not reached the kubelet yet */
+  /** false: the kubelet has not seen the pod's last upgrade */
   readonly isSettled: boolean;
-  /** a hot upgrade is done, except for the slot that must be emptied */
+  /** true if a hot upgrade is complete except for the slot that must be emptied */
   readonly isFlipDue: boolean;
   readonly isReady: boolean;
-  /** the update selector selects it */
+  /** true if the update selector selects the pod */
   readonly isSelected: boolean;
-  /** its annotation cannot be merged with the SidecarSet's patch */
+  /** true if the pod's annotation cannot be merged with the SidecarSet's patch */
   readonly isBroken: boolean;
   readonly isReserved: boolean;
   readonly zone: string;
@@ -30,14 +30,14 @@ export interface Facts {
 export interface Rollout {
   readonly sidecarSet: SidecarSet;
   readonly facts: readonly Facts[];
-  /** the pods of `facts`, in their order; each created at another time */
+  /** the pods of `facts` in the same order, each with another creation time */
   readonly pods: readonly Pod[];
   readonly reserved: ReadonlySet<string>;
 }
 
 type Upgrade = "ColdUpgrade" | "HotUpgrade";
 
-/** All versions of a SidecarSet that annotates every pod it touches. */
+/** Returns a version of a SidecarSet that annotates every pod it touches. */
 function version(image: string, upgradeType: Upgrade, env: readonly object[] = []): SidecarSet {
   return defaulted({
     apiVersion: "apps.kruise.io/v1beta1",
@@ -68,7 +68,7 @@ const VERSIONS = Object.fromEntries(
 
 const injections = new Map<SidecarSet, Pod>();
 
-/** Injects once for each version; the pods differ in later changes. */
+/** Injects once for each version; later changes make the pods different. */
 function injected(sidecarSet: SidecarSet): Pod {
   const known = injections.get(sidecarSet);
   if (known !== undefined) return known;
@@ -79,7 +79,7 @@ function injected(sidecarSet: SidecarSet): Pod {
   return after;
 }
 
-/** The upgraded pod as the API server stores it. */
+/** Returns the upgraded pod as the API server stores it. */
 function upgraded(pod: Pod, sidecarSet: SidecarSet): Pod {
   const plan = planUpgrade(projectPod(pod, sidecarSet), sidecarSet, { now: NOW, latestRevision: "agent-1" });
   if (plan.kind === "refused") throw new Error(plan.message);
@@ -111,7 +111,7 @@ function podOf(facts: Facts, upgrade: Upgrade, index: number): Pod {
   const current = versions[facts.version];
   const before = injected(facts.version === "new" ? versions.old : versions.older);
   const settled = injected(current);
-  // Upgraded just now: the status still shows the old containers.
+  // The pod was upgraded just now: the status still shows the old containers.
   const inFlight = () => ({
     ...upgraded({ ...before, status: statusOf(before, facts.isReady, facts.restarts) }, current),
     status: statusOf(before, facts.isReady, facts.restarts),
@@ -181,14 +181,14 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   restarts: fc.nat(1),
 });
 
-/** The pods of hot upgrades, one of them ready to be flipped. */
+/** Returns the pods of hot upgrades, one of them with an old slot that can be emptied. */
 function withFlip(all: readonly Facts[], upgrade: Upgrade, isFlipping: boolean): readonly Facts[] {
   const [first, ...others] = all;
   if (first === undefined || upgrade === "ColdUpgrade" || !isFlipping) return all;
   return [{ ...first, version: "new", isSettled: true, isReady: true, isFlipDue: true }, ...others];
 }
 
-/** The pods as an API server lists them, and as a pass holds them. */
+/** Returns the pods as an API server lists them, and as a pass stores them. */
 function rolloutOf(upgrade: Upgrade, updateStrategy: UpdateStrategy, facts: readonly Facts[]): Rollout {
   const current = VERSIONS[upgrade].new;
   const sidecarSet = { ...current, spec: { ...current.spec, updateStrategy } };

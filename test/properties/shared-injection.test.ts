@@ -8,7 +8,7 @@ import { holds } from "./holds.ts";
 
 const SECONDS = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z", "2026-01-02T03:04:05Z"];
 
-/** The whole answer, and the patch as it goes over the wire. */
+/** Returns the whole answer, and the patch as it is sent. */
 function answerOf(scene: Scene, now: string) {
   const decided = deepFreeze(admission(scene, { now }));
   return { decided, response: deepFreeze(admissionResponse(podRequest(scene.pod), decided)) };

@@ -1,4 +1,4 @@
-/** Brings objects into the form in which the controller's vectors are written: nulls and empty structs dropped. */
+/** Brings objects into the form of the controller's vectors, without nulls and empty structs. */
 
 const DROPPED_WHEN_EMPTY: ReadonlySet<string> = new Set([
   "resources",
@@ -17,7 +17,7 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** The value without nulls, and without the empty `{}` of fields that Go always prints. */
+/** Returns the value without nulls, and without the empty `{}` of fields that Go always prints. */
 export function withoutNoise(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNoise);
   if (typeof value !== "object" || value === null) return value;

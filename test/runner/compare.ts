@@ -1,9 +1,9 @@
-/** Compares JSON values and says where they differ. */
+/** Compares JSON values and lists where they differ. */
 
 export interface Difference {
   /** JSON path such as $.spec.containers[0].image */
   readonly path: string;
-  /** undefined: absent */
+  /** the expected value; undefined: absent */
   readonly expected: unknown;
   readonly actual: unknown;
 }
@@ -23,7 +23,10 @@ function compareLists(actual: readonly unknown[], expected: readonly unknown[], 
   return Array.from({ length }, (_, index) => compare(actual[index], expected[index], `${path}[${index}]`)).flat();
 }
 
-/** Every place where `actual` is not deeply equal to `expected`. A member that is undefined equals an absent one. */
+/**
+ * Returns every place where `actual` is not deeply equal to `expected`. A member that is undefined equals an absent
+ * one.
+ */
 export function compare(actual: unknown, expected: unknown, path = "$"): readonly Difference[] {
   if (Array.isArray(actual) && Array.isArray(expected)) return compareLists(actual, expected, path);
   if (isFields(actual) && isFields(expected)) {
@@ -40,7 +43,7 @@ function show(value: unknown): string {
   return text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE)}… (${text.length} characters)`;
 }
 
-/** Cuts two long texts with the same beginning to a part around their first difference. */
+/** Cuts two long texts with the same start to a part around their first difference. */
 function fromFirstDifference({ expected, actual }: Difference): readonly [unknown, unknown] {
   if (typeof expected !== "string" || typeof actual !== "string" || expected.length <= LONGEST_VALUE) {
     return [expected, actual];

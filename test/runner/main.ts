@@ -1,4 +1,4 @@
-/** `npm run vectors -- DIR…`: runs every vector file below each folder; exit code 1 unless all of them hold. */
+/** `npm run vectors -- DIR…` runs every vector file below each folder. Exits 1 unless all vectors pass. */
 import { globSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { formatDifference } from "./compare.ts";

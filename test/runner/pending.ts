@@ -1,4 +1,4 @@
-/** The vector files that nothing here answers yet, by side. A file is taken out of this list when its suite is complete. */
+/** The vector files that the product cannot answer yet, by side. A file leaves this list when its suite is complete. */
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],

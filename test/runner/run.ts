@@ -20,14 +20,14 @@ const SIDES: ReadonlyMap<string, SuiteTable> = new Map([
 export interface CaseFailure {
   readonly name: string;
   readonly differences: readonly Difference[];
-  /** set when the suite threw instead of answering */
+  /** the exception, if the suite threw one */
   readonly error?: string;
 }
 
 export type FileResult =
   | { readonly kind: "ran"; readonly title: string; readonly total: number; readonly failures: readonly CaseFailure[] }
   | { readonly kind: "pending"; readonly title: string; readonly total: number }
-  /** the file itself is the failure: unknown, unreadable, empty */
+  /** the file itself failed: it is unknown, unreadable or empty */
   | { readonly kind: "refused"; readonly title: string; readonly sentence: string };
 
 function isVectorCase(value: unknown): value is VectorCase {
@@ -66,7 +66,7 @@ async function runCases(suite: Suite, cases: readonly VectorCase[]): Promise<rea
   return failures;
 }
 
-/** The suite, "pending", or a sentence that says why the file has no suite. */
+/** Returns the suite, "pending", or a sentence that says why the file has no suite. */
 function suiteOf(side: string, name: string): Suite | "pending" | { readonly sentence: string } {
   const suites = SIDES.get(side);
   if (suites === undefined) {
@@ -78,7 +78,7 @@ function suiteOf(side: string, name: string): Suite | "pending" | { readonly sen
   );
 }
 
-/** The folder that directly holds the file says which side it is of; its name says which suite. */
+/** Runs a file. The folder that directly contains it names its side; the file's name names its suite. */
 export async function runFile(file: string): Promise<FileResult> {
   const side = basename(dirname(resolve(file)));
   const name = basename(file, ".json");

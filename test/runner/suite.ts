@@ -9,8 +9,8 @@ export interface VectorCase {
 }
 
 /**
- * A suite declares the shapes it expects of `input` and `expected`. Inputs are deep-frozen. An exception is a failed
- * case. The type `never` accepts every such function; only the runner calls them.
+ * A suite declares the shapes of `input` and `expected`. Inputs are deep-frozen. An exception is a failed case. The
+ * type `never` accepts every such function; only the runner calls them.
  */
 export type Suite = (
   input: never,

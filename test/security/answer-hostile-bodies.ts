@@ -1,4 +1,4 @@
-/** A process with little memory: answers every hostile body and prints the times. `node … COUNT` */
+/** Runs in a process with little memory: answers every hostile body and prints the times. `node … COUNT` */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
@@ -13,7 +13,10 @@ import { type HostileBody, hostileBodies } from "./hostile-bodies.ts";
 
 const { featureGates, kruiseNamespace } = readConfig({});
 
-/** The SidecarSets for the bodies' pods: a plain sidecar, a share of the app's resources, patched annotations. */
+/**
+ * SidecarSets for the bodies' pods: with a plain sidecar, with a share of the app's resources, and with patched
+ * annotations.
+ */
 const sidecarSets = [
   { containers: [{ name: "agent", image: "agent:1", shareVolumePolicy: { type: "enabled" } }] },
   {
@@ -59,7 +62,7 @@ const answer = webhookApp({
   conversions: { "/convert": answerConversions(convertSidecarSets) },
 });
 
-/** The processor time of this process alone. */
+/** Returns the processor time of only this process. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -75,18 +78,16 @@ async function take({ path, body }: HostileBody): Promise<{ readonly ms: number;
 
 const MEGABYTE = `[${"1,".repeat(500_000)}1]`;
 
-/** The time that this machine needs now to read and write a megabyte of JSON. */
+/** Measures how long this machine now needs to read and write a megabyte of JSON. */
 function megabyteMs(): number {
   const begin = cpuMs();
   JSON.stringify(JSON.parse(MEGABYTE));
   return cpuMs() - begin;
 }
 
-/** A body that seems to take much work is tried again, because only hard work is hard each time. */
+/** The most tries of a body that seems to take much work: only a really hard body is slow each time. */
 const ATTEMPTS = 8;
-/**
- * The limit in megabytes of JSON that are read and written right before and after: a slow machine is slow with both.
- */
+/** The limit, in megabytes of JSON that are read and written just before and after. A slow machine is slow at both. */
 const LIMIT_MEGABYTES = 25;
 
 interface Work {

@@ -1,4 +1,4 @@
-/** The time that an ordinary pod waits while the webhook decides on hostile pods, over real connections. */
+/** Measures how long an ordinary pod waits while the webhook decides on hostile pods, over real connections. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
@@ -8,13 +8,16 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { type HostilePod, hostilePods, madeUpPods } from "./hostile-pods.ts";
 
 const HOSTILE = 3;
-/** The number of slowest hostile pods that are tried. */
+/** The number of slowest hostile pods that are tested. */
 const SLOWEST = 8;
 /** The number of rounds for a pod that seems slow, in turn with a body that is only parsed. */
 const ROUNDS = 5;
-/** The allowed ratio to the wait during bodies of the same size that are parsed and then refused. */
+/**
+ * The most that the wait may be, as a multiple of the wait beside bodies of the same size that are only parsed and
+ * refused.
+ */
 const LIMIT = 2;
-/** Small bodies count as a megabyte and a half. */
+/** The least size that counts for a body, in bytes. */
 const LEAST_BYTES = 1_500_000;
 
 let server: ChildProcess;
@@ -62,13 +65,13 @@ const ORDINARY = reviewOf({
   spec: { containers: [{ name: "main", image: "nginx" }] },
 });
 
-/** A body of short texts that the webhook parses and refuses because of their number. */
+/** Returns a body of short texts that the webhook parses, and refuses because of their number. */
 function parsedOnly(bytes: number): string {
   const count = Math.max(bytes, LEAST_BYTES) / '{"name":"v1000"},'.length;
   return reviewOf({ list: Array.from({ length: count }, (_, index) => ({ name: `v${1_000 + (index % 9_000)}` })) });
 }
 
-/** The wait of the ordinary pod, which is sent after the hostile ones. */
+/** Returns how long the ordinary pod waits, which is sent after the hostile ones. */
 async function waitBeside(body: string): Promise<number> {
   const others = Array.from({ length: HOSTILE }, () => send(body));
   const { ms, body: answer } = await send(ORDINARY);

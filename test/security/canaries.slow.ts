@@ -11,7 +11,7 @@ import { writeCanaries } from "./canaries.ts";
 const COUNT = 100;
 const NOBODY = "the process ends by an error that was not caught";
 
-/** The output and the exit code of a process. */
+/** Returns the output and the exit code of a process. */
 function run(folder: string, how: string): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
     const args = ["test/security/leak.ts", folder, how];
@@ -21,7 +21,7 @@ function run(folder: string, how: string): Promise<{ readonly code: number; read
   });
 }
 
-/** The forms of a secret that the output must not contain. */
+/** Returns the forms of a secret that the output must not contain. */
 function formsOf(secret: string): readonly string[] {
   const base64 = Buffer.from(secret).toString("base64").replace(/=+$/, "");
   return [secret, encodeURIComponent(secret), base64, secret.slice(0, 16), secret.slice(-17, -1)];

@@ -1,4 +1,4 @@
-/** Secrets in files of all the forms that the product reads. */
+/** Writes secrets into files in all forms that the product reads. */
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,9 +9,9 @@ const WAYS = ["path", "token", "cluster-token", "in-cluster", "kubeconfig", "aws
 export interface Learned {
   readonly way: (typeof WAYS)[number];
   readonly secret: string;
-  /** file or folder where it is kept */
+  /** file or folder that contains the secret */
   readonly file: string;
-  /** PEM in base64 */
+  /** the authority's PEM in base64 */
   readonly authority: string;
 }
 

@@ -1,4 +1,7 @@
-/** Requests of strangers and of broken callers to all ports: the process stays up, serves others and reveals nothing. */
+/**
+ * Sends requests of strangers and of broken callers to all ports. The process must stay up, serve others and reveal
+ * nothing.
+ */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { METHODS } from "node:http";
@@ -65,7 +68,7 @@ async function expectWell(): Promise<void> {
   expect(await statusOf("metrics", "GET", "/metrics")).toBe(200);
 }
 
-/** Pieces of addresses that lead nowhere. */
+/** Parts of addresses that lead nowhere. */
 const PIECES = [
   "/",
   "//",
@@ -135,11 +138,11 @@ test(
   600_000 * ATTACK_TIMES,
 );
 
-/** The header of an authenticated request that announces this number of bytes. */
+/** Returns the header of an authenticated request that announces this number of bytes. */
 const bodyHead = (bytes: number) =>
   `POST ${registeredPath(cluster.pathSecret, "/mutate-pod")} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`;
 
-/** The product's limits are 10 and 30 seconds, and Node's own are one and five minutes. */
+/** Milliseconds between the product's limits (10 and 30 seconds) and Node's own (one and five minutes). */
 const [HEAD_MS, BODY_MS] = [50_000, 150_000];
 
 test("callers that send nothing, half a header, half a body or no handshake are disconnected in time", async () => {
@@ -209,7 +212,7 @@ test("of 2,100 connections to the metrics port at once the oldest 100 are closed
   expect(await statusOf("webhooks", "GET", "/healthz")).toBe(200);
   addAttacks(closed.length);
   const states = () => opened.map((socket) => socket.closed);
-  // On a busy machine some connections have had their 10 seconds before the last is open.
+  // On a busy machine some connections reach their limit of 10 seconds before the last one opens.
   if (performance.now() - began < 8_000) {
     const expected = [...Array(100).fill(true), ...Array(2_000).fill(false)];
     await expect.poll(states, { timeout: 1_500 }).toEqual(expected);

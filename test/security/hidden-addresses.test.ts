@@ -1,11 +1,11 @@
-/** Forbidden addresses of gates, hidden in every form that a network would still route there. */
+/** Tests forbidden addresses of gates, hidden in every form that a network would still route there. */
 import { expect, test } from "vitest";
 import { mayConnect } from "../../shared/approval/guarded-post.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
 const COUNT = 500;
-/** Credentials of AWS, its containers, Alibaba, Azure. */
+/** Addresses with credentials of AWS, its containers, Alibaba and Azure. */
 const CREDENTIALS = ["169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16"];
 
 const chance = seededChance(20_261_123);
@@ -16,7 +16,7 @@ function linkLocal(): string {
   return chance.isLucky(0.5) ? chance.pick(CREDENTIALS) : `169.254.${chance.below(256)}.${chance.below(256)}`;
 }
 
-/** Sixteen octets as text with eight groups. */
+/** Returns sixteen octets as text with eight groups. */
 function written(octets: readonly number[]): string {
   const groups = Array.from({ length: 8 }, (_, at) => ((octets[2 * at] ?? 0) << 8) | (octets[2 * at + 1] ?? 0));
   const plain = groups.map((one) => one.toString(16));
@@ -28,7 +28,7 @@ function written(octets: readonly number[]): string {
 
 const groups = (...all: readonly number[]) => all.flatMap((one) => [one >> 8, one & 0xff]);
 
-/** A prefix of 48, 56 or 64 bits leaves out the ninth octet. */
+/** Puts the hidden address behind a prefix. With 48, 56 or 64 bits the ninth octet is skipped. */
 function split(prefix: readonly number[], bits: number, hidden: readonly number[]): readonly number[] {
   const octets = [...prefix.slice(0, bits / 8), ...hidden];
   return [...octets.slice(0, 8), ...(bits <= 64 ? [0] : []), ...octets.slice(8), ...groups(0, 0, 0, 0)].slice(0, 16);

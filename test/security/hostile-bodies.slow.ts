@@ -6,7 +6,7 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 interface Report {
   readonly bodies: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** work for the hardest body, as megabytes of JSON that take the same time to read and write */
+  /** work for the hardest body, in megabytes of JSON that take the same time to read and write */
   readonly worstMegabytes: number;
   readonly worst: string;
   /** bodies above the limit */

@@ -1,4 +1,6 @@
-/** Bodies made to take the webhooks down: by depth, by number, by size, by name, by pattern. The same ones every time. */
+/**
+ * Bodies that try to make the webhooks fail: by depth, number, size, names and patterns. Each run has the same bodies.
+ */
 
 export interface HostileBody {
   readonly title: string;
@@ -15,7 +17,7 @@ const PATHS = {
 type Webhook = keyof typeof PATHS;
 const WEBHOOKS = Object.keys(PATHS) as Webhook[];
 
-/** mulberry32 */
+/** Returns random numbers by mulberry32. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -26,7 +28,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** The text of an object: `{"a": 1}` and so on, written by hand where JSON.stringify would not. */
+/** The text of an object such as `{"a": 1}`, written by hand where JSON.stringify would write it differently. */
 type Text = string;
 
 const nested = (depth: number, open: string, close: string, core = "1"): Text =>
@@ -50,7 +52,7 @@ const REDOS = [
 const NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf", "then", "toJSON"];
 const QUANTITIES = ["1e999999999", "-1", "9".repeat(20_000), `0.${"0".repeat(20_000)}1`, "1Ei", "NaN", "Infinity", ""];
 
-/** A value for any field, of a size between 0 and 1. */
+/** Functions that return a value for any field, with a size between 0 and 1. */
 const VALUES: Readonly<Record<string, (size: number, random: () => number) => Text>> = {
   "nested arrays": (size) => nested(Math.ceil(size * 200_000), "[", "]"),
   "nested objects": (size) => nested(Math.ceil(size * 100_000), '{"a":', "}"),
@@ -84,7 +86,7 @@ const pod = (ofSpec: Text, metadata: Text = '{"name":"web","labels":{"app":"web"
   `{"apiVersion":"v1","kind":"Pod","metadata":${metadata},"spec":${ofSpec}}`;
 const app = (more: Text = ""): Text => `{"name":"main","image":"nginx:1"${more}}`;
 
-/** Places in a SidecarSet for the value. */
+/** Places for the value in a SidecarSet. */
 const IN_SIDECARSET: Readonly<Record<string, Place>> = {
   itself: (value) => value,
   metadata: (value) => sidecarSet(spec(""), value),
@@ -138,7 +140,7 @@ const IN_SIDECARSET: Readonly<Record<string, Place>> = {
   image: (value) => sidecarSet(spec("", `[{"name":"agent","image":${value}}]`)),
 };
 
-/** Places in a pod for the value. */
+/** Places for the value in a pod. */
 const IN_POD: Readonly<Record<string, Place>> = {
   itself: (value) => value,
   metadata: (value) => pod(`{"containers":[${app()}]}`, value),
@@ -191,7 +193,7 @@ function bodyOf(index: number, random: () => number): HostileBody {
   return { title, path: PATHS[webhook], body: request(webhook, put(value(size, random))) };
 }
 
-/** The wanted number of bodies, all small enough for the door. */
+/** Yields `count` bodies, all small enough for the front door. */
 export function* hostileBodies(count: number): Generator<HostileBody> {
   const random = randomOf(20_261_121);
   for (let index = 0, made = 0; made < count; index++) {

@@ -1,4 +1,4 @@
-/** A tenant with arbitrary pods in one namespace, and a rollout that also covers pods of other namespaces. */
+/** Tests a tenant with arbitrary pods in one namespace, and a rollout that also covers other namespaces. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -42,7 +42,7 @@ const hostile = fc.record({
   since: fc.constantFrom(undefined, NOW, SOON, BEFORE, "never"),
 });
 
-/** A pod with the annotations of a pass, perhaps forged, and any condition. */
+/** Returns a pod with a pass' annotations, perhaps forged, and any condition. */
 function hostilePod({ facts: given, isForged, since }: typeof hostile extends fc.Arbitrary<infer T> ? T : never): Pod {
   const pod = isForged ? takenDown(podOf(given)) : podOf(given);
   const type = { type: "Ready", status: given.isReady ? "True" : "False" } as const;

@@ -1,4 +1,4 @@
-/** The computing time of the webhook for one hostile pod. */
+/** Measures the computing time of the webhook for one hostile pod. */
 import { expect, test } from "vitest";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
@@ -22,9 +22,12 @@ const answer = webhookApp({
   admissions: { "/mutate-pod": podAdmission({ view, featureGates, kruiseNamespace }) },
 });
 
-/** A pod that seems slow is tried again, because only a slow pod is slow each time. */
+/** The most tries of a pod that seems slow: only a really slow pod is slow each time. */
 const ATTEMPTS = 4;
-/** Limit as a multiple of parsing JSON of the same size with short texts; small pods count as a megabyte and a half. */
+/**
+ * The limit as a multiple of the time to parse JSON of the same size with short texts. Small pods count as a megabyte
+ * and a half.
+ */
 const LIMIT_FLOORS = 3;
 const LEAST_BYTES = 1_500_000;
 
@@ -33,7 +36,7 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** Milliseconds for a megabyte. */
+/** Returns the milliseconds to parse a megabyte. */
 function floorMs(): number {
   const dense = JSON.stringify(Array.from({ length: 60_000 }, (_, index) => ({ name: `v${index}` })));
   const rounds = Array.from({ length: 9 }, () => {
@@ -74,7 +77,7 @@ test(
       const limitMs = () => (LIMIT_FLOORS * floor * Math.max(pod.body.length, LEAST_BYTES)) / 1_000_000;
       let { ms, body } = await take(pod);
       for (let attempt = 1; attempt < ATTEMPTS && ms > limitMs(); attempt++) {
-        // Perhaps the machine has become slower.
+        // The machine may have become slower.
         floor = Math.max(floor, floorMs());
         ms = Math.min(ms, (await take(pod)).ms);
       }

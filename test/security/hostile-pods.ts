@@ -1,4 +1,4 @@
-/** Pods that keep the webhook computing: each pair of lists that an injection reads, both as long as allowed. */
+/** Pods that make the webhook compute for long: each pair of lists that an injection reads, both as long as allowed. */
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import type { Container, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -49,7 +49,7 @@ const mounts = (count: number, subPathExpr: (index: number) => string) => ({
   })),
 });
 
-/** Parts of a pod that the injection of a SidecarSet reads. */
+/** Functions that fill a part of a pod which the injection of a SidecarSet reads. */
 const PARTS: Readonly<Record<string, Part>> = {
   "the same variable in few paths, very often": { container: mounts(11, () => "$(A)".repeat(65_000)) },
   "another variable in each path": { container: mounts(MANY, (index) => `$(E${index})`) },
@@ -149,11 +149,11 @@ export const SIDECARSETS: readonly SidecarSet[] = [
 
 export interface HostilePod {
   readonly title: string;
-  /** an AdmissionReview */
+  /** the text of an AdmissionReview */
   readonly body: string;
 }
 
-/** Every pair of parts, and every part alone. */
+/** Returns pods with every pair of parts, and with every single part. */
 export function hostilePods(): readonly HostilePod[] {
   const names = Object.keys(PARTS);
   return names.flatMap((one, at) =>
@@ -161,7 +161,7 @@ export function hostilePods(): readonly HostilePod[] {
   );
 }
 
-/** Three parts of random length in one pod; generated one at a time because they are large. */
+/** Yields pods with three parts of random length, one at a time because they are large. */
 export function* madeUpPods(count: number): Generator<HostilePod> {
   const all = Object.entries(PARTS);
   for (let seed = 0; seed < count; seed++) {

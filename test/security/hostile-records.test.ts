@@ -1,4 +1,4 @@
-/** Arbitrary texts in the annotations in which passes keep their records: no rollout fails. */
+/** Tests arbitrary texts in the annotations where passes keep their records: no rollout may fail. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -99,7 +99,7 @@ function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> =
   return { ...pod, metadata };
 }
 
-/** The patches of a decision. */
+/** Returns the patches of a decision. */
 function patches(sidecarSet: SidecarSet, pods: readonly Pod[]) {
   const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], ...UNTOUCHED };
   const { actions } = decide(observation, {
@@ -110,7 +110,10 @@ function patches(sidecarSet: SidecarSet, pods: readonly Pod[]) {
   return actions.flatMap((action) => (action.kind === "PatchPod" ? [action] : []));
 }
 
-/** Names of the pods that get the release. Compat: hot upgrades are finished first, which takes a round more. */
+/**
+ * Returns the names of the pods that get the release. Compat: hot upgrades are finished first, which takes one more
+ * round.
+ */
 function updated(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
   const planned = patches(sidecarSet, pods);
   const isFlip = planned.some(({ purpose }) => purpose === "flip");

@@ -1,4 +1,4 @@
-/** A tenant who makes pods so large that the passes over everybody's pods would run out of memory. */
+/** Tests a tenant whose pods are so large that passes over all pods could run out of memory. */
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
@@ -19,7 +19,7 @@ import { addAttacks } from "../support/attacks.ts";
 
 const LONG = "x".repeat(250_000);
 
-/** The ways in which an author fills the parts of a pod that passes keep. */
+/** Ways in which an author can fill the parts of a pod that passes store. */
 const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
   ["in the record of its release", (pod) => annotated(pod, "kruise.io/sidecarset-hash")],
   ["in the list of its SidecarSets", (pod) => annotated(pod, "kruise.io/sidecarset-injected-list")],
@@ -64,7 +64,7 @@ function annotated(pod: Pod, key: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
-/** A SidecarSet with six pods and a new release. */
+/** Prepares a SidecarSet with six pods and a new release. */
 function world() {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.deploy(WAYS.length + 1, { maxUnavailable: "100%" });

@@ -1,4 +1,4 @@
-/** Advanced StatefulSets whose author asks for more pods, or reserves more ordinals, than anybody needs. */
+/** Tests Advanced StatefulSets whose author demands far too many pods, or reserves far too many ordinals. */
 import { expect, it } from "vitest";
 import type { Namespace } from "../../shared/api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../shared/api/stateful-set.ts";

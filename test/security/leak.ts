@@ -1,6 +1,6 @@
 /**
- * A process that learns secrets in every possible way, writes them to its log in every form, and ends by a crash. `node
- * … FOLDER HOW`
+ * Runs in a process: learns secrets in every possible way, writes them to its log in every form, and ends with a crash.
+ * `node … FOLDER HOW`
  */
 
 import { readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
   const resource = { group: "", version: "v1", resource: secret };
   const request = { uid: secret, operation: "CREATE", resource, name: secret };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  // A stored text need not be the secret of a path.
+  // The stored text may differ from the secret in the path.
   const registered = registeredPath(secret, "/mutate-pod");
   for (const path of [
     registered,
@@ -76,7 +76,7 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
       const headers = { "content-type": "application/json", authorization: `Bearer ${secret}` };
       const readBody = async () => text;
       const { body: sent } = await answer({ method: "POST", path, query: `timeout=1s&${secret}`, headers, readBody });
-      // A uid is the caller's own, and the answer repeats it exactly.
+      // The uid is the caller's own, and the answer repeats it exactly.
       process.stdout.write(`${sent.replaceAll(`"uid":"${secret}"`, '"uid":""')}\n`);
     }
   }

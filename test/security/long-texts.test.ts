@@ -1,4 +1,4 @@
-/** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
+/** Tests texts of any length that a tenant may write to make their reader compute for long. */
 import { expect, test } from "vitest";
 import { recordEvent } from "../../shared/controller/loop/event-feed.ts";
 import { referencedKey } from "../../shared/core/injection/share-with-app.ts";

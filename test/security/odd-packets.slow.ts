@@ -1,4 +1,4 @@
-/** Odd packets of strangers to each port and each front door of a function: other callers notice nothing. */
+/** Sends odd packets of strangers to each port and each front door of a function: other callers must notice nothing. */
 
 import { METHODS } from "node:http";
 import { connect as connectPlain, type Socket } from "node:net";
@@ -101,13 +101,13 @@ async function isAnswered(): Promise<boolean> {
   return (await send("webhooks", packet, () => sleep(PATIENT.timeout))).startsWith("HTTP/1.1 200");
 }
 
-/** Waits a moment, and then for the answer to a later request. */
+/** Waits briefly, and then for the answer to a later request. */
 async function aMoment(): Promise<void> {
   await sleep(300);
   await isAnswered();
 }
 
-/** The codes of answers that show a stranger more than a running server. */
+/** Returns the codes of answers that show a stranger more than that a server runs. */
 function wrongOf(answer: string, isMetrics: boolean): readonly string[] {
   const codes = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, code = ""]) => code);
   const isRight = (code: string) => code.startsWith("4") || code === "100" || (code === "200" && !isMetrics);
@@ -148,7 +148,7 @@ const TARGETS = [
   "/\u0000",
 ];
 const DOORS = { functionUrl, httpApi, loadBalancer, loadBalancerMultiValue };
-/** Ways to break an event. */
+/** Functions that break an event. */
 const BREAKS: Readonly<Record<string, (event: object) => object>> = {
   "as it is": (event) => event,
   "without headers": (event) => ({ ...event, headers: undefined, multiValueHeaders: undefined }),

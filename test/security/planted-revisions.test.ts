@@ -1,4 +1,6 @@
-/** A foreign ControllerRevision that is newer than the SidecarSet's own revisions: no rollout returns to it. */
+/**
+ * Tests a foreign ControllerRevision that is newer than the SidecarSet's own revisions: no rollout may return to it.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +20,7 @@ const NAMESPACE = "kruise-system";
 const PLANTED = "evil:1";
 const OWNER = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: "logs", controller: true };
 
-/** Owner references that an attacker may write: only the flag `controller` is missing with the right uid. */
+/** Owner references that an attacker may write: with the right uid only the flag `controller` is missing. */
 const OWNERS: Readonly<Record<string, (uid: string) => readonly OwnerReference[]>> = {
   "no owner": () => [],
   "another uid": () => [{ ...OWNER, uid: "00000000-0000-0000-0000-000000000000" }],
@@ -57,7 +59,7 @@ function sidecarSet(image: string): SidecarSet {
   return { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "logs", annotations }, spec };
 }
 
-/** A revision as a pass records it, with other owners. */
+/** Returns a revision as a pass records it, with other owners. */
 function planted(revision: number, owners: readonly OwnerReference[]): ControllerRevision {
   const evil = {
     ...sidecarSet(PLANTED),
@@ -77,7 +79,7 @@ describe.each(Object.entries(OWNERS))("a planted revision with %s:", (_, ownersO
     const revision = planted(99, ownersOf(stored.metadata?.uid ?? ""));
     await cluster.create(CONTROLLER_REVISIONS, revision);
     const { stdout, stderr } = await runHere([...args, "--kubeconfig", kubeconfig]);
-    // The garbage collector may have been quicker.
+    // The garbage collector may have been faster.
     await cluster
       .delete(CONTROLLER_REVISIONS, { namespace: NAMESPACE, name: "logs-planted-99" })
       .catch(() => undefined);

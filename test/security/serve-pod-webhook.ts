@@ -1,4 +1,7 @@
-/** A process of its own that serves the pod webhook as `serve` does, with the SidecarSets that take most; prints its port. */
+/**
+ * A process that serves the pod webhook as `serve` does, with the SidecarSets that need the most computing. Prints its
+ * port.
+ */
 
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";

@@ -1,4 +1,4 @@
-/** Namespaces with many Advanced StatefulSets beside a namespace with one, and many rollouts that wait. */
+/** Tests namespaces with many Advanced StatefulSets beside a namespace with one, and many rollouts that wait. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
@@ -19,11 +19,14 @@ const MODEST = "zzz";
 interface Greedy {
   readonly namespaces: readonly string[];
   readonly sets: number;
-  /** runs before their pods are created */
+  /** called before the set's pods are created */
   readonly onCreate: (clock: Clock) => unknown;
 }
 
-/** Sets of one replica in greedy namespaces, and one of three in order in the modest one, whose pods are ready at once. */
+/**
+ * Prepares sets of one replica in greedy namespaces, and an ordered set of three in the modest one, whose pods are
+ * ready at once.
+ */
 function world({ namespaces, sets, onCreate }: Greedy) {
   const { clock } = sharedClock();
   const { cluster, server } = bareCluster({ ...steppedClock(), clock });

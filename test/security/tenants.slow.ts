@@ -1,10 +1,10 @@
-/** Simulated tenants' pods do not delay, stop or undo the rollouts of others. */
+/** Tests that simulated tenants' pods do not delay, stop or undo other tenants' rollouts. */
 import { expect, test } from "vitest";
 import { runSeed } from "../simulation/campaign.ts";
 import { scenarioOf } from "../simulation/scenario.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
-/** Every twentieth world has tenants. */
+/** The first seed with tenants; every twentieth world has them. */
 const FIRST = 13;
 const EVERY = 20;
 

@@ -42,7 +42,7 @@ const admit = (object: Pod) =>
     { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace, gates },
   );
 
-/** Annotations that anybody with the right to create pods may write. */
+/** Annotations that everybody may write who can create pods. */
 const KEYS = [
   "kruise.io/sidecarset-injected-list",
   "kruise.io/sidecarset-hash",

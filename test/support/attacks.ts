@@ -1,4 +1,4 @@
-/** Counts a test's attacks, for the table of `npm run attack`. */
+/** Counts a test's attacks for the table of `npm run attack`. */
 import { TestRunner } from "vitest";
 
 declare module "vitest" {
@@ -7,16 +7,13 @@ declare module "vitest" {
   }
 }
 
-/** A test that says nothing is one attack, which has held when the test passes. */
+/** The number of attacks of a test. A test without a count is one attack, which failed if the test passes. */
 interface Attacks {
   readonly tried: number;
   readonly held: number;
 }
 
-/**
- * Adds to the test's count of attacks; `through` counts the ones that got through. Call it before the test expects
- * none.
- */
+/** Adds to the test's count of attacks. `through`: how many succeeded. Must be called before the test expects none. */
 export function addAttacks(tried: number, through = 0): void {
   const meta = TestRunner.getCurrentTest()?.meta;
   if (meta === undefined) throw new Error("attacks counted outside of a test");
@@ -24,5 +21,5 @@ export function addAttacks(tried: number, through = 0): void {
   meta.attacks = { tried: before.tried + tried, held: before.held + tried - through };
 }
 
-/** `npm run attack -- --times N` makes up N times as many attacks, all different. */
+/** The factor of `npm run attack -- --times N`: tests generate N times as many attacks, all different. */
 export const ATTACK_TIMES = Number(process.env["ATTACK_TIMES"] ?? 1);

@@ -1,15 +1,14 @@
 /**
- * `npm run test:busy` runs the tests again and again beside loops that take all processors: no test may depend on the
- * speed of the machine. `-- --of quick` runs `npm test` alone, `--of all` the whole; `--times 3`, `--loops 16`. There
- * are as many workers as loops: each test waits longer for its turn than beside the loops alone, and the whole ends
- * sooner.
+ * `npm run test:busy` runs the tests several times beside loops that use all processors: no test may depend on the
+ * speed of the machine. `-- --of quick` runs only `npm test`, `--of all` runs all tests; `--times 3`, `--loops 16`.
+ * There are as many workers as loops, so that each test waits longer for its turn and the whole run ends sooner.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readOptions } from "./read-options.ts";
 
 const CONFIGS = { quick: "vitest.config.ts", all: "vitest.all.config.ts" } as const;
-/** A loop that ends once its parent is gone. */
+/** A loop that ends when its parent has ended. */
 const LOOP =
   "const parent = process.ppid; for (let i = 0; ; i++) if (i % 1e8 === 0 && process.ppid !== parent) process.exit();";
 

@@ -1,5 +1,5 @@
 /**
- * Runs dependency-cruiser and refuses a pass over too few modules: with a wrong TypeScript it finds none and succeeds.
+ * Runs dependency-cruiser, and refuses a run over too few modules: with a wrong TypeScript it finds none and succeeds.
  */
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";

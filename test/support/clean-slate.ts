@@ -1,4 +1,4 @@
-/** Setup: test files share a process, so each file's environment, timers and spies end with it. */
+/** Setup: resets the environment, timers and spies after each test file, because files share a process. */
 import { afterAll, vi } from "vitest";
 
 const before = { ...process.env };

@@ -1,8 +1,8 @@
-/** `npm run test:cost`: the processor's seconds of each test file, and of each of the costliest tests. */
+/** `npm run test:cost` prints the processor's seconds of each test file, and of each of the most expensive tests. */
 import type { Reporter, TestModule } from "vitest/node";
 
 const COSTLIEST = 40;
-/** Files below this are printed as one sum. */
+/** Milliseconds below which files are printed as one sum. */
 const SMALL_MS = 100;
 
 interface Row {

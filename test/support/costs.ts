@@ -1,6 +1,6 @@
 /**
- * Notes each test's use of the processor in its `meta`, for `npm run test:cost`: milliseconds of its thread, and of the
- * processes that it started and that have ended. A figure of a process needs one worker and Linux.
+ * Stores each test's use of the processor in its `meta` for `npm run test:cost`: milliseconds of its thread, and of
+ * ended processes that it started. The figure of processes needs one worker and Linux.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach } from "vitest";
@@ -13,7 +13,7 @@ declare module "vitest" {
 
 const MS_PER_CLOCK_TICK = 10;
 
-/** The first test of a file is charged for the imports of the file, and each test for the hooks before it. */
+/** The time of a file's imports counts for its first test, and the time of hooks for the test after them. */
 let began = computedMs();
 
 beforeEach(({ task }) => {
@@ -30,7 +30,7 @@ function computedMs(): number {
   return (user + system) / 1_000 + endedProcessesMs();
 }
 
-/** Fields 16 and 17 of proc(5)'s stat: user and system time of children that were waited for. */
+/** Returns fields 16 and 17 of proc(5)'s stat: user and system time of children that were waited for. */
 function endedProcessesMs(): number {
   const fields = readFileSync("/proc/self/stat", "utf8")
     .replace(/^.*\) /s, "")

@@ -1,6 +1,6 @@
 /** Freezes values, so that code that changes its input throws. */
 
-/** The same value, frozen with all its members; a frozen value counts as frozen in all members. */
+/** Returns the same value, frozen with all its members. A frozen value counts as frozen in all its members. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,4 +1,4 @@
-/** A pod's JSON after Go has read and printed it, in the parts that injection can change. */
+/** Returns a pod's JSON as Go reads and prints it, in the parts that injection can change. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONTAINER_FIELDS } from "../../shared/go/types/container.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
@@ -17,7 +17,7 @@ function typed(type: GoType, value: unknown): unknown {
   return decoded.value;
 }
 
-/** A list with omitempty is absent when it is empty. */
+/** Returns the list; an empty list with omitempty is absent. */
 function typedList(type: GoType, value: unknown): unknown {
   return Array.isArray(value) && value.length > 0 ? typed(type, value) : undefined;
 }
@@ -27,7 +27,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === "" || value === 0 || value === false;
 }
 
-/** The value without anything empty: a blunt comparison, for fields that injection never touches. */
+/** Returns the value without anything empty, for a rough comparison of fields that injection never changes. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;
@@ -35,7 +35,7 @@ function withoutEmpty(value: unknown): unknown {
   return Object.fromEntries(members.filter(([, member]) => !isEmpty(member)));
 }
 
-/** `namespace`: of a pod that names none, which the reference fills in. */
+/** `namespace`: the namespace that the reference fills in for a pod without one. */
 export function goPod(object: KubernetesObject, namespace: string | undefined): unknown {
   const { metadata, spec, status, ...rest } = object as KubernetesObject & Fields;
   const { containers, initContainers, volumes, ...others } = (spec ?? {}) as Fields;

@@ -1,4 +1,4 @@
-/** The growth of a function's work with its input, on a machine of any speed. */
+/** Tests how a function's work grows with its input, on a machine of any speed. */
 
 const SMALL = 2_000;
 const TIMES = 16;
@@ -17,9 +17,9 @@ function leastMs(work: () => unknown, attempts: number): number {
 }
 
 /**
- * True when sixteen times the input costs less than four times as much computing as the input sixteen times. Linear
- * work costs the same, and quadratic work sixteen times as much; both leave as much garbage. Less than four
- * milliseconds prove nothing.
+ * True if sixteen times the input takes less than four times as much computing as the input sixteen times. Linear work
+ * takes the same, and quadratic work sixteen times as much; both leave as much garbage. Less than four milliseconds
+ * prove nothing.
  */
 export function growsLinearly<T>(input: (size: number) => T, work: (input: T) => unknown, small = SMALL): boolean {
   const [few, many] = [input(small), input(small * TIMES)];

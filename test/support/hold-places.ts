@@ -1,4 +1,4 @@
-/** Compares every place that speaks of a rollout with the book of holds, for one cluster. */
+/** Compares every text about a rollout with the book of holds, for one cluster. */
 import { isDeepStrictEqual } from "node:util";
 import { standingOf } from "../../functions/cli/input/progress.ts";
 import { createMetrics } from "../../functions/server/metrics.ts";
@@ -38,7 +38,10 @@ export interface HoldScene {
 
 export type Judged = ReturnType<typeof judged>;
 
-/** The judgements of readers and passes about one cluster. `sidecarSets`: all of it; absent: this one alone. */
+/**
+ * Returns what readers and passes say about one cluster. `sidecarSets`: all SidecarSets of the cluster; absent: only
+ * this one.
+ */
 export function judged(
   { observation, context }: HoldScene,
   sidecarSets: readonly SidecarSet[] = [observation.sidecarSet],
@@ -93,9 +96,9 @@ export function judged(
     conditions,
     condition,
     state,
-    /** what metrics and logs name: the pods, where they make the state */
+    /** the cause that metrics and logs name: that of the pods, if they determine the state */
     ownCause: OF_PODS[state] ?? words.cause,
-    /** the same by a pass that remembers that the rollout was finished */
+    /** the state from a pass that remembers that the rollout was finished */
     stateSince,
     report,
     after,
@@ -112,7 +115,7 @@ const OF_PODS: { readonly [State in RolloutVerdict]?: string } = {
   NotUpgradable: "NotUpgradable",
 };
 
-/** Makes the value when it is first asked for. */
+/** Returns a function that makes the value at its first call. */
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
@@ -128,7 +131,7 @@ export function passOf(one: SidecarSetReport, startedAt: string): PassReport {
 
 type Place = (one: Judged) => readonly (string | undefined)[];
 
-/** Undefined where both are the same. */
+/** Describes a difference; undefined: both are equal. */
 function differs(what: string, said: unknown, wanted: unknown): string | undefined {
   return isDeepStrictEqual(said, wanted)
     ? undefined
@@ -143,9 +146,9 @@ function contains(what: string, text: string, part: string): string | undefined 
   return text.includes(part) ? undefined : `${what}: ${JSON.stringify(text)}, without ${JSON.stringify(part)}`;
 }
 
-/** Pods that were allowed before may still be coming back. */
+/** Holds during which pods that were allowed earlier may still become ready. */
 const OF_OUTSIDE: ReadonlySet<Hold> = new Set(["gateDown", "metrics"]);
-/** The old pods for which `explain` names the hold; the compiler asks for a new hold's row. */
+/** The old pods for which `explain` names the hold. The compiler demands a row for a new hold. */
 const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   paused: "every pod",
   NotUpdate: "every pod",
@@ -195,7 +198,7 @@ export const PLACES = {
   }) => {
     const [blocked, ready] = [condition("Blocked"), condition("Ready")];
     const status = differs("Blocked", blocked?.status, text === undefined ? "False" : "True");
-    // The refused pods are named, and passes go on with others.
+    // The text names the refused pods, and passes continue with others.
     const warned = (BOOK[held.hold].blocked?.warning?.(held) ?? held.trouble?.text) !== undefined;
     if (text === undefined) return [status, differs("Blocked", blocked?.reason === "NotBlocked", !warned)];
     return [
@@ -232,7 +235,7 @@ export const PLACES = {
       held: ["stop", "wait"],
       none: ["ok", "note"],
     };
-    // The steps of pods that the next pass updates, and of no pod at all, have other words.
+    // The steps have other words for pods that the next pass updates, and if there are no pods.
     if (decision.summary.matched === 0 || (decision.summary.hold === "none" && steps.length === 0)) return [];
     return [isOneOf(`explain of ${words.cause}`, steps[0]?.verdict, verdicts[words.severity])];
   },
@@ -252,7 +255,7 @@ export const PLACES = {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (NAMED_FOR[held.hold] === "every pod") return [differs(`pods that name ${words.cause}`, naming, old.length)];
-    // A pod waits for nothing if a pass is writing to it, if it cannot be written to, or if it stays as it is.
+    // A pod has no reason to wait if a pass writes to it, if it cannot be written to, or if it stays unchanged.
     const others = ["Reserved", "UpdateRefused", "NotUpgradable"].filter((one) => one !== words.cause);
     const waits = causes.some((reasons) => !others.some((one) => reasons.includes(one)));
     if (!waits || NAMED_FOR[held.hold] === "no pod") return [];
@@ -274,7 +277,7 @@ export const PLACES = {
 
   "the page names the cause of the hold, as grave as the book has it": ({ page, held, words }) => {
     const found = page().reasons.find(({ reason }) => reason === words.cause);
-    // While pods are being updated it need not name the cause for the others.
+    // While pods are being updated, the text need not name the cause for the other pods.
     if (found === undefined && !holdsIn(held).includes(held.hold)) return [];
     return [differs(`page about ${words.cause}`, found?.kind, words.severity === "none" ? undefined : words.severity)];
   },
@@ -317,7 +320,7 @@ export const PLACES = {
         checkBlocked(set, known).filter(({ id }) => id === "RolloutBlocked");
       const isSaid = text !== undefined && (isTrouble || words.severity === "trouble");
       const found = blockedIn(observation.sidecarSet, decision);
-      // Computed from the last pass' status, without the pods.
+      // These are computed from the last pass' status, without the pods.
       const stored = blockedIn(after);
       if (!isSaid)
         return [
@@ -353,12 +356,12 @@ export const PLACES = {
   },
 } satisfies Readonly<Record<string, Place>>;
 
-/** Every contradiction, with the place that says it. */
+/** Returns every contradiction, with the place of the text. */
 export function placeProblems(one: Judged): readonly string[] {
   return Object.values(PLACES).flatMap((place: Place) => place(one).filter((problem) => problem !== undefined));
 }
 
-/** Every hold that applies now, the one that holds most first. */
+/** Returns every hold that applies now, the most severe first. */
 export function combinationOf({ held }: Judged): string {
   return [held.hold, ...holdsIn(held).filter((hold) => hold !== held.hold)].join(" + ");
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run check:house`: how large the house is. Each figure has a limit, which is the last reached value. A figure may
+ * `npm run check:house` prints how large the house is. Each figure has a limit, which is its last value. A figure may
  * only get smaller: then write the smaller limit here. Lines may grow with features, up to a mark. A goal is the wanted
- * value; docs/decisions/0013-size-of-the-house.md says what keeps it.
+ * value; docs/decisions/0013-size-of-the-house.md gives the reason for each distance from it.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ interface Figure {
   readonly name: string;
   readonly value: number;
   readonly limit: number;
-  /** absent: the limit is the goal */
+  /** wanted value; absent: the limit is the goal */
   readonly goal?: number;
 }
 
@@ -25,13 +25,13 @@ const files = execFileSync("git", ["ls-files", "functions", "shared", "infra"], 
   .filter((file) => file.endsWith(".ts") && !file.startsWith("infra/local/test/"));
 const imports = new Map(files.map((file) => [file, importsOf(file)]));
 
-/** The repository's files that it imports, types included. */
+/** Returns the repository's files that this file imports, with types. */
 function importsOf(file: string): readonly string[] {
   const targets = [...readFileSync(file, "utf8").matchAll(/(?:from|import) "(\.[^"]+)";/g)];
   return targets.map(([, path = ""]) => normalize(join(dirname(file), path)));
 }
 
-/** The folder of a layer that holds a file; undefined: the file is beside the folders, or elsewhere. */
+/** Returns the folder of a layer that contains a file; undefined: the file is in none of its folders. */
 function roomOf(file: string, layer: string): string | undefined {
   const [room, ...rest] = file.startsWith(`${layer}/`) ? file.slice(layer.length + 1).split("/") : [];
   return rest.length > 0 ? room : undefined;
@@ -49,7 +49,9 @@ function arrows(layer: string): ReadonlySet<string> {
   return found;
 }
 
-/** The number of files on it, from one that nothing imports to one that imports nothing. */
+/**
+ * Returns the number of files on the longest import path, from one that nothing imports to one that imports nothing.
+ */
 function longestPath(): number {
   const known = new Map<string, number>();
   const from = (file: string): number => {
@@ -63,7 +65,7 @@ function longestPath(): number {
 const read = (file: string) => readFileSync(file, "utf8");
 const linesOf = (file: string) => readFileSync(file, "utf8").split("\n").length - 1;
 
-/** Lines of the files for which that holds. */
+/** Counts the lines of the files that `isIt` accepts. */
 function lines(isIt: (file: string) => boolean): number {
   return files.filter(isIt).reduce((sum, file) => sum + linesOf(file), 0);
 }
@@ -73,7 +75,7 @@ function rows(): number {
   return (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| ")).length - 1;
 }
 
-/** Lines of ARCHITECTURE.md where a screen is 110 columns wide; three screens of 60 lines are 180. */
+/** Counts the lines of ARCHITECTURE.md on a screen of 110 columns; three screens of 60 lines are 180. */
 function architectureLines(): number {
   const wrapped = (line: string) => Math.max(1, Math.ceil(line.length / 110));
   return readFileSync("ARCHITECTURE.md", "utf8")
@@ -82,10 +84,10 @@ function architectureLines(): number {
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** The only builder of pods. */
+/** The only file that writes pods out. */
 const BUILDER = "test/support/objects.ts";
 
-/** The book of holds names each cause once; other places must take it from there. */
+/** Counts causes that these places name themselves: only the book of holds may name a cause. */
 function placesThatNameACause(places: RegExp): number {
   const cause = new RegExp(`"(?:${Object.keys(CAUSES).join("|")})"`, "g");
   const those = files.filter((file) => places.test(file));
@@ -93,8 +95,9 @@ function placesThatNameACause(places: RegExp): number {
 }
 
 /**
- * Decisions, passes, readers and the command line take the effects of a hold from its two rows, so that a new hold is
- * two rows. The list that names the first hold is in decide.ts, and pass-trouble.ts names the holds of a pass itself.
+ * Counts places that depend on a hold's name. Decisions, passes, readers and the command line must take a hold's
+ * effects from its two rows. Allowed: decide.ts with the order of holds, and pass-trouble.ts with the holds of a pass
+ * itself.
  */
 function branchesOnHolds(): number {
   const those = files.filter(
@@ -112,14 +115,14 @@ function branchesOnHolds(): number {
 const BOOK = /^shared\/core\/rollout\/(?:book|pass-words)\.ts$/;
 const BESIDE_THE_BOOK = /^shared\/core\/inspect|^functions/;
 
-/** Pods that tests write out. */
+/** Counts the pods that tests write out. */
 function writtenPods(): number {
   const tests = execFileSync("git", ["ls-files", "test"], { encoding: "utf8" }).split("\n");
   const others = tests.filter((file) => file.endsWith(".ts") && file !== BUILDER);
   return others.reduce((sum, file) => sum + podLiterals(file, readFileSync(file, "utf8")), 0);
 }
 
-/** Names that every package has are not counted. */
+/** Names that every package has, which do not count. */
 const OF_A_PACKAGE = ["README.md", "package.json", "test", "node_modules"];
 const siblings = (layer: string) => readdirSync(layer).filter((name) => !OF_A_PACKAGE.includes(name)).length;
 const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {
@@ -134,7 +137,7 @@ const importers = new Map<string, number>();
 for (const target of [...imports.values()].flatMap((targets) => [...new Set(targets)]))
   importers.set(target, (importers.get(target) ?? 0) + 1);
 
-/** Names that the top level of several files defines. */
+/** Counts the names that the top level of several files defines. */
 function sharedNames(definition: RegExp): number {
   const homes = new Map<string, number>();
   for (const file of files) {
@@ -147,7 +150,7 @@ function sharedNames(definition: RegExp): number {
 const FUNCTION = /^(?:export )?(?:async )?function\*? (\w+)|^(?:export )?const (\w+) = (?:async )?(?:<[^=]*>)?\(/gm;
 const TYPE = /^(?:export )?(?:interface|type) (\w+)/gm;
 
-/** Top rooms, from the lowest, as dependency-cruiser's TOP has them; functions and builds come last. */
+/** Top rooms, the lowest first, in the same order as TOP of dependency-cruiser; functions and builds come last. */
 const TOP = [
   ...["shared/api/", "shared/go/", "shared/core/", "shared/(?:log|cluster-log|time-text|doings)[.]ts$", "shared/aws/"],
   ...["shared/settings/", "shared/kube/", "shared/approval/", "shared/(?:controller|webhook)/", "shared/metrics/"],
@@ -156,7 +159,9 @@ const TOP = [
 
 const roomAt = (file: string) => TOP.findIndex((room) => room.test(file));
 
-/** Pairs of top rooms of which the lower one imports the upper one. The command line may start the demo. */
+/**
+ * Returns pairs of top rooms of which the lower one imports the upper one. Only the command line may import the demo.
+ */
 function upwardArrows(): ReadonlySet<string> {
   const found = new Set<string>();
   for (const [file, targets] of imports)
@@ -166,16 +171,16 @@ function upwardArrows(): ReadonlySet<string> {
   return found;
 }
 
-/** Own frames between an event and its work, which test/functions/frames.test.ts takes and holds. */
+/** Returns the number of our own frames between an event and its work, which test/functions/frames.test.ts limits. */
 function framesOf(way: "injection" | "patch"): number {
   const [, most] = new RegExp(`const MOST = .*\\b${way}: (\\d+)`).exec(read("test/functions/frames.test.ts")) ?? [];
   return Number(most ?? 0);
 }
 
-/** Lines of the product's code that match. */
+/** Counts the matches in the product's code. */
 const matches = (pattern: RegExp) => files.reduce((sum, file) => sum + (read(file).match(pattern)?.length ?? 0), 0);
 
-/** Words that docs/concepts.md explains. */
+/** Counts the words that docs/concepts.md explains. */
 function glossary(): number {
   const [, section = ""] = read("docs/concepts.md").split("\n## Words\n");
   const table = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| "));
@@ -186,13 +191,13 @@ const words = (paths: readonly string[]) =>
   paths.flatMap((path) => readFileSync(path, "utf8").split(/\s+/).filter(Boolean)).length;
 const pages = execFileSync("git", ["ls-files", "docs/*.md"], { encoding: "utf8" }).split("\n").filter(Boolean);
 
-/** Pages whose largest part is printed by the code, or held to a table of it: a reader looks one row up. */
+/** Pages that the code mostly prints, or whose table a test compares with the code: readers look up one row there. */
 const GENERATED = ["annotations", "benchmarks", "check", "reasons"];
 const LONG = 1_200;
 const written = pages.filter((page) => !GENERATED.includes(page.replace(/^docs\/|\.md$/g, "")));
 const lengths = written.map((page) => words([page]));
 
-/** Doc comments by file, each as one line. */
+/** Returns doc comments by file, each as one line. */
 function docComments(...places: readonly string[]): readonly string[] {
   const sources = execFileSync("git", ["ls-files", ...places], { encoding: "utf8" }).split("\n");
   return sources
@@ -201,7 +206,7 @@ function docComments(...places: readonly string[]): readonly string[] {
     .map(([, text = ""]) => text.replaceAll(/\s*\n\s*\*?\s*/g, " ").trim());
 }
 
-/** Habits and pronouns: a doc comment opens with a noun phrase or a verb. */
+/** Matches doc comments that open with a habit or a pronoun instead of a noun phrase or a verb. */
 const HABIT =
   /^(?:Decides|What|Of|By|Those|Their|Each|Whose|Where|Whether|It|Its|They|This|These)\b|\b(?:of ours|and the like)\b/;
 

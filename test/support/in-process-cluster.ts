@@ -1,4 +1,4 @@
-/** The embedded cluster without a network: the product's client sends its requests to it as values. */
+/** Runs the embedded cluster without a network: the product's client sends requests to it as values. */
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { type LocalApi, type LocalClusterOptions, startLocalApi } from "../../infra/local/cluster.ts";
@@ -13,7 +13,7 @@ export interface InProcessCluster extends Pick<LocalApi, "history" | "compact" |
   readonly cluster: Cluster;
 }
 
-/** A request takes a moment to arrive, in which controllers can run. On virtual time it costs nothing. */
+/** Milliseconds of a request, in which controllers can run. In virtual time they cost nothing. */
 const ROUND_TRIP_MS = 1;
 
 /** Starts an embedded cluster and a client of it. No socket is opened. */

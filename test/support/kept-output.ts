@@ -1,8 +1,8 @@
-/** Setup: keeps the output of a test on stdout and stderr, and shows it if the test fails. */
+/** Setup: captures a test's output on stdout and stderr, and shows it if the test fails. */
 import { afterEach } from "vitest";
 
 const kept: string[] = [];
-/** A worker runs this file once for each test file: the stream's own function is found on its prototype each time. */
+/** A worker runs this file once for each test file, so the stream's own function is always taken from its prototype. */
 const { write } = Object.getPrototypeOf(process.stdout) as typeof process.stdout;
 
 for (const stream of [process.stdout, process.stderr]) {

@@ -1,4 +1,4 @@
-/** Lines of a log that CloudWatch would count, by the filter syntax that the product's filters use. */
+/** A filter that selects the log lines which CloudWatch counts, in the syntax of the product's filters. */
 
 interface Filter {
   readonly Properties: {
@@ -6,7 +6,7 @@ interface Filter {
     readonly MetricTransformations: readonly {
       readonly MetricNamespace: string;
       readonly MetricName: string;
-      /** a number, or `$.path` */
+      /** value of the metric: a number, or `$.path` */
       readonly MetricValue: string;
       readonly Dimensions?: readonly { readonly Key: string; readonly Value: string }[];
     }[];
@@ -15,7 +15,7 @@ interface Filter {
 
 const TERM = /^\(?\$\.([\w.[\]]+) (=|>) ("[^"]*"|\d+)\)?$/;
 
-/** `$.a.b`, `$.a[0]` */
+/** Returns the value at a path such as `$.a.b` or `$.a[0]`. */
 function valueAt(line: unknown, path: string): unknown {
   const names = path.replaceAll(/\[(\d+)\]/g, ".$1").split(".");
   return names.reduce<unknown>((one, name) => (one as Record<string, unknown> | undefined)?.[name], line);
@@ -31,7 +31,7 @@ function holds(line: unknown, term: string): boolean {
   return JSON.stringify(value) === wanted;
 }
 
-/** The lines of JSON that CloudWatch counts. */
+/** Returns the lines of JSON that CloudWatch counts. */
 function linesOf(filter: object, lines: readonly object[]): readonly object[] {
   const pattern = (filter as Filter).Properties.FilterPattern.replace(/^\{ (.*) \}$/, "$1");
   const [, needed, rest = pattern] = /^(\([^()]+\)) && \((.*)\)$/.exec(pattern) ?? [];
@@ -40,12 +40,15 @@ function linesOf(filter: object, lines: readonly object[]): readonly object[] {
   return counted.filter((line) => terms.some((term) => holds(line, term)));
 }
 
-/** The number of these lines that CloudWatch counts. */
+/** Returns how many of these lines CloudWatch counts. */
 export function countedBy(filter: object, lines: readonly object[]): number {
   return linesOf(filter, lines).length;
 }
 
-/** The values that CloudWatch takes from these lines, each with its dimension: `Namespace Name [Dimension=Value]`. */
+/**
+ * Returns the values that CloudWatch takes from these lines, each with its dimension: `Namespace Name
+ * [Dimension=Value]`.
+ */
 export function pointsOf(filter: object, lines: readonly object[]): readonly (readonly [string, number])[] {
   const [made] = (filter as Filter).Properties.MetricTransformations;
   if (made === undefined) return [];

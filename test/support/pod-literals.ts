@@ -3,7 +3,9 @@ import ts from "typescript";
 
 const PODS: ReadonlySet<string | undefined> = new Set(["Pod", "Promise<Pod>"]);
 
-/** The number of pods among a file's object literals: metadata with a spec or a status, of the kind or of the type. */
+/**
+ * Counts the pods among a file's object literals: metadata with a spec or a status, with the kind or the type of a pod.
+ */
 export function podLiterals(file: string, text: string): number {
   let count = 0;
   const visit = (node: ts.Node): void => {
@@ -14,7 +16,7 @@ export function podLiterals(file: string, text: string): number {
   return count;
 }
 
-/** A literal that spreads another pod is a change of that pod. */
+/** True for a literal that is a pod. A literal that spreads another pod is only a change of it. */
 function isPod(literal: ts.ObjectLiteralExpression): boolean {
   if (literal.properties.some(ts.isSpreadAssignment)) return false;
   const names = new Set(literal.properties.map((property) => property.name?.getText()));
@@ -26,7 +28,7 @@ function isKindOfPods(property: ts.ObjectLiteralElementLike): boolean {
   return ts.isPropertyAssignment(property) && /^kind: *"Pod"$/.test(property.getText());
 }
 
-/** Looks at the type that the literal is assigned to, returned as or cast to. */
+/** Checks the type that the literal is assigned to, returned as or cast to. */
 function isTypedPod({ parent }: ts.Node): boolean {
   if (ts.isAsExpression(parent) || ts.isSatisfiesExpression(parent))
     return PODS.has(parent.type.getText()) || isTypedPod(parent);

@@ -1,30 +1,30 @@
 /**
- * Gives a program a share of one processor, as Lambda gives a function by its memory: a control group of Linux, with a
+ * Gives a program a share of one processor, as Lambda gives a function for its memory: a control group of Linux, with a
  * new quota every 20 ms. Needs root, or a writable control group.
  */
 import { access, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Source: Lambda, "Configuring Lambda function memory": one processor at 1,769 MB. */
+/** Memory of a function with one whole processor. Source: Lambda, "Configuring Lambda function memory". */
 const MB_OF_A_PROCESSOR = 1_769;
 const PERIOD_US = 20_000;
 const [V1, V2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
 const REMOVALS = 50;
 
 export interface ProcessorShare {
-  /** the command to start in the program's place */
+  /** returns the command that starts the program in the group */
   readonly command: (program: string, argv: readonly string[]) => readonly [string, readonly string[]];
-  /** Removes the group once no process is left in it. */
+  /** removes the group after its last process has ended */
   readonly remove: () => Promise<void>;
 }
 
-/** The share of one processor, for a function of so many MB. */
+/** Returns the share of one processor for a function with this many MB. */
 export function shareOf(megabytes: number): number {
   return megabytes / MB_OF_A_PROCESSOR;
 }
 
-/** @throws Error in one sentence where this machine does not let processors be shared out */
+/** @throws Error in one sentence if this machine cannot share processors out */
 export async function openShare(share: number): Promise<ProcessorShare> {
   const isV1 = await access(join(V1, "cpu.cfs_quota_us")).then(
     () => true,
@@ -55,7 +55,7 @@ export async function openShare(share: number): Promise<ProcessorShare> {
         try {
           return await rmdir(folder);
         } catch (error) {
-          // The kernel has not let go of the last process yet.
+          // The kernel may still hold the last process.
           if (times === REMOVALS) throw error;
           await sleep(20);
         }

@@ -1,7 +1,7 @@
-/** The options of the tests' own commands. */
+/** Reads the options of the tests' own commands. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** `parseArgs` whose unknown options end the process with 2, after a sentence that names the known ones. */
+/** Calls `parseArgs`. An unknown option ends the process with 2, after a sentence that names the known ones. */
 export function readOptions<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
   try {
     return parseArgs(config);

@@ -12,7 +12,7 @@ import { NOTHING_RESERVED, type Reserved } from "../../shared/core/rollout/selec
 import { injectedBy, listedPod } from "./objects.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
-/** Parts of an observation: no pass is writing, and nothing of nodes matters. */
+/** Parts of an observation in which no pass writes, and nodes have no effect. */
 export const UNTOUCHED = {
   taken: [],
   checks: [],
@@ -23,7 +23,7 @@ export const UNTOUCHED = {
   disruptionBudgets: [],
 } as const;
 
-/** Reservations of these pods, for any release. */
+/** Returns reservations of these pods, for any release. */
 export function reservedFor(uids: Iterable<string>): Reserved {
   return { ...NOTHING_RESERVED, uids: new Set(uids), areForThis: false };
 }
@@ -32,7 +32,7 @@ export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: D
 export const OLD_HASH = "old";
 export const NEW_HASH = "new";
 
-/** Named "ss", at the image reg/sc:v2 and NEW_HASH. */
+/** Returns a SidecarSet named "ss" with the image reg/sc:v2 and NEW_HASH. */
 export function sidecarSetOf(spec: SidecarSetSpec = {}): SidecarSet {
   return {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -67,7 +67,7 @@ export function statusesOf({ containers }: PodSpec, ready = true): readonly Cont
   return containers.map(({ name, image = "" }) => ({ name, image, imageID: `cri://${image}@id`, ready }));
 }
 
-/** Injected by "ss" and settled; by default old, running and ready. */
+/** Returns a settled pod that "ss" injected; by default it is old, running and ready. */
 export function podOf(facts: PodFacts = {}): Pod {
   const { name = "p", hash = OLD_HASH, isReady = true, image = "reg/sc:v1" } = facts;
   const spec = facts.spec ?? {
@@ -99,7 +99,7 @@ export function podOf(facts: PodFacts = {}): Pod {
   );
 }
 
-/** The pod as a pass leaves it that updated it, when it was ready until then. */
+/** Returns the pod right after a pass updated it, ready until then. */
 export function takenDown(pod: Pod): Pod {
   const state = {
     ss: { revision: NEW_HASH, updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "before" } } },
@@ -115,7 +115,7 @@ export function hotSidecarSetOf(image = "reg/mesh:v2", spec: SidecarSetSpec = {}
   return sidecarSetOf({ containers: [{ name: "mesh", image, upgradeStrategy }], ...spec });
 }
 
-/** A pod with both slots of "mesh". */
+/** Returns a pod with both slots of "mesh". */
 export function hotPodOf(images: readonly [string, string], working: "mesh-1" | "mesh-2", facts: PodFacts = {}): Pod {
   const spec = {
     nodeName: "n",

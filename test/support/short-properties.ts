@@ -1,4 +1,4 @@
-/** Setup: properties are tried on few cases, the same each time. `npm run test:all` tries all of them, at random. */
+/** Setup: tries properties on few cases, the same in each run. `npm run test:all` tries all of them at random. */
 import type { Arbitrary, IRawProperty, Parameters } from "fast-check";
 import { vi } from "vitest";
 
@@ -16,7 +16,7 @@ vi.mock("fast-check", async (importOriginal) => {
   return { ...original, assert, default: { ...original.default, assert } };
 });
 
-/** Short runs need not show every class of a property. */
+/** Short runs need not contain every class of a property. */
 vi.mock("../properties/holds.ts", async () => {
   const { assert, property } = await vi.importActual<typeof import("fast-check")>("fast-check");
   const holds = <T>(

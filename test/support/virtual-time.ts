@@ -1,4 +1,7 @@
-/** Time that passes when nothing else is left to do: a sleep of an hour costs nothing, and no test depends on the machine. */
+/**
+ * Time that passes when nothing else is left to do. A sleep of an hour costs nothing, and no test depends on the
+ * machine.
+ */
 import { vi } from "vitest";
 
 const FAKED = [
@@ -8,7 +11,10 @@ const FAKED = [
 
 let realWork = 0;
 
-/** Timers, `node:timers/promises` and clocks are virtual until `stopVirtualTime`. Sockets and files are not waited for. */
+/**
+ * Makes timers, `node:timers/promises` and clocks virtual until `stopVirtualTime`. Virtual time does not wait for
+ * sockets and files.
+ */
 export function startVirtualTime(): void {
   vi.useFakeTimers({ toFake: FAKED, now: Date.now(), fakeNodeBuiltins: true });
   vi.setTimerTickMode("nextTimerAsync");
@@ -18,7 +24,7 @@ export function stopVirtualTime(): void {
   vi.useRealTimers();
 }
 
-/** Stops virtual time while something outside this process, such as a socket, is waited for. */
+/** Stops virtual time while the work waits for something outside this process, such as a socket. */
 export async function offTheClock<T>(work: () => Promise<T>): Promise<T> {
   realWork++;
   vi.setTimerTickMode("manual");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { align } from "../../shared/webhook/review/align.ts";
 
-/** The oracle: the length of the longest common list, found by brute force. */
+/** Returns the length of the longest common list, found by trying all. */
 function longest([first, ...rest]: readonly string[], to: readonly string[]): number {
   if (first === undefined) return 0;
   const at = to.indexOf(first);

@@ -9,7 +9,7 @@ import type { Admit } from "../../shared/webhook/review/app.ts";
 import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
 import { Breaker, patientConnect } from "../../shared/webhook/view/fresh.ts";
 
-/** A ConfigMap, as an API server keeps it. */
+/** A ConfigMap, as an API server stores it. */
 let stored: { metadata: { uid: string; resourceVersion: string }; data?: Record<string, string> } | undefined;
 let failures: KubeError[];
 let slept: number[];
@@ -205,7 +205,7 @@ describe("failures of announcing:", () => {
       message: expect.stringMatching(/in the ConfigMap sidecarset-announcements, try again: conflict$/),
     });
     expect(patches).toBe(20);
-    // Half of the maximum wait, which grows with each try.
+    // Each sleep is half of the longest wait, which grows with each try.
     expect(slept.slice(0, 3)).toEqual([10, 20, 30]);
   });
 

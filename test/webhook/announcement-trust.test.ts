@@ -66,7 +66,7 @@ describe("isEveryWriteAnnounced:", () => {
 const NOW = Date.parse("2026-11-23T12:00:00Z");
 const at = (minutesAgo: number) => new Date(NOW - minutesAgo * 60_000).toISOString();
 
-/** The process has run for an hour. */
+/** Time at which the process has run for an hour. */
 const STARTED = 60 * 60_000;
 
 describe("trustedNotice:", () => {

@@ -1,4 +1,4 @@
-/** The ConfigMap of announcements: it is written to and read from a cluster. */
+/** Tests the ConfigMap of announcements on a cluster: writes and reads. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
 import { type Cluster, CONFIG_MAPS } from "../../shared/kube/port.ts";

@@ -60,7 +60,7 @@ const review = (more: object = {}) => ({
   ...more,
 });
 
-/** The app behind the types of fetch. */
+/** The app behind fetch's types. */
 const app = {
   request: async (url: string, init: RequestInit = {}) => {
     const { method, headers, body } = new Request(`https://x${url}`, { ...init, body: null });
@@ -305,7 +305,7 @@ describe("health:", () => {
   test("/readyz gets the result of the readiness check", async () => {
     expect((await app.request("/readyz")).status).toBe(200);
     readiness = () => Promise.reject(new Error("nobody listens"));
-    // A timer may fire a little before its second is over.
+    // A timer may fire slightly early.
     await sleep(1_050);
     const response = await app.request("/readyz");
     expect([response.status, await response.text()]).toEqual([503, "nobody listens"]);

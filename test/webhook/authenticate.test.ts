@@ -17,7 +17,7 @@ import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
 
 const MODES = ["client-certificate", "bearer-token", "secret-path"] as const;
-/** All ways to know a caller; functions may know the digests of path secrets instead of the secrets. */
+/** All ways to authenticate a caller. Functions may know the digests of path secrets instead of the secrets. */
 const WAYS = [...MODES, "path-digests"] as const;
 type Way = (typeof WAYS)[number];
 const isByPath = (way: Way) => way === "secret-path" || way === "path-digests";
@@ -88,7 +88,7 @@ const request = (shape: Shape = {}): HttpRequest => ({
   },
 });
 
-/** The API server's proof in each mode. */
+/** Returns the API server's credentials in each mode. */
 const known = (way: Way): Shape =>
   ({
     "client-certificate": { clientCertificate },
@@ -121,8 +121,8 @@ describe.each(WAYS)("%s:", (mode) => {
     expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
     expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
     expect(refused.length).toBeGreaterThanOrEqual(60);
-    // Lines: one about the refused stranger, one about strangers at a webhook's path, and perhaps one about a URL with
-    // the stored secret.
+    // The lines are: one about the refused stranger, one about strangers at a webhook's path, and perhaps one about a
+    // URL with the stored secret.
     expect(lines.filter((line) => line.includes("refusedPath"))).toHaveLength(1);
     expect(lines.filter((line) => !line.includes("as earlier releases registered it"))).toHaveLength(2);
     expect(lines.length).toBeLessThanOrEqual(3);
@@ -167,7 +167,7 @@ describe("path secrets:", () => {
       isKnown({ headers: {} }, { path, secret }, path === "/convert" ? "conversion" : "admission");
   };
 
-  // Tried with the stored secret and with digests.
+  // The rows use the stored secret, and digests.
   test.each([[false], [true]])("a path's secret is valid for that path and for no other path", async (isByDigest) => {
     const kept = randomBytes(32).toString("base64url");
     const isKnown = await given(kept, isByDigest);
@@ -252,7 +252,7 @@ describe("rotation:", () => {
     const { later, status } = await rotated();
     await later(old);
     expect([await status(old), await status(next)]).toEqual([200, 401]);
-    // Registered as `deploy:all` and `sidecarset install` do, with the first line.
+    // `deploy:all` and `sidecarset install` register the webhooks with the first line.
     await later(`${next}\n${old}\n`);
     expect([await status(old), await status(next)]).toEqual([200, 200]);
     await later(next);

@@ -1,4 +1,6 @@
-/** Loaded with --import: this build has a bug, BUG_FROM in a file whose path ends with BUG_IN is BUG_TO. */
+/**
+ * Loaded with --import, this module plants a bug: in a file whose path ends with BUG_IN it replaces BUG_FROM by BUG_TO.
+ */
 import { registerHooks } from "node:module";
 
 const { BUG_IN = "", BUG_FROM = "", BUG_TO = "" } = process.env;

@@ -1,4 +1,7 @@
-/** A process of `serve` with a bug lives and is never ready, so a Deployment keeps the pods of the old build. */
+/**
+ * Tests that a process of `serve` with a bug lives and is never ready, so that a Deployment keeps the pods of the old
+ * build.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:https";
@@ -28,7 +31,7 @@ interface Bug {
   readonly to: string;
 }
 
-/** The port of the new process. */
+/** Returns the port of the new process. */
 async function serve({ file, from, to }: Bug): Promise<number> {
   const { tlsCert, tlsKey } = cluster.tls;
   const options = ["--port=0", `--tls-cert=${tlsCert}`, `--tls-key=${tlsKey}`, "--tick=never"];
@@ -73,7 +76,7 @@ test.each<[string, Bug]>([
 ])("a build that %s stays alive and never becomes ready", async (_, bug) => {
   const port = await serve(bug);
   expect([await get(port, "/healthz"), await get(port, "/readyz")]).toEqual([200, 503]);
-  // The result of the check is kept for a second.
+  // The result of the check is cached for a second.
   await sleep(1_100);
   expect(await get(port, "/readyz")).toBe(503);
 });

@@ -1,10 +1,10 @@
-/** Client certificates of an authority of the tests' own, right ones and wrong ones. */
+/** Makes client certificates of the tests' own authority, right ones and wrong ones. */
 import { generate } from "selfsigned";
 
 export interface ClientCertificate {
-  /** PEM */
+  /** the certificate as PEM */
   readonly cert: string;
-  /** PEM */
+  /** the key as PEM */
   readonly key: string;
 }
 

@@ -1,4 +1,4 @@
-/** The names of a client certificate, and certificates in a header. */
+/** Tests the names in a client certificate, and certificates in a header. */
 import { X509Certificate } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { certificateIn, isCertificateOf } from "../../shared/webhook/server/client-certificate.ts";

@@ -26,7 +26,7 @@ import { newPod } from "../support/objects.ts";
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});
 
-/** Needs the Namespace of every pod; no Namespace has the label. */
+/** A selector that needs the Namespace of every pod; no Namespace has the label. */
 const LABELLED = { matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }] };
 const ANY_NAMESPACE = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "Exists" }] };
 
@@ -209,7 +209,7 @@ test("bursts of 1000 pods share two lists of SidecarSets and at most four readin
     clock += 1_000;
     const admissions = await Promise.all(Array.from({ length: many }, (_, index) => admit(review(index))));
     expect(admissions.filter((admission) => "object" in admission)).toHaveLength(many);
-    // The first pod began its reading before the others asked.
+    // The first pod started its read before the others asked.
     expect(lists.length - listedBefore).toBe(2 * pages);
     expect(gets - readBefore).toBeLessThanOrEqual(4);
   }
@@ -351,7 +351,7 @@ describe("pinned revisions:", () => {
       for (const planted of ["other", undefined]) {
         await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", planted));
         expect(await imageOf(name)).not.toBe("agent:2");
-        // The garbage collector may have deleted it already.
+        // The garbage collector may have deleted the revision already.
         await cluster.delete(CONTROLLER_REVISIONS, key).catch(() => undefined);
       }
       await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));

@@ -1,4 +1,4 @@
-/** An embedded cluster with everything installed and served, on free ports, for tests that need both ends. */
+/** Starts an embedded cluster with everything installed and served, on free ports, for tests that need both ends. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { parseAuthentication } from "../../shared/settings/authentication-settin
 interface TlsFiles {
   readonly tlsCert: string;
   readonly tlsKey: string;
-  /** PEM */
+  /** the certificate as PEM */
   readonly certificate: string;
 }
 
@@ -33,7 +33,7 @@ export async function writeTlsFiles(folder: string): Promise<TlsFiles> {
   return files;
 }
 
-/** Callers prove who they are by this path. */
+/** Writes the path secret by which callers authenticate. */
 export async function writePathSecret(folder: string) {
   const pathSecret = randomBytes(32).toString("base64url");
   const pathSecrets = join(folder, "path-secrets");

@@ -1,6 +1,6 @@
 /**
- * A thousand functions that start within a second, such as when every node of a cluster is replaced. Their calls of AWS
- * before they can recognize callers must stay within AWS' limit (SSM's GetParameter: 40 a second by default).
+ * Starts a thousand functions within a second, as when every node of a cluster is replaced. Their calls of AWS before
+ * they can authenticate callers must stay within AWS' limit (SSM's GetParameter: 40 a second by default).
  */
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { pathDigestsOf, pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 
 const COUNT = 1_000;
-/** The most at the same time without timeouts on a busy machine. */
+/** The most functions at once that a busy machine starts without timeouts. */
 const AT_ONCE = 50;
 const LIMIT = 40;
 const SECRET = randomBytes(32).toString("base64url");
@@ -20,7 +20,7 @@ const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const log = createLog("error", () => undefined);
 
 let asked = 0;
-/** Throttles as SSM does. Every COUNT requests count as one second, on a machine of any speed. */
+/** This server throttles as SSM does. Every COUNT requests count as one second, on a machine of any speed. */
 const ssm = createServer((_, answer) => {
   const second = Math.floor(asked++ / COUNT);
   taken = second === current ? taken + 1 : 1;
@@ -33,7 +33,7 @@ let [current, taken] = [0, 0];
 beforeAll(() => new Promise<void>((listening) => ssm.listen(0, "127.0.0.1", () => listening())));
 afterAll(() => new Promise<void>((closed) => ssm.close(() => closed())));
 
-/** The number of functions that knew their caller. */
+/** Returns the number of functions that authenticated their caller. */
 async function storm(env: Readonly<Record<string, string>>): Promise<number> {
   const settings = parseAuthentication({ AUTHENTICATION: "secret-path", ...env });
   const endpoint = `http://127.0.0.1:${(ssm.address() as AddressInfo).port}`;

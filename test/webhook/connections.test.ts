@@ -1,4 +1,4 @@
-/** Odd requests, addresses and files that a server cannot use, and how a server closes. */
+/** Tests odd requests, addresses and files that a server cannot use, and how a server closes. */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -112,7 +112,7 @@ describe("requests:", () => {
 
 describe("answers before the end of the body:", () => {
   test("the connection stays open after an early answer when the body arrives in time", async () => {
-    // With this clock the body is never late.
+    // On this clock the body is never late.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const caller = await call(await serve(echo), post(5));
@@ -126,7 +126,7 @@ describe("answers before the end of the body:", () => {
   });
 
   test("a caller can finish its body after a last answer before the connection ends", async () => {
-    // With this clock no caller is late.
+    // On this clock no caller is late.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const server = await serve(async () => ({ status: 401, headers: { connection: "close" }, body: "who are you?" }));
@@ -167,7 +167,7 @@ describe("startup errors of serveHttps:", () => {
   });
 
   test("serveHttps says that the machine does not have the address", async () => {
-    // An address reserved for documentation.
+    // The address is reserved for documentation.
     expect(await refusal({ host: "192.0.2.1" })).toMatchObject({
       message: "port 0 cannot be had: this machine has no such address",
     });

@@ -1,4 +1,4 @@
-/** Unknown sources of volumes, on every way of an object: new ones are refused, and stored ones stay. */
+/** Tests unknown sources of volumes on every path of an object: new ones are refused, and stored ones stay. */
 import { request } from "node:https";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
@@ -47,7 +47,7 @@ const SENTENCE =
   /have no field spec[.](template[.]spec[.])?volumes\[0\][.]newSourceOfTomorrow; without it the volume v would be an emptyDir$/;
 const changed = (older: object, resource: string, object: object) =>
   asked(object, resource, { operation: "UPDATE", oldObject: older as KubernetesObject });
-/** The same with another source, or with unrelated fields of the spec. */
+/** Returns the same object with another source, or with unrelated fields of the spec. */
 const withSource = (source: object) => {
   const spec = { ...statefulSet.spec.template.spec, volumes: [{ name: "v", ...source }] };
   return { ...statefulSet, spec: { ...statefulSet.spec, template: { ...statefulSet.spec.template, spec } } };
@@ -141,7 +141,7 @@ describe("kubectl", () => {
   });
   afterAll(() => cluster?.close());
 
-  /** The code, and the warnings. */
+  /** Returns the code and the warnings. */
   function create(query: string, body: object) {
     const { local } = cluster;
     const url = `${local.url}/apis/apps.kruise.io/v1beta1/sidecarsets${query}`;

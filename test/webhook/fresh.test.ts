@@ -3,7 +3,7 @@ import { Breaker, fresh } from "../../shared/webhook/view/fresh.ts";
 import { answeringOf, endTrouble } from "../../shared/webhook/view/trouble.ts";
 import { seededChance } from "../simulation/chance.ts";
 
-/** A source and a clock that the test controls. */
+/** Returns a source and a clock that the test controls. */
 function source(freshnessMs: number, steady?: () => number) {
   const pending: { resolve(value: number): void; reject(error: Error): void }[] = [];
   let clock = 0;
@@ -234,10 +234,10 @@ describe("an API server in trouble:", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** Lets milliseconds pass, and all that follows from them happen. */
+  /** Lets milliseconds pass, with all events in them. */
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-  /** Reads with durations of the test; undefined: for ever. */
+  /** Returns reads whose durations the test sets; undefined: forever. */
   function server() {
     const said: string[] = [];
     const log = {
@@ -263,7 +263,7 @@ describe("an API server in trouble:", () => {
     return { on, reader };
   }
 
-  /** Creates pods at a steady pace, and returns the milliseconds that each waited. */
+  /** Creates pods at a steady pace, and returns the milliseconds that each pod waited. */
   async function podsOf(get: () => unknown, { everyMs, forMs }: { everyMs: number; forMs: number }) {
     const waits: number[] = [];
     let [stale, failed] = [0, 0];
@@ -348,7 +348,7 @@ describe("an API server in trouble:", () => {
     const get = reader();
     const { waits, failed } = await podsOf(get, { everyMs: 500, forMs: 20_000 });
     expect(failed).toBe(40);
-    // The first four seconds have waits, whose end nobody knows yet, and then one in each five seconds.
+    // Pods may wait in the first four seconds, before the fault is known, and then once in each five seconds.
     expect(waits.filter((ms) => ms > 0).length).toBeLessThanOrEqual(8 + 4);
     expect(Math.max(...waits)).toBe(4_000);
     expect(answeringOf(on.breaker)).toBe("never");
@@ -413,7 +413,7 @@ describe("an API server in trouble:", () => {
           return value;
         };
         const get = fresh({ breaker: new Breaker({ now: Date.now }), holdsForMs: () => holdsForMs, read });
-        /** The oldest that the answer to who asked at that time may be. */
+        /** Returns the greatest age of the answer to a caller who asked at that time. */
         const oldest = (asked: number, isStale: boolean) => {
           const known = ended.filter(({ at }) => at < Date.now()).map(({ value }) => value);
           const tooOld = isStale ? 0 : begun.filter((at) => at < asked - holdsForMs).length;

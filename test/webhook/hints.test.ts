@@ -54,7 +54,7 @@ const hint = (hash: string, generation = 1) => ({
 
 const relabelled = { ...sidecarSet("h1"), metadata: { ...sidecarSet("h1").metadata, labels: { team: "a" } } };
 
-// A Lambda function is frozen when it has answered.
+// A Lambda function freezes after its answer.
 
 test.each(["a SidecarSet", "a pod"])("the answer about %s waits until its hint is sent", async (subject) => {
   const given = Promise.withResolvers<void>();

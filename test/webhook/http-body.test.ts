@@ -1,4 +1,4 @@
-/** Limits for the body of one request and for the bodies of all requests together. */
+/** Tests limits for the body of one request and for the bodies of all requests together. */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -157,7 +157,7 @@ describe("the limit of 64 MiB for all bodies:", () => {
     const ordinary = [begin(256 * 1024), begin()];
     for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
     const answers = Promise.all([large, ...ordinary].map(answerTo));
-    // The large body, one that is too large to be ordinary, and both ordinary ones.
+    // The bodies are the large one, one that is too large to be ordinary, and both ordinary ones.
     await expect.poll(() => reads).toBe(4);
     free.resolve();
     expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);

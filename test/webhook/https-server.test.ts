@@ -53,7 +53,7 @@ test("a closing server answers the request in flight and accepts no new one", as
     });
   const inFlight = call();
   await isBegun;
-  // This clock cuts nothing off: only the answer ends the connection.
+  // On this clock no limit applies: only the answer ends the connection.
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const closed = server.close();
@@ -88,7 +88,7 @@ test("requests that break off free their memory for other requests", async () =>
   const server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
   const [promised, sent] = [7 * 1024 * 1024, "x".repeat(6 * 1024 * 1024)];
   const head = `POST /allow HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${promised}\r\n\r\n`;
-  // So many that 64 MiB hold.
+  // The number of bodies that 64 MiB can hold.
   for (let broken = 0; broken < 10; broken++) {
     const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
     await new Promise((resolve) => socket.write(head + sent, resolve));

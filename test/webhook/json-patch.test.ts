@@ -5,7 +5,7 @@ import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
 import { diff } from "../../shared/webhook/review/response.ts";
 
-/** The oracle: another implementation of RFC 6902 applies the patch. */
+/** Applies the patch with another implementation of RFC 6902. */
 function applied(document: unknown, patch: readonly JsonPatchOperation[]): unknown {
   const [copy, operations] = [structuredClone(document), structuredClone([...patch])];
   return fastJsonPatch.applyPatch(copy, operations, true).newDocument;

@@ -1,4 +1,4 @@
-/** Reads of SidecarSets from the API server, and the accepted answers. */
+/** Tests reads of SidecarSets from the API server, and which answers are accepted. */
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -16,7 +16,7 @@ const one = (name: string, resourceVersion: string, uid: string | undefined = `u
 const shown = ({ sidecarSets }: Pick<SidecarSetList, "sidecarSets">) =>
   sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`).join(" ");
 
-/** The state that the API server answers with; it may be older than an earlier answer. */
+/** The state in the API server's next answer; it may be older than an earlier answer. */
 let stored: readonly SidecarSet[];
 let version: string;
 let failure: Error | undefined;

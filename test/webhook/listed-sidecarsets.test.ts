@@ -81,7 +81,7 @@ describe("reuse of an earlier list:", () => {
 
 describe("retries of a list:", () => {
   let asked: number;
-  /** Answers in turn; the last answer repeats. */
+  /** Returns the answers in turn; the last one repeats. */
   const answering = (...answers: readonly (string | Error)[]) => {
     asked = 0;
     const list = async () => {

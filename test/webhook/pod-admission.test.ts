@@ -102,7 +102,7 @@ describe("the Namespace of a pod:", () => {
       containers: [{ name: "c" }],
     },
   });
-  /** The Namespaces that an admission of the object reads. */
+  /** Returns the Namespaces that an admission of the object reads. */
   async function readFor(labels: Readonly<Record<string, string>>, request: Partial<AdmissionRequest>) {
     const read: string[] = [];
     const all = [selecting(labels)];

@@ -1,6 +1,6 @@
 /**
- * Readiness of webhooks: they can read the cluster, and a made-up pod is decided rightly. Also the answers of an app of
- * all webhooks at its paths.
+ * Tests readiness of webhooks: they must read the cluster, and decide correctly on a test pod. Also tests the answers
+ * of an app of all webhooks at its paths.
  */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
@@ -184,7 +184,7 @@ describe("checkPods:", () => {
 });
 
 describe("allWebhooks:", () => {
-  /** A cluster without objects. */
+  /** Returns a cluster without objects. */
   const reading = (asked: string[], isDown = false) =>
     ({
       get: async ({ plural }, { name }) => {
@@ -231,7 +231,7 @@ describe("allWebhooks:", () => {
       updateStrategy: { type: "NotUpdate" },
     },
   };
-  /** A review of the SidecarSet with its defaults, not a dry run. */
+  /** Returns a review of the SidecarSet with its defaults, not a dry run. */
   const sidecarSetReview = () => {
     const review: { readonly request: AdmissionRequest } = JSON.parse(
       sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]),

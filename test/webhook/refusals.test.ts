@@ -1,4 +1,4 @@
-/** Status, reason and message of answers without a decision. */
+/** Tests status, reason and message of answers without a decision. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";

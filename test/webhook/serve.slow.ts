@@ -37,7 +37,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Sends one request over TLS to the webhooks; only probes go without a secret path. */
+/** Sends one request over TLS to the webhooks. Only probes need no secret path. */
 function call(method: string, path: string, body = "", headers: object = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const [pure = ""] = path.split("?");
@@ -127,7 +127,7 @@ describe("webhooks behind an API server:", () => {
     });
     const made = calls().filter(([call, count]) => count !== before.get(call));
     expect(made.map(([call]) => call)).toContain("LIST sidecarsets");
-    // A pass with the same user agent may be running.
+    // A pass with the same user agent may run meanwhile.
     const ofPasses = /^(LIST|GET|WATCH) | (sidecarsets\/status|controllerrevisions|configmaps|leases|events)$/;
     expect(made.filter(([call]) => !ofPasses.test(call))).toEqual([]);
   });
@@ -228,7 +228,7 @@ describe("startup errors of startServer:", () => {
       new ServerError(`port ${port} cannot be had: another program listens on it`),
     );
     other.close();
-    // The earlier listener has ended, or the process would stay.
+    // The earlier listener has closed; otherwise the process would not end.
     await once(createServer().listen(metricsPort, "127.0.0.1").unref(), "listening");
   });
 
@@ -322,7 +322,7 @@ describe("passes beside the webhooks:", () => {
     const made = () => statSync(calls).size;
     const cell = new Int32Array(new SharedArrayBuffer(4));
     const before = made();
-    // From here on nothing else runs in this thread. A call under way may still be counted.
+    // From here on nothing else runs in this thread. A call that has started may still be counted.
     for (let turn = 0; turn < 10_000 && made() < before + 100; turn++) Atomics.wait(cell, 0, 0, 20);
     const during = made() - before;
     await server.close();
@@ -339,7 +339,7 @@ describe("passes beside the webhooks:", () => {
   });
 
   test("a thread that ends by an error begins again, and its last numbers are kept meanwhile", async () => {
-    // Fails when it is woken; each thread says another number.
+    // The thread throws when it is woken. Each thread has another number.
     const text = `
       import { parentPort } from "node:worker_threads";
       const begun = performance.now();

@@ -1,4 +1,4 @@
-/** The limits for slow clients that a port sets in Node. */
+/** Tests the limits for slow clients that a port sets in Node. */
 import { mkdtemp } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";

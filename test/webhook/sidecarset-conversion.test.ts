@@ -1,4 +1,4 @@
-/** A conversion of SidecarSets converts every object of a request, or none. */
+/** Tests that a conversion of SidecarSets converts every object of a request, or none. */
 import { expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";

@@ -1,4 +1,4 @@
-/** Tests the knowledge of sidecarSetReader after a time without announcements. */
+/** Tests what sidecarSetReader knows after a time without announcements. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-/** A cluster that shows a registration which does not exist, because nothing listens at its address. */
+/** Returns a cluster with a registration that was never stored, because nothing listens at its address. */
 function registeredAt(registration: () => KubernetesObject | undefined): Cluster {
   const { cluster } = local;
   const none = new KubeError("not found", { code: 404, reason: "NotFound" });

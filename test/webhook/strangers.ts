@@ -1,4 +1,4 @@
-/** Requests that almost prove who they are: every mode must refuse each of them. */
+/** Requests with almost correct credentials: every mode must refuse each of them. */
 
 import { X509Certificate } from "node:crypto";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
@@ -138,7 +138,7 @@ const MISTAKES: readonly ((secret: string, at: number, letter: string) => string
   (secret, at) => secret + secret.slice(at),
 ];
 
-/** The right token or path, with one mistake in its secret. */
+/** Returns the right token or path with one mistake in its secret. */
 function mistaken({ token, secret }: Proofs, seed: number): readonly [string, Shape] {
   const chance = seededChance(seed);
   const [isToken, wrong] = [chance.isLucky(0.5), chance.pick(MISTAKES)];
@@ -151,7 +151,7 @@ function mistaken({ token, secret }: Proofs, seed: number): readonly [string, Sh
     : [`mistake ${seed} in the path`, { path: `/s/${given}/mutate-pod` }];
 }
 
-/** Title → request; `times` multiplies the made-up mistakes. */
+/** Returns title → request; `times` multiplies the generated mistakes. */
 export async function strangers(proofs: Proofs, times = 1): Promise<ReadonlyMap<string, Shape>> {
   const query = `timeout=10s&token=${proofs.token}&secret=${proofs.secret}`;
   const methods = ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", ""];

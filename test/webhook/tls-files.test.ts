@@ -44,7 +44,7 @@ afterEach(async () => {
 });
 
 interface Answer {
-  /** the server's fingerprint */
+  /** the server certificate's fingerprint */
   readonly fingerprint: string;
   readonly body: string;
 }
@@ -65,7 +65,7 @@ function ask(agent: Agent): Promise<Answer> {
 
 const askAnew = (client?: ClientCertificate) => ask(new Agent({ rejectUnauthorized: false, ...client }));
 
-/** Replaces a file at once, as the files of a Secret change. */
+/** Replaces a file atomically, as the files of a Secret change. */
 async function replace(path: string, content: string): Promise<void> {
   await writeFile(`${path}.new`, content);
   await rename(`${path}.new`, path);

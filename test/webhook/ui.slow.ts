@@ -25,7 +25,7 @@ const uiSecret = randomBytes(32).toString("base64url");
 beforeAll(async () => {
   cluster = await startServedCluster();
   const file = join(cluster.folder, "ui-secrets");
-  // The second secret is a mistake: the webhooks use it too.
+  // The second secret is wrong here: the webhooks use it too.
   await writeFile(file, `${uiSecret}\n${cluster.pathSecret}\n`);
   const { kubeconfig, tls, authentication } = cluster;
   const uiSecrets = { kind: "file", path: file } as const;

@@ -1,4 +1,4 @@
-/** Tests what admissions keep of the cluster and for how long. */
+/** Tests which facts about the cluster admissions keep, and for how long. */
 import { beforeEach, expect, test } from "vitest";
 import { ANNOUNCEMENTS_CONFIG_MAP, VALIDATING_CONFIGURATION } from "../../shared/api/names.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";

@@ -1,4 +1,4 @@
-/** Tests the reads of the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets. */
+/** Tests what the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets read. */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -15,7 +15,7 @@ import { sidecarSet } from "../core/validate/fixture.ts";
 
 type Stored = Readonly<Record<string, object | number>>;
 
-/** Answers with the stored object, or with an error of the stored code. */
+/** Returns a cluster that answers with the stored object, or with an error of the stored code. */
 function clusterOf(stored: Stored) {
   const asked: string[] = [];
   const answer = async (key: string) => {

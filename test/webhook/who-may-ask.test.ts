@@ -1,4 +1,6 @@
-/** Tests an authenticator's reads at its start, its words about invalid secrets, and the callers that it knows. */
+/**
+ * Tests an authenticator's reads at its start, its texts about invalid secrets, and the callers that it authenticates.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +38,7 @@ interface Given {
   readonly tokens?: string;
 }
 
-/** Writes a file for each given secret. */
+/** Writes a file for each given secret, and returns the authenticator. */
 async function made(mode: string, { secrets, tokens }: Given, ways?: Ways): Promise<Authenticator> {
   const [pathSecrets, bearerTokens] = [join(folder, "secrets"), join(folder, "tokens")];
   if (secrets !== undefined) await writeFile(pathSecrets, secrets);

@@ -1,4 +1,4 @@
-/** In every order of calls, the managed registration covers every pod that a stored SidecarSet matches. */
+/** Tests that in every order of calls the managed registration covers every pod that a stored SidecarSet matches. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
@@ -247,7 +247,7 @@ describe("the registration with the former name:", () => {
   });
 });
 
-/** Runs calls of several actors one at a time, in the order of `turns`; actors without turns left run freely. */
+/** Runs calls of several actors one at a time, in the order of `turns`. An actor without turns runs freely. */
 function inTurns(turns: readonly string[]) {
   const left = [...turns];
   const waiting: { readonly actor: string; readonly go: () => void }[] = [];
@@ -287,7 +287,7 @@ function inTurns(turns: readonly string[]) {
   return { through, end };
 }
 
-/** Every order of the given numbers of turns. */
+/** Returns every order of the given numbers of turns. */
 function orders(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
   const open = Object.entries(counts).filter(([, count]) => count > 0);
   if (open.length === 0) return [[]];
@@ -299,11 +299,11 @@ function orders(counts: Readonly<Record<string, number>>): readonly (readonly st
 interface Start {
   readonly name: string;
   readonly condition: string | undefined;
-  /** selector of the SidecarSet that is deleted meanwhile */
+  /** selector of the SidecarSet that is deleted during the calls */
   readonly selector: LabelSelector;
 }
 
-/** The problems of one order: after all calls, and after a final pass. */
+/** Returns the problems of one order: after all calls, and after a final pass. */
 async function missedIn(start: Start, turns: readonly string[]): Promise<readonly string[]> {
   await register(start.condition);
   await cluster.create(SIDECARSETS, sidecarSet("old", start.selector));
@@ -329,7 +329,7 @@ test("in every order of an admission, a pass and a deletion the registration cov
     { name: "known", condition: callCondition([sidecarSet("old", WEB)]), selector: WEB },
     { name: "unknown", condition: callCondition([]), selector: API },
   ];
-  // An admission reads, writes and stores; a pass reads both names, lists, and writes when necessary.
+  // An admission reads, writes and stores. A pass reads both names, lists, and writes if necessary.
   const all = orders({ admission: 3, pass: 4, deletion: 1 });
   const missed: string[] = [];
   for (const start of starts) for (const turns of all) missed.push(...(await missedIn(start, turns)));
@@ -338,7 +338,7 @@ test("in every order of an admission, a pass and a deletion the registration cov
   expect(starts.length * all.length).toBeGreaterThan(400);
 });
 
-/** A pass in which only the calls about the registration take turns. */
+/** Runs a pass in which only the calls about the registration take turns. */
 async function passOnly(on: Cluster): Promise<void> {
   const { get, list } = on;
   const isOurs = (plural: string) => plural === "sidecarsets" || plural === "mutatingwebhookconfigurations";

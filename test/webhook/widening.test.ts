@@ -1,4 +1,4 @@
-/** The SidecarSets for which the registration is widened, and the error when that fails. */
+/** Tests for which SidecarSets the registration is widened, and the error if that fails. */
 import { expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -17,7 +17,7 @@ const setOf = (app: string, apiVersion = SIDECARSET_V1BETA1) =>
   }) as KubernetesObject;
 const NONE = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" } };
 
-/** A cluster whose registration others change that many times before the product's write. */
+/** Returns a cluster whose registration other clients change `times` times before the product's write. */
 function busyFor(times: number, spread: Promise<void> = Promise.resolve()) {
   const [stored] = webhookConfigurations({ url: "https://127.0.0.1:1" }, {});
   let [writes, slept] = [0, 0];

@@ -1,4 +1,4 @@
-/** The state of each container's recreation in a request. */
+/** Tests the state of each container's recreation in a request. */
 import type {
   ContainerRecreateRequest,
   ContainerRecreateState,

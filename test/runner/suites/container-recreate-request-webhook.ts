@@ -1,4 +1,4 @@
-/** Admission of ContainerRecreateRequests, in both versions. */
+/** Tests the admission of ContainerRecreateRequests, in both versions. */
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { admitContainerRecreateRequest, podWanted } from "../../../shared/core/container-recreate/admit.ts";
@@ -29,7 +29,7 @@ export function containerRecreateRequestWebhookSuite(
 ): readonly Difference[] {
   const resource = { group: "apps.kruise.io", version, resource: "containerrecreaterequests" };
   const request = { uid: "vector", operation, resource, object, ...(oldObject ? { oldObject } : {}) };
-  // The gate is in the name of the case, not in its input.
+  // The case's name has the feature gate; its input does not.
   const gates = { KruiseDaemon: !name.includes("feature-gate-KruiseDaemon-off") };
   const wanted = podWanted(request);
   const isFound = pod?.metadata?.name === wanted?.name && pod?.metadata?.namespace === wanted?.namespace;

@@ -1,4 +1,6 @@
-/** Sequences of the manager's part in a ContainerRecreateRequest: its phases, the pod's readiness, its removal. */
+/**
+ * Tests sequences of the manager's work on a ContainerRecreateRequest: its phases, the pod's readiness, its removal.
+ */
 import type {
   ContainerRecreateRequest,
   ContainerRecreateRequestStatus,

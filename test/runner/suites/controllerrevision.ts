@@ -1,4 +1,4 @@
-/** A new ControllerRevision: its bytes, its name and its metadata. */
+/** Tests a new ControllerRevision: its bytes, its name and its metadata. */
 
 import { REVISION_HASH_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

@@ -1,4 +1,4 @@
-/** Small pure functions of the reference: one row per kind. */
+/** Tests small pure functions of the reference: one row for each kind. */
 import type { LabelSelector, Labels, Quantity } from "../../../shared/api/kubernetes.ts";
 import { defaultImagePullPolicy } from "../../../shared/core/sidecarset/defaults/pod-parts.ts";
 import { revisionHash } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";

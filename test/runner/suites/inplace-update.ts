@@ -1,4 +1,4 @@
-/** The generic in-place engine: the parts of an update, and a pod's steps through it. */
+/** Tests the generic in-place engine: the parts of an update, and a pod's steps through it. */
 import type { ControllerRevision, Labels, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
@@ -68,7 +68,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)]));
 }
 
-/** JSON, parsed; Go's nil maps count as absent. */
+/** Parses JSON. A nil map of Go counts as absent. */
 function parsed(text: string): unknown {
   try {
     return withoutNulls(JSON.parse(text));
@@ -101,7 +101,7 @@ function viewOf(pod: Pod, step: InPlaceStep, op: "update" | "refresh") {
   };
 }
 
-/** The text of a decoding error is Go's. */
+/** The text of a decoding error is Go's, so it is not compared. */
 function expectedView({ error, annotations, conditions, updateNotCompletedReason: reason, ...rest }: ExpectedStep) {
   const isRefused = error !== undefined;
   const why = reason === undefined || isRefused ? {} : { updateNotCompletedReason: reason };
@@ -114,7 +114,7 @@ interface Scene {
   readonly newRevision: Revision;
 }
 
-/** Changes of the pod from outside. */
+/** Changes the pod from outside. */
 function change(scene: Scene, step: Exclude<Step, { op: "update" | "refresh" | "advance" }>): Scene {
   const { pod } = scene;
   switch (step.op) {

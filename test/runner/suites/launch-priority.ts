@@ -1,4 +1,4 @@
-/** Container launch priority: which key of the barrier opens when. */
+/** Tests container launch priority: which key of the barrier opens when. */
 import type { ConfigMap, Labels, OwnerReference, Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { LAUNCH_COMPLETED_ANNOTATION } from "../../../shared/api/names.ts";
 import {

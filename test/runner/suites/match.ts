@@ -1,4 +1,4 @@
-/** The pods that a SidecarSet selects. */
+/** Tests which pods a SidecarSet selects. */
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../../../shared/api/names.ts";
 import { matches, namespaceKeys } from "../../../shared/core/injection/match/matches.ts";

@@ -1,4 +1,4 @@
-/** The whole pod webhook: its answer, and the pod that the API server stores after it. */
+/** Tests the whole pod webhook: its answer, and the pod that the API server then stores. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { goPod } from "../../support/go-pod.ts";
 import { compare, type Difference } from "../compare.ts";
@@ -12,7 +12,7 @@ interface Expected {
   readonly podAfterPatch: KubernetesObject;
 }
 
-/** The texts of decode errors are Go's own. */
+/** Code of decode errors, whose texts are Go's own. */
 const BAD_REQUEST = 400;
 
 export function podHandleSuite(input: PodInput, expected: Expected): readonly Difference[] {

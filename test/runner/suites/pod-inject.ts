@@ -1,4 +1,4 @@
-/** Pod injection and launch priority: the pod afterwards, or why it is refused. */
+/** Tests pod injection and launch priority: the resulting pod, or why it is refused. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { Admission } from "../../../shared/core/admission/admission.ts";
 import { goPod } from "../../support/go-pod.ts";
@@ -20,7 +20,7 @@ type Expected =
 
 const PANIC = "the reference panics";
 
-/** Both sides as Go prints the pod. Where the reference panics, the product must refuse. */
+/** Returns both sides as Go prints the pod. Where the reference panics, the product must refuse. */
 function expectedOutcome({ error, panic, skip, pod }: Outcome, { namespace }: PodInput) {
   if (panic !== undefined) return { refused: PANIC };
   if (error) return { refused: error };
@@ -39,7 +39,7 @@ function differences(input: PodInput, outcome: Outcome, random?: () => number): 
 
 const SHARES = Array.from({ length: 20 }, (_, index) => index / 20);
 
-/** Every random number gives one of the outcomes; and all numbers together give each of them. */
+/** Every random number must give one of the outcomes, and all numbers together must give each of them. */
 function compareOutcomes(input: PodInput, outcomes: readonly Outcome[]): readonly Difference[] {
   const results = SHARES.map((share) => outcomes.map((outcome) => differences(input, outcome, () => share)));
   const strays = results.filter((result) => result.every((difference) => difference.length > 0));
@@ -55,7 +55,7 @@ function podStepSuite(input: PodInput, expected: Expected): readonly Difference[
   );
 }
 
-/** A file of these may hold cases of the whole webhook. */
+/** Runs one case; such a file may also contain cases of the whole webhook. */
 export function podInjectSuite(input: PodInput, expected: never, { kind }: VectorCase): readonly Difference[] {
   return kind === "pod-handle" ? podHandleSuite(input, expected) : podStepSuite(input, expected);
 }

@@ -1,4 +1,4 @@
-/** The request and the cluster of a pod vector, and how its placeholders are filled in. */
+/** Builds the request and the cluster of a pod vector, and fills in its placeholders. */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
@@ -23,12 +23,12 @@ export interface PodInput {
   readonly featureGates?: Readonly<Record<string, boolean>>;
 }
 
-/** A time that no vector holds. */
+/** A time that occurs in no vector. */
 const NOW = "2031-05-06T07:08:09Z";
 /** The result of `randomOf(1, 2, 3, 4, 5)` for five characters. */
 const RANDOM_CHARACTERS = "cdfgh";
 
-/** Numbers that pick the characters of RANDOM_CHARACTERS. */
+/** Returns the numbers that select the characters of RANDOM_CHARACTERS. */
 function randomCharacters(): () => number {
   let index = 0;
   return () => (((index++ % 5) + 1.5) / 27) % 1;
@@ -44,7 +44,7 @@ export function fillIn<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, fillIn(member)])) as T;
 }
 
-/** The SidecarSet in the hub version. A view holds no other version. */
+/** Returns the SidecarSet in the hub version. A view has no other version. */
 export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   if (object.apiVersion !== SIDECARSET_V1ALPHA1) return object as SidecarSet;
   const converted = convertSidecarSet(object, SIDECARSET_V1BETA1);

@@ -1,4 +1,4 @@
-/** An in-place upgrade, condition or flip of one pod, and its status afterwards, tick by tick. */
+/** Tests an in-place upgrade, condition or flip of one pod, and its status afterwards, tick by tick. */
 import type { Namespace, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
@@ -33,7 +33,7 @@ interface Outcome {
   readonly isRefused: boolean;
 }
 
-/** A pod with its planned change, as the API server would store it. */
+/** Returns a pod with its planned change, as the API server would store it. */
 export function withPlan(pod: Pod, plan: PodPlan): Pod {
   if (plan.kind === "refused") return pod;
   const images = new Map(plan.images.map(({ index, to }) => [index, to]));
@@ -45,7 +45,7 @@ export function withPlan(pod: Pod, plan: PodPlan): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations }, spec: { ...pod.spec, containers } };
 }
 
-/** A pod with the condition added or replaced. */
+/** Returns a pod with the condition added or replaced. */
 export function withCondition(pod: Pod, condition: PodCondition): Pod {
   const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== condition.type);
   return { ...pod, status: { ...pod.status, conditions: [...others, condition] } };
@@ -91,7 +91,7 @@ function parsed(value: string): unknown {
   }
 }
 
-/** Annotations as parsed JSON, conditions by type. */
+/** Parses annotations that are JSON, and keys conditions by type. */
 export function comparable(pod: Pod) {
   const annotations = Object.entries(pod.metadata?.annotations ?? {});
   return {
@@ -111,7 +111,7 @@ function everyPredicateOf(pod: Pod, sidecarSet: SidecarSet) {
   return { ...predicates, inHotUpgrading, hotUpgradingReady: isServing(pod, sidecarSet) };
 }
 
-/** If the reference panics, only a panic of the product would be an error. */
+/** Runs one case. If the reference panics, only a panic of the product is an error. */
 export function podUpdateSuite(input: Input, expected: Expected): readonly Difference[] {
   const { pod, isRefused } = run(input);
   const see = (seen: Pod) => everyPredicateOf(projectPod(seen, input.sidecarSet), input.sidecarSet);

@@ -1,4 +1,4 @@
-/** A cluster in memory for whole reconciles: `decide` runs over it and its actions are carried out. */
+/** A cluster in memory for whole reconciles: `decide` reads it, and its actions are carried out there. */
 
 import { isDeepStrictEqual } from "node:util";
 import type {
@@ -28,7 +28,7 @@ export interface RecordedEvent {
   readonly message: string;
 }
 
-/** The kernel alone is the reference: without rules it decides the same. */
+/** Checks that the kernel without rules decides as the reference does, and with rules decides the same. */
 function decideAlike(observation: Observation, context: DecideContext): Decision {
   const decision = decide(observation, context);
   if (!isDeepStrictEqual(decide(observation, { ...context, rules: [] }), decision))
@@ -47,7 +47,7 @@ export function keyOf({ metadata }: KubernetesObject): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** Namespaces in their order if they are selected, or else pods by their keys. */
+/** Returns a sort key: the namespace if namespaces are selected, otherwise the pod's own key. */
 function placeOf(pod: Pod, namespaceSelector: LabelSelector | undefined): string {
   return namespaceSelector ? `${pod.metadata?.namespace}\0${pod.metadata?.name}` : keyOf(pod);
 }
@@ -67,7 +67,7 @@ export class ReconcileCluster {
     else throw new Error(`unknown kind ${object.kind}`);
   }
 
-  /** Updates all but the status. */
+  /** Updates everything except the status. */
   updateSidecarSet({ status: _, ...object }: SidecarSet): void {
     const name = object.metadata?.name ?? "";
     const status = this.sidecarSets.get(name)?.status;
@@ -83,12 +83,12 @@ export class ReconcileCluster {
     this.updatePod(key, (pod) => ({ ...pod, status }));
   }
 
-  /** A reconcile: a decision, another one if a name was taken, and all its actions. */
+  /** Runs a reconcile: a decision, another one if a name was taken, and all its actions. */
   reconcile(name: string, when: When): Decision | undefined {
     this.events = [];
     const stored = this.sidecarSets.get(name);
     if (!stored) return undefined;
-    // Refused as in the observation of pods.
+    // The observation of pods refuses such a selector too.
     const { selector, namespaceSelector } = stored.spec;
     if ([selector, namespaceSelector].some((one) => typeof selectorMatches(one, {}) === "object")) return undefined;
     const { resourceVersion = stored.metadata?.resourceVersion ?? "" } = when;

@@ -1,4 +1,4 @@
-/** Whole reconciles in sequence, with hot upgrades and rollouts, and a kubelet that reports as told. */
+/** Tests whole reconciles in sequence, with hot upgrades and rollouts, and a kubelet that the case controls. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -13,7 +13,7 @@ import { compare, type Difference } from "../compare.ts";
 import { comparable } from "./pod-update.ts";
 import { keyOf, ReconcileCluster, type RecordedEvent } from "./reconcile-cluster.ts";
 
-/** Reconciles, and the changes between them. */
+/** A reconcile, or a change between two reconciles. */
 export type ReconcileStep =
   | { readonly op: "reconcile"; readonly now: string; readonly sidecarSet: string }
   | { readonly op: "advance" }
@@ -69,7 +69,7 @@ function viewOf(pod: Pod) {
   };
 }
 
-/** The expected view with annotations as parsed JSON. */
+/** Returns the expected view with JSON annotations parsed. */
 function parsedView({ annotations, ...view }: PodView) {
   return {
     ...view,
@@ -81,7 +81,7 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T)
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
 }
 
-/** Revisions in the form of the reference's history: data as text, in the order of its own sort. */
+/** Returns revisions in the form of the reference's history: data as text, in the reference's sort order. */
 export function revisionViews(revisions: Iterable<ControllerRevision>): readonly unknown[] {
   const sorted = [...revisions].sort((a, b) => a.revision - b.revision || (keyOf(a) < keyOf(b) ? -1 : 1));
   return sorted.map(({ metadata = {}, revision, data }) => {
@@ -121,19 +121,19 @@ export function take(cluster: ReconcileCluster, step: Exclude<ReconcileStep, { o
   }
 }
 
-/** A finalizer keeps a pod that is not gone. */
+/** Deletes a pod. A finalizer keeps a pod that is not gone. */
 function deletePod(cluster: ReconcileCluster, { pod: key, gone }: Extract<ReconcileStep, { op: "deletePod" }>): void {
   const deletionTimestamp = "2025-06-01T00:00:00Z";
   if (gone) cluster.pods.delete(key);
   else cluster.updatePod(key, (pod) => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp } }));
 }
 
-/** Go's nil maps and lists are null. */
+/** Removes nulls, which stand for Go's nil maps and lists. */
 function withoutNulls(view: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
 }
 
-/** Differences of the cluster to the reference's after the same reconcile. */
+/** Returns the differences between the cluster and the reference's after the same reconcile. */
 export function compareRound(cluster: ReconcileCluster, name: string, expected: Reconciled, path: string) {
   const { sidecarSetStatus, events } = expected;
   const pods = mapValues(expected.pods, parsedView);

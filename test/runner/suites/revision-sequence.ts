@@ -1,4 +1,7 @@
-/** ControllerRevisions over a sequence of changes of a SidecarSet: created, reused, renumbered, labelled, truncated. */
+/**
+ * Tests ControllerRevisions over a sequence of changes of a SidecarSet: created, reused, renumbered, labelled,
+ * truncated.
+ */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compare, type Difference } from "../compare.ts";

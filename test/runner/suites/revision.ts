@@ -1,4 +1,4 @@
-/** Hashes of a SidecarSet, its recorded revision, and the SidecarSet that an old revision restores. */
+/** Tests hashes of a SidecarSet, its recorded revision, and the SidecarSet that an old revision restores. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { newRevision, revisionText } from "../../../shared/core/sidecarset/revision/recorded-revision.ts";

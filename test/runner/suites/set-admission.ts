@@ -1,4 +1,4 @@
-/** The webhooks of ordered sets: the object after defaults, and every field error. */
+/** Tests the webhooks of ordered sets: the object after defaults, and every field error. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { StorageClass } from "../../../shared/api/stateful-set.ts";
@@ -59,7 +59,7 @@ export function setDefaultsSuite(input: Input, expected: Expected): readonly Dif
   );
 }
 
-/** Drops times that Go prints empty and the vectors leave out below a pod template. */
+/** Removes times that Go prints as empty and that the vectors leave out below a pod template. */
 function dropTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(dropTimes);
   if (typeof value !== "object" || value === null) return value;
@@ -73,7 +73,7 @@ function keysOf(errors: readonly FieldError[] = []): readonly string[] {
   return errors.map(({ type, field, detail }) => `${field}: ${type}: ${detail}`).sort();
 }
 
-/** The reference crashes where we deny. */
+/** Runs one case. Where the reference crashes, the product must deny. */
 export function setValidateSuite(input: Input, expected: Expected): readonly Difference[] {
   const { gates, storageClasses } = { gates: gatesOf(input), storageClasses: input.objects ?? [] };
   const admission = validateStatefulSet(requestOf(input), { gates, storageClasses });

@@ -1,4 +1,4 @@
-/** Single rules of a set: ordinals, names, the pod of an ordinal, revisions, the order of an update. */
+/** Tests single rules of a set: ordinals, names, the pod of an ordinal, revisions, the order of an update. */
 import type { ControllerRevision, IntOrString, Labels, Pod } from "../../../shared/api/kubernetes.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import { parsePodName } from "../../../shared/core/pod/workload.ts";
@@ -53,7 +53,7 @@ interface IdentityInput {
   readonly featureGates?: Partial<StatefulSetFeatureGates>;
 }
 
-/** Claim volumes come first, in the order of the templates; the vectors sort them by name. */
+/** Sorts claim volumes by name, as the vectors do. The product has them first, in the order of the templates. */
 function sortClaimVolumes(pod: Pod): Pod {
   const volumes = (pod.spec.volumes ?? []) as readonly { name: string; persistentVolumeClaim?: object }[];
   const claims = volumes.filter(({ persistentVolumeClaim }) => persistentVolumeClaim);
@@ -93,7 +93,7 @@ interface RevisionInput {
   readonly sameData?: boolean;
 }
 
-/** Numbers as the vectors have them, which are read exactly. */
+/** Returns numbers in the form of the vectors, which are read exactly. */
 function exact(value: unknown): unknown {
   return parseJson(goJson(value));
 }

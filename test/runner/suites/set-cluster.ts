@@ -1,4 +1,4 @@
-/** A cluster in memory for passes over a set: it answers their steps as the vectors' README says. */
+/** A cluster in memory for passes over a set. It answers their steps as the vectors' README says. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { adoptedOwners } from "../../../shared/core/statefulset/revisions.ts";
@@ -29,7 +29,7 @@ function failed(reason: FailureReason, message: string): Reply {
   return { kind: "failed", reason, message };
 }
 
-/** False for an object that is terminating and waits for nothing any more. */
+/** False for an object that is being deleted and waits for nothing more. */
 function isHeld(kind: Kind, { metadata, ...rest }: KubernetesObject): boolean {
   if (!metadata?.deletionTimestamp || (metadata.finalizers ?? []).length > 0) return true;
   if (kind === "PersistentVolumeClaim") return false;
@@ -51,7 +51,7 @@ export class SetCluster {
   private version = 1;
   private readonly setName: string;
   private readonly readsSnapshot: boolean;
-  /** when a pass began */
+  /** the objects at the start of a pass */
   private snapshot: Pick<typeof this.objects, "Pod" | "PersistentVolumeClaim"> | undefined;
 
   constructor(setName: string, readsSnapshot: boolean) {
@@ -76,7 +76,7 @@ export class SetCluster {
     if (object) this.store(kind, change(object));
   }
 
-  /** Every change moves the resourceVersion. */
+  /** Stores the object; every change increases the resourceVersion. */
   private store(kind: Kind, object: KubernetesObject): KubernetesObject {
     const resourceVersion = String(this.version++);
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion } };
@@ -214,7 +214,7 @@ export class SetCluster {
     return this.objects.ControllerRevision.delete(name) ? { kind: "ok" } : this.missing("ControllerRevision", name);
   }
 
-  /** Changes an owner as the reference does: an update to everything but a refusal. */
+  /** Changes an owner as the reference does: it ignores every error except a refusal. */
   private patch(kind: Kind, before: KubernetesObject, change: (stored: KubernetesObject) => KubernetesObject): Reply {
     return this.isInjected("patch", kind, nameOf(before)) ?? this.update(kind, before, change);
   }

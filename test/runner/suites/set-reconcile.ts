@@ -1,4 +1,4 @@
-/** Passes over a set on a small cluster: after each, the cluster equals the reference's. */
+/** Tests passes over a set in a small cluster: after each pass it must equal the reference's cluster. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -53,7 +53,7 @@ interface Expected {
   readonly revisionData: Labels;
 }
 
-/** Annotations, with JSON values parsed. */
+/** Returns the annotations with JSON values parsed. */
 function parsedAnnotations(annotations: Labels | undefined): Members | undefined {
   if (!annotations) return undefined;
   const entries = Object.entries(annotations).map(([key, text]) => {
@@ -138,7 +138,7 @@ function viewOf(cluster: SetCluster): Members {
   };
 }
 
-/** Counters that Go leaves out when they are 0. */
+/** Removes counters that Go leaves out if they are 0. */
 function withoutZeros(status: StatefulSet["status"]): unknown {
   const { updatedReadyReplicas, updatedAvailableReplicas, ...rest } = status ?? { replicas: 0 };
   return {
@@ -237,7 +237,7 @@ function apply(
   }
 }
 
-/** Ignores the reference's collision with its own earlier write. */
+/** Returns the expected view without the reference's collision with its own earlier write. */
 function expectedView({ error, events, ...rest }: Members, actual: Members | undefined): Members {
   const isCollision = typeof error === "string" && error.includes("object was modified");
   return {

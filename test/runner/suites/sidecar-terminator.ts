@@ -1,4 +1,4 @@
-/** Sequences of the sidecar terminator: which sidecars of a job's pod it ends, when, and how. */
+/** Tests sequences of the sidecar terminator: which sidecars of a job's pod it ends, when, and how. */
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import {
@@ -104,7 +104,7 @@ function sequence(input: Input): readonly unknown[] {
   return views;
 }
 
-/** The text of the error is Go's; it never asks for a later call. */
+/** The error's text is Go's, and a requeue time does not count, so both are left out. */
 function expectedView({ error, requeueAfterSeconds: _, pod, ...rest }: Reconcile) {
   return { ...rest, pod: { ...pod, conditions: byType(pod.conditions) }, isRefused: error !== undefined };
 }

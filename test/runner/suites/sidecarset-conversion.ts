@@ -1,4 +1,4 @@
-/** Conversion between the two API versions. */
+/** Tests the conversion between the two API versions. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import { convertSidecarSet } from "../../../shared/core/sidecarset/convert.ts";

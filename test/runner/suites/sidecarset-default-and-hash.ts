@@ -1,4 +1,4 @@
-/** The mutating webhook of SidecarSets: the object after defaults, and its hashes. */
+/** Tests the mutating webhook of SidecarSets: the object after defaults, and its hashes. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -10,7 +10,7 @@ import { compare, type Difference } from "../compare.ts";
 
 interface Input {
   readonly operation: string;
-  /** version of the request's resource; absent: the object's */
+  /** version of the request's resource; absent: the object's version */
   readonly version?: string;
   readonly object: KubernetesObject;
 }
@@ -26,7 +26,7 @@ interface Expected {
   readonly hashInput?: string;
 }
 
-/** The vectors do not say whether an empty list was given, so the input decides. */
+/** Returns the hashed text. The vectors do not say whether an empty list was given, so the input decides. */
 function hashInputOf(object: KubernetesObject, given: KubernetesObject): string {
   const decoded = decodeGo(SIDECAR_SET, object);
   if (decoded.kind === "DecodeError") throw new Error(decoded.message);
@@ -41,7 +41,7 @@ export function sidecarSetDefaultAndHashSuite(input: Input, expected: Expected):
   const admission = mutateSidecarSet({ uid: "vector", operation, resource, object: given });
   const { allowed, patched, object, code, hash, hashWithoutImage, hashInput: expectedInput } = expected;
   if (admission.kind === "denied") {
-    // Where the reference crashes, any refusal is right.
+    // Where the reference crashes, every refusal is right.
     const wanted = { allowed, patched, code: expected.panicked ? admission.code : code };
     return compare({ allowed: false, patched: false, code: admission.code }, wanted);
   }

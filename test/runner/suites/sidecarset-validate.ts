@@ -1,4 +1,6 @@
-/** The validating webhook for SidecarSets: the decision, and every field error with its value where that is a scalar. */
+/**
+ * Tests the validating webhook of SidecarSets: the decision, and every field error, with its value if that is a scalar.
+ */
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { Admission } from "../../../shared/core/admission/admission.ts";
@@ -22,11 +24,11 @@ interface Input {
 interface Expected {
   readonly allowed: boolean;
   readonly code: number;
-  /** absent where nothing could be decoded */
+  /** errors of fields; absent: nothing could be decoded */
   readonly errors?: readonly FieldError[];
 }
 
-/** The reference answers 500 where we answer 422, on purpose. */
+/** The product's code → the reference's: we answer 422 instead of 500 on purpose. */
 const REFERENCE_CODES: ReadonlyMap<number, number> = new Map([[422, 500]]);
 
 function validate({ operation, version, object, oldObject, featureGates, cluster }: Input): Admission {
@@ -52,7 +54,7 @@ function keyOf({ type, field, detail }: FieldError): string {
   return JSON.stringify([type, field, detail]);
 }
 
-/** Sorted, and without the values that the reference did not record because they are no scalars. */
+/** Sorts errors, and removes values that the reference did not record because they are not scalars. */
 function comparable(errors: readonly FieldError[], expected: readonly FieldError[]): readonly unknown[] {
   const unrecorded = new Set(expected.filter((error) => !("badValue" in error)).map(keyOf));
   return errors

@@ -1,4 +1,4 @@
-/** calculateStatus, and every predicate about a pod that it rests on. */
+/** Tests calculateStatus, and every predicate about a pod that it uses. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import { isConsistent } from "../../../shared/core/pod/is-consistent.ts";
@@ -23,7 +23,7 @@ interface Expected {
   readonly perPod: readonly unknown[];
 }
 
-/** The reference's predicates about one pod. */
+/** Returns the reference's predicates about one pod. */
 export function predicatesOf(pod: Pod, sidecarSet: SidecarSet) {
   const name = sidecarSet.metadata?.name ?? "";
   const state = podStateOf(pod, sidecarSet, undefined);

@@ -1,4 +1,4 @@
-/** GetNextUpgradePods: which pods wait, in which order after each sort, and how many are taken. */
+/** Tests GetNextUpgradePods: which pods wait, in which order after each sort, and how many are selected. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
