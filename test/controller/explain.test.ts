@@ -52,6 +52,14 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     IMMUTABLE,
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place",
   ],
+  "pods that cannot be upgraded in place, of a paused rollout": [
+    { ...IMMUTABLE, hold: "paused" },
+    "paused; 0 of 9 pods updated, 0 of them ready; 4 cannot be upgraded in place",
+  ],
+  "pods that are replaced once a rollout is no longer paused": [
+    { hold: "paused", rules: { replacement: { waiting: 2, selected: 0, kept: 0 } } },
+    "paused; 0 of 9 pods updated, 0 of them ready; 2 pods cannot be upgraded in place and are to be replaced",
+  ],
   "pods that cannot be handled": [
     {
       hold: "nothingWaits",

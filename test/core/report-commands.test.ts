@@ -63,6 +63,7 @@ it("every command that the page advises for a hold of the book is one that can b
   expect([...found].sort()).toEqual([
     "kubectl -n default delete pod p",
     "kubectl -n default rollout restart statefulset/web",
+    "kubectl describe pod -n default gated",
     "sidecarset check",
     "sidecarset promote ss",
     "sidecarset resume ss",

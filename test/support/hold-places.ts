@@ -282,6 +282,19 @@ export const PLACES = {
     return [differs(`page about ${words.cause}`, found?.kind, words.severity === "none" ? undefined : words.severity)];
   },
 
+  "the page is as grave about a pod as explain of that pod, where both give the same reason": ({
+    observation: { sidecarSet },
+    facts,
+    page,
+  }) =>
+    page().reasons.flatMap(({ reason, kind, pods }) => {
+      const named = facts.pods.filter(({ metadata: { namespace, name } = {} }) =>
+        pods.some((one) => one.name === `${namespace}/${name}`),
+      );
+      const steps = named.flatMap((pod) => explainPod(pod, sidecarSet, facts).filter((step) => step.reason === reason));
+      return steps.map(({ verdict }) => differs(`page about ${reason}`, kind === "wait", verdict === "wait"));
+    }),
+
   "status, plan and the report say the clause of the hold": ({ observation, context, facts, held, decision }) => {
     const clause = BOOK[held.hold].clause(decision.summary);
     const { before } = planRollout(observation, { ...context, readyAfterSeconds: 5, maxSteps: 1 });

@@ -193,8 +193,7 @@ function progressOf(summary: Summary): string {
   const clause = BOOK[hold].clause(summary);
   const beside = holdsIn(summary).filter((one) => one !== hold && BOOK[one].isBeside);
   const clauses = [clause, ...beside.map((one) => BOOK[one].clause(summary))].filter(Boolean);
-  if (isStill(hold)) return [...clauses, count].join("; ");
-  return `${[count, ...clauses].join("; ")}${immutableText(summary)}`;
+  return `${(isStill(hold) ? [...clauses, count] : [count, ...clauses]).join("; ")}${immutableText(summary)}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {
@@ -215,9 +214,9 @@ function enumerate(some: readonly string[], total: number): string {
   return [...some, ...(total > some.length ? [`${total - some.length} more`] : [])].join(", ");
 }
 
-function immutableText({ notUpgradable, immutableFields, rules: { replacement: replaced } }: Summary): string {
+function immutableText({ hold, notUpgradable, immutableFields, rules: { replacement: replaced } }: Summary): string {
   if (replaced && replaced.waiting > 0)
-    return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} replaced`;
+    return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} ${isStill(hold) ? "to be " : ""}replaced`;
   if (notUpgradable === 0) return "";
   const fields = immutableFields.length > 0 ? `, since more than images changed: ${immutableFields.join(", ")}` : "";
   const stop = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;

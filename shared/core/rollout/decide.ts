@@ -14,7 +14,6 @@ import { EFFECTS } from "./hold-effects.ts";
 import { type EndedDisruption, endedDisruptions, waitingForBudgets } from "./rules/disruption-budgets/guard.ts";
 import { planPutBacks } from "./rules/drain/drain.ts";
 import { type Standstill, standstillOf } from "./rules/halt/standstill.ts";
-import { waitingForTurn } from "./rules/ordinals/ordinal-turn.ts";
 import { waitingForOwners } from "./rules/owner-budget/owner-budget.ts";
 import { type PullPlan, withoutPulls } from "./rules/pre-pull/pull-guard.ts";
 import { lackingOf, replacedBy } from "./rules/replacement/replaced.ts";
@@ -167,7 +166,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const isWaveOpen = waves?.summary.holder?.stage === "updating";
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
   const restarted = restartedBy(batch.restarts, otherwise);
-  const said = saidOfBatch(batch, budgetUse, [sidecarSet, now]);
+  const said = saidOfBatch(batch, budgetUse);
   const rules = saidByRules({ ...counts.rules, ...said, restarts: restarted.facts });
   const refused = refusedWrites(scene, sidecarSet, batch.selection);
   const held = { hold: restarted.hold ?? hold, immutableFields: fields, rules };
@@ -310,12 +309,12 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold" | "rule
   };
 }
 
-function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"], on: readonly [sidecarSet: SidecarSet, now: string]) {
-  const { selection } = batch;
+function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"]) {
+  const { selection, draining: drain, ordinals } = batch;
   return {
-    drain: batch.draining,
+    drain,
     prePull: selection.pulls?.summary,
-    ordinals: waitingForTurn(selection, ...on),
+    ordinals,
     ownerBudget: waitingForOwners(selection),
     disruptionBudgets: waitingForBudgets(selection),
     replacement: replacedBy(batch, budgetUse.rules.replacement?.plan),
@@ -345,7 +344,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["prePull", ({ selection }, isNoneSelected) => isNoneSelected && (selection.pulls?.summary?.waiting ?? 0) > 0],
   // The next pod may itself be held; the rest then wait for the same budget.
   ["disruptionBudget", ({ selection }, isNoneSelected) => isNoneSelected && selection.held.length > 0],
-  ["order", ({ selection }) => selection.outOfTurn > 0],
+  ["order", ({ ordinals }) => ordinals !== undefined],
   ["ownerBudget", ({ selection }) => selection.crowded.length > 0],
   ["disruptionBudget", ({ selection }) => selection.held.length > 0],
   ["evictionRefused", ({ keptBack }, isNoneSelected) => isNoneSelected && keptBack > 0],

@@ -1,5 +1,4 @@
 /** The words of holds that a pass meets outside its decision: refusals, failures, gates and metrics. */
-
 import type { HoldCause } from "./hold.ts";
 import type { Blocks, HoldWords } from "./hold-words.ts";
 import { isPassTrouble, type PassTroubleHold, reasonOfTrouble } from "./pass-trouble.ts";

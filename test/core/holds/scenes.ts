@@ -77,6 +77,13 @@ function failing(name = "failing"): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
+/** Returns a pod that was updated, and whose readiness gate nobody opens. */
+function gated(): Pod {
+  const pod = done({ name: "gated" });
+  const closed = { type: "Ready", status: "False", reason: "ReadinessGatesNotReady", lastTransitionTime: NOW } as const;
+  return { ...pod, status: { ...pod.status, conditions: [closed] } };
+}
+
 /** Returns a pod that was updated long ago, and without a condition that it was ever ready. */
 function neverReady(name: string): Pod {
   const pod = done({ name, isReady: false });
@@ -264,7 +271,12 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   gate: [scene(blockedBy("Gate", "the gate at gate.example says no: freeze", GATED), [old()])],
   gateDown: [scene(blockedBy("GateDown", "the gate at gate.example may not be asked", GATED), [old()])],
   metrics: [measured("fail", "7"), measured("inconclusive", "no server may be asked")],
-  finished: [scene(setOf(), [done()]), scene(setOf(), [failing()]), scene(setOf(), [down()])],
+  finished: [
+    scene(setOf(), [done()]),
+    scene(setOf(), [failing()]),
+    scene(setOf(), [down()]),
+    scene(setOf(), [gated(), down()]),
+  ],
   flip: [hot()],
   shrink: [shrinking()],
   drain: [
@@ -331,6 +343,10 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("waves", [DEV], leavingAlone()), [inDev(unmergeable()), old({ name: "q" })], {
       namespaceLabels: new Map([["dev", { stage: "dev" }]]),
     }),
+    scene(annotated("follow-ordinals", "true", leavingAlone()), [
+      owned(unmergeable({ name: "web-0" }), "StatefulSet"),
+      owned(unmergeable({ name: "web-1" }), "StatefulSet"),
+    ]),
     // Updated pods that are down become ready again.
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), down()]),
     scene(leavingAlone({ maxUnavailable: 3 }), [unmergeable(), failing()]),
@@ -338,5 +354,12 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   inFlight: [scene(setOf(), [late()])],
   notSelected: [scene(setOf({ selector: { matchLabels: { canary: "yes" } } }), [old()])],
   nothingWaits: [scene(setOf(), [old(LACKING)])],
-  none: [scene(setOf(), [old()])],
+  none: [
+    scene(setOf(), [old()]),
+    // The other pod of the set goes first.
+    scene(annotated("follow-ordinals", "true", leavingAlone()), [
+      owned(old({ name: "web-0" }), "StatefulSet"),
+      owned(unmergeable({ name: "web-1" }), "StatefulSet"),
+    ]),
+  ],
 };

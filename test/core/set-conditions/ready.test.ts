@@ -186,6 +186,12 @@ describe("pods that only recreating updates:", () => {
     const { summary, ofPods } = look([reshaped, old("b")], strategy);
     expect([summary.notUpgradable, ofPods.notUpgradable]).toEqual([1, "True ImmutableFields"]);
   });
+
+  test("the condition Blocked of a paused rollout names them beside the pause", () => {
+    expect(look([reshaped, old("b")], { paused: true }).blocked).toBe(
+      "1 pod cannot be upgraded in place; otherwise nothing is in the way but what was asked for: the rollout is paused",
+    );
+  });
 });
 
 describe("a rollout with a partition:", () => {

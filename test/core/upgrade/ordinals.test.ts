@@ -383,6 +383,17 @@ describe("explain for a StatefulSet", () => {
       ],
       "2 of 2 that wait: other/b-1 of the same set is not ready: fix it, or delete it, and its successor has the new version",
     ],
+    [
+      "explain names the set of the same namespace that cannot continue, where one of another namespace cannot either",
+      "c-0",
+      [
+        ...[...A.slice(0, 1), member("a-1", UPDATED), leaving(member("a-2"))],
+        ...[member("b-0"), member("b-1", UPDATED), leaving(member("b-2")), member("c-0")].map((pod) =>
+          movedTo("other", pod),
+        ),
+      ],
+      "3 of 3 that wait: the set other/b has begun, and waits for other/b-2, which is not ready",
+    ],
   ];
   test.each(ROWS)("%s", (_, name, pods, expected) => {
     const set = { ...following(), status: { observedGeneration: 2 } };

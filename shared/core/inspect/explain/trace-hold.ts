@@ -1,5 +1,4 @@
 /** The steps about a rollout as a whole: what holds it (a halt, an undone release, a gate, a wave), restarts, passes. */
-
 import type { ObjectMeta, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";

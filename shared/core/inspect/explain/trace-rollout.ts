@@ -1,5 +1,4 @@
 /** The state of a rollout: its progress, and everything that blocks it. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";

@@ -1,5 +1,4 @@
 /** Why a pod with the newest sidecars is ready, or what it waits for. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -38,7 +37,7 @@ function heldElsewhere(pod: Pod, share: string): Step {
   return stop("PodNotReady", text, elsewhereHint(pod));
 }
 
-export function elsewhereHint({ metadata }: Pod): string {
+export function elsewhereHint({ metadata }: Pick<Pod, "metadata">): string {
   const { namespace, name } = metadata ?? {};
   const look = commandText`kubectl describe pod -n ${namespace} ${name}`;
   return `no pass places pods or opens gates of others; see what keeps it: ${look}`;

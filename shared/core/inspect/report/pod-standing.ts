@@ -8,7 +8,7 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
 import { hasOtherImage, ownContainers } from "../../pod/failing-pods.ts";
 import { declinesSidecars, hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
-import { readyCondition } from "../../pod/is-ready.ts";
+import { isHeldElsewhere, readyCondition } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { unreadableState } from "../../pod/update-state.ts";
@@ -56,6 +56,8 @@ export interface PodStanding {
   readonly isReady: boolean;
   /** the failing container, or its image, does not belong to the SidecarSet; absent: it does, or none fails */
   readonly isForeign?: true;
+  /** updated, and kept unready by the scheduler or a gate that no pass opens; absent: it is not */
+  readonly isHeldElsewhere?: true;
   /** RFC3339: when its readiness last changed */
   readonly turnedAt: string | undefined;
 }
@@ -87,7 +89,7 @@ function factsOf(pod: Pod, setName: string) {
   };
 }
 
-type Stands = Pick<PodStanding, "standing" | "why" | "isReady" | "isForeign">;
+type Stands = Pick<PodStanding, "standing" | "why" | "isReady" | "isForeign" | "isHeldElsewhere">;
 
 function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   const isReady = state.isConsistent && state.isReady;
@@ -95,7 +97,8 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   if (kind !== "updated") return { ...OLD[kind], ...whyOld(kind, state), isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
-  if (failureOf(state.pod) === undefined) return { standing: "down", why, isReady };
+  if (failureOf(state.pod) === undefined)
+    return { standing: "down", why, isReady, ...(isHeldElsewhere(state.pod) ? { isHeldElsewhere: true } : {}) };
   const ofOwn = failureOf(state.pod, ownContainers(sidecarSet));
   const isForeign = ofOwn === undefined || hasOtherImage(state.pod, sidecarSet, ofOwn.container);
   return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };

@@ -10,6 +10,7 @@ import { lastUndone } from "../../rollout/rules/halt/undone.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
+import { elsewhereHint } from "../explain/trace-updated.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 
@@ -141,12 +142,17 @@ function undone(sidecarSet: SidecarSet): readonly Reason[] {
 
 /** Reasons that concern single pods: they wait, or the selector leaves them out. */
 function waits(pods: readonly PodStanding[]): readonly Reason[] {
-  const starting = ofStanding(pods, "down");
+  const starting = ofStanding(pods, "down").filter((pod) => !pod.isHeldElsewhere);
+  const kept = ofStanding(pods, "down").filter((pod) => pod.isHeldElsewhere);
   const changing = ofStanding(pods, "changing");
   const left = ofStanding(pods, "notSelected");
   return [
     ...reason(markOf("notSelected"), left.map(withoutWhy), `${count(left.length, "pod")} not selected`, [
       "spec.updateStrategy.selector leaves them out: they stay at their version.",
+    ]),
+    ...reason(["PodNotReady", "trouble"], kept, `${count(kept.length, "pod")} kept from being ready`, [
+      "They have the current version.",
+      kept[0] && elsewhereHint({ metadata: kept[0] }),
     ]),
     ...reason(["PodNotReady", "wait"], starting, `${count(starting.length, "pod")} not ready yet`, [
       "They have the current version.",
@@ -171,7 +177,7 @@ function reason(
   [name, kind]: Mark,
   pods: readonly Pick<PodStanding, "namespace" | "name" | "why">[],
   title: string,
-  [text, next]: readonly [string, string?],
+  [text, next]: readonly [string, (string | undefined)?],
 ): readonly Reason[] {
   if (pods.length === 0) return [];
   return [

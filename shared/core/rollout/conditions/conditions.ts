@@ -133,7 +133,9 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   // The other pods are still upgraded.
   if (summary.trouble) return no("Refused", summary.trouble.text);
   const { severity, sentence } = wordsOf(summary.hold, held, "");
-  if (severity === "held") return no("NotBlocked", `nothing is in the way but what was asked for: ${sentence}`);
+  const fixed = summary.notUpgradable;
+  const first = fixed > 0 ? `${counted(fixed, "pod")} cannot be upgraded in place; otherwise ` : "";
+  if (severity === "held") return no("NotBlocked", `${first}nothing is in the way but what was asked for: ${sentence}`);
   if (severity === "trouble") return no("NotBlocked", sentence);
   return no("NotBlocked", severity === "wait" ? waitingText(sentence, summary) : unhinderedText(summary));
 }

@@ -1,5 +1,4 @@
 /** Tells which pods of a rollout are upgraded next: which ones wait, in which order, and how many are allowed. */
-
 import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
@@ -47,8 +46,6 @@ export interface Selection {
   readonly blocked: number;
   /** the turn of StatefulSets, when ordinals are followed */
   readonly turn?: OrdinalTurn;
-  /** number of pods that wait for earlier pods of StatefulSets */
-  readonly outOfTurn: number;
   /** pods that wait for other pods of their owner, and sentences about such owners */
   readonly crowded: readonly PodState[];
   readonly fullOwners: readonly string[];
@@ -114,7 +111,6 @@ export function selectPods(
     used,
     blocked,
     ...(turn ? { turn } : {}),
-    outOfTurn: line.length - ofTurn.length,
     ...owners.outcome(),
     ofLaterWaves: allowed.length - line.length,
     ...guard.outcome(),

@@ -10,6 +10,7 @@ import type { RolloutSettings } from "../rollout-settings.ts";
 import type { Disruption } from "../rules/disruption-budgets/guard.ts";
 import { type DrainWait, drainingOf, isDrainedForAnother, withDrain } from "../rules/drain/drain.ts";
 import { haltRoom } from "../rules/halt/standstill.ts";
+import { type TurnInTheWay, waitingForTurn } from "../rules/ordinals/ordinal-turn.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../rules/replacement/plan-replacement.ts";
 import { resizeMark } from "../rules/resize/resize.ts";
 import { planRestarts, type RestartPlan } from "../rules/restarts/restarts.ts";
@@ -46,6 +47,8 @@ export interface Batch {
   /** number of selected pods that cannot be handled */
   readonly leftAlone: number;
   readonly problems: readonly PodProblem[];
+  /** undefined: no pod of a StatefulSet waits for its turn */
+  readonly ordinals: TurnInTheWay | undefined;
   /** absent: no pod is drained */
   readonly draining?: Draining;
   /** the selected pods are drained now, or restored */
@@ -214,6 +217,7 @@ export function planBatch(
     areUsersRefused: areAllUsers(withoutTurn, pods, budgetUse, selection.used),
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     leftAlone: refused.length,
+    ordinals: waitingForTurn(selection, plans, sidecarSet, facts.now),
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindrancesOf(pods, sidecarSet)],
   };
 }

@@ -1,5 +1,4 @@
 /** Tells which pod of a StatefulSet may be upgraded now when a SidecarSet follows ordinals: at most one, of one set. */
-
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../../go/sequence.ts";
@@ -14,9 +13,11 @@ import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf 
 export interface OrdinalTurn {
   /** the one pod of a set that may be upgraded; absent: none */
   readonly next?: PodState;
-  /** the pod that all others wait for; absent: each waits for its own set */
+  /** the pod that all others wait for; absent: each waits for its own set or namespace */
   readonly holder?: Holder;
   readonly down: DownPods;
+  /** namespace → the pod that is down of a set that has begun there; absent: no namespace is held */
+  readonly stuck?: ReadonlyMap<string, Holder>;
 }
 
 /** The inputs for a turn. */
@@ -121,8 +122,8 @@ function begin(
   // When a disruption budget holds a pod, another set that may go comes first.
   const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };
-  const holder = stuck[0] && down.get(stuck[0].place.setKey);
-  return { ...(holder ? { holder } : {}), down };
+  const holders = stuck.flatMap(({ place }) => down.get(place.setKey) ?? []);
+  return { down, stuck: new Map(holders.map((one) => [one.pod.metadata?.namespace ?? "", one])) };
 }
 
 function namespaceOf({ pod }: PodState): string {
@@ -149,12 +150,10 @@ export function outOfTurn(pod: Pod, turn: OrdinalTurn): string | undefined {
 }
 
 /** The pod that a pod of a set waits for. */
-function awaitedBy(pod: Pod, { next, holder, down }: OrdinalTurn): Holder | undefined {
+function awaitedBy(pod: Pod, { next, holder, down, stuck }: OrdinalTurn): Holder | undefined {
   const place = placeOf(pod);
   if (!place || next?.pod === pod) return undefined;
-  // A set that cannot go on holds its own namespace only; a pod that is under way holds all.
-  const isElsewhere = holder?.standing === "down" && holder.pod.metadata?.namespace !== pod.metadata?.namespace;
-  return (isElsewhere ? undefined : holder) ?? down.get(place.setKey);
+  return holder ?? down.get(place.setKey) ?? stuck?.get(pod.metadata?.namespace ?? "");
 }
 
 const OWN = {
@@ -183,15 +182,17 @@ export interface TurnInTheWay {
   readonly isStuck: boolean;
 }
 
-/** `now`: RFC3339 */
+/** `line`: the pods that may be next. `plans`: refused pods cannot be handled, and wait for no turn. `now`: RFC3339 */
 export function waitingForTurn(
-  { turn, waiting }: { readonly turn?: OrdinalTurn; readonly waiting: Iterable<PodState> },
+  { turn, line }: { readonly turn?: OrdinalTurn; readonly line: Iterable<PodState> },
+  plans: ReadonlyMap<PodState, { readonly kind: string }>,
   sidecarSet: SidecarSet,
   now: string,
 ): TurnInTheWay | undefined {
   if (turn === undefined) return undefined;
-  for (const { pod } of waiting) {
-    const reason = outOfTurn(pod, turn);
+  for (const state of line) {
+    const { pod } = state;
+    const reason = plans.get(state)?.kind === "refused" ? undefined : outOfTurn(pod, turn);
     if (reason === undefined) continue;
     const awaited = awaitedBy(pod, turn);
     return { reason, isStuck: awaited?.standing === "late" && staysUnready(awaited.pod, sidecarSet, now) };
