@@ -1,6 +1,6 @@
 /**
- * `npm run attack`: every known attack, table by table; exits 1 where one got through, or nothing was tried. `--
- * --times 10` makes up ten times as many, `-- --part here` runs one part (here, control plane, page). `-- --counted`
+ * `npm run attack` tries every known attack, table by table. Exits 1 if an attack succeeded, or nothing was tried. `--
+ * --times 10` generates ten times as many. `-- --part here` runs one part (here, control plane, page). `-- --counted`
  * tries nothing: it sums the reports that this run's tests left in reports/.
  */
 import { spawnSync } from "node:child_process";
@@ -59,7 +59,7 @@ const RUNS: Readonly<Record<Part, readonly (readonly [report: string, command: r
   page: [["page.json", [VITEST, "run", "--config", "test/page/vitest.config.ts", ...filesOf("page")]]],
 };
 
-/** True: no command failed. The reports have the rest. */
+/** Returns true if no command failed. The reports have the details. */
 function run(part: Part): boolean {
   const env = { ...process.env, ATTACK_TIMES: `${times}` };
   const ends = RUNS[part].map(([report, command]) => {
@@ -69,7 +69,7 @@ function run(part: Part): boolean {
   return ends.every(Boolean);
 }
 
-/** Reports of .ci/run; repeated runs come last. */
+/** Reports of .ci/run; repeated runs are the last. */
 const COUNTED = ["vitest", "e2e-tests", "simulation", "page", "again-vitest", "again-e2e-tests", "again-page"];
 
 const beganMs = performance.now();

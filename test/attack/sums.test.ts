@@ -1,4 +1,4 @@
-/** The count of attacks alone: it refuses an empty run, and attacks that got through. */
+/** Tests only the count of attacks: it refuses an empty run, and attacks that succeeded. */
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asFigures, asText, haveAllHeld, type Report, sumTables } from "./sums.ts";

@@ -1,4 +1,4 @@
-/** Counts of attacks by table in Vitest's reports: how many were tried, and how many held. */
+/** Counts attacks by table in Vitest's reports: how many were tried, and how many were repelled. */
 import { relative } from "node:path";
 import type { Table } from "./tables.ts";
 
@@ -8,7 +8,7 @@ interface Assertion {
   readonly meta?: { readonly attacks?: { readonly tried: number; readonly held: number } };
 }
 
-/** A report of Vitest's JSON reporter, or of `npm run fuzz`, with the fields that are read. */
+/** The parts that are read of a report by Vitest's JSON reporter or by `npm run fuzz`. */
 export interface Report {
   readonly testResults?: readonly { readonly name: string; readonly assertionResults: readonly Assertion[] }[];
   readonly fuzz?: { readonly bodies: number; readonly problems: number };
@@ -22,7 +22,7 @@ export interface Sum {
 
 type Count = Omit<Sum, "title">;
 
-/** The last of several reports counts for a file: failed files may have been run once more. */
+/** Sums the reports by table. A file's last report counts, because failed files may have been run again. */
 export function sumTables(reports: readonly Report[], root: string, tables: readonly Table[]): readonly Sum[] {
   const files = new Map<string, readonly Assertion[]>();
   for (const { testResults = [] } of reports)
@@ -37,7 +37,7 @@ export function sumTables(reports: readonly Report[], root: string, tables: read
         );
   return tables.map(({ title, files: wanted }) => {
     const counts = countsOf(wanted);
-    // A file of which nothing was tried would be hidden by the other files of its table.
+    // If a file tried nothing, its table counts as not tried. Otherwise the table's other files would hide it.
     return counts.some(({ tried }) => tried === 0) ? { title, tried: 0, held: 0 } : { title, ...added(counts) };
   });
 }
@@ -47,14 +47,14 @@ function added(counts: readonly Count[]): Count {
   return { tried: total("tried"), held: total("held") };
 }
 
-/** A test that failed has let something through, whatever it said before. */
+/** A failed test counts as a successful attack, even if it recorded another count before. */
 function countOf({ status, meta }: Assertion): Count {
   const { tried, held } = meta?.attacks ?? { tried: 1, held: 1 };
   if (status === "passed") return { tried, held };
   return status === "failed" ? { tried, held: Math.min(held, tried - 1) } : { tried: 0, held: 0 };
 }
 
-/** A table of which nothing was tried has not held either. */
+/** Returns true if every table's attacks were tried and repelled. */
 export function haveAllHeld(sums: readonly Sum[]): boolean {
   return sums.length > 0 && sums.every(({ tried, held }) => tried > 0 && held === tried);
 }
@@ -70,7 +70,7 @@ export function asText(sums: readonly Sum[]): string {
   return `${sums.map(line).join("")}\n${sums.length} tables of attacks: ${tried} tried, ${held} held\n`;
 }
 
-/** Figures for the record, by the titles of the tables. */
+/** Returns the figures for the record, by the titles of the tables. */
 export function asFigures(sums: readonly Sum[]): Count & { readonly tables: Readonly<Record<string, Count>> } {
   return { ...added(sums), tables: Object.fromEntries(sums.map(({ title, ...count }) => [title, count])) };
 }

@@ -1,11 +1,13 @@
-/** The tables of attacks name tests that exist, so that a new title does not take attacks out of the count. */
+/**
+ * Tests that the tables of attacks name existing tests, so that a changed title does not remove attacks from the count.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import { TABLES } from "./tables.ts";
 
-/** Every string and template of a file, since rows and titles make the full names of tests together. */
+/** Returns every string and template of a file, because the full names of tests combine rows and titles. */
 function textsOf(file: string): readonly string[] {
   const texts: string[] = [];
   const walk = (node: ts.Node): void => {

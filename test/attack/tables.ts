@@ -1,18 +1,18 @@
-/** The tables of attacks, each with the tests that try it. */
+/** The tables of attacks, each with the tests that try the attacks. */
 
-/** The place of a table's tests: in this process, on a real control plane, in a browser. */
+/** The place where a table's tests run: in this process, on a real control plane, or in a browser. */
 export type Part = "here" | "control plane" | "page";
 
 export interface Table {
   readonly title: string;
   readonly part: Part;
-  /** file → the full names of its tests that are attacks; "fuzz": counts of `npm run fuzz` */
+  /** file → pattern for the full names of its tests that are attacks; "fuzz": counts of `npm run fuzz` */
   readonly files: Readonly<Record<string, RegExp>> | "fuzz";
 }
 
 const ALL = /^/;
 
-/** Tables by a stranger's means: the doors, then a pod, then a leaked or narrow credential. */
+/** Tables by the means of an attacker: first the ports, then a pod, then a leaked or restricted credential. */
 export const TABLES: readonly Table[] = [
   {
     title: "methods and targets, on every port and answerer",

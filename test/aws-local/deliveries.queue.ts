@@ -1,4 +1,7 @@
-/** Promises of a FIFO queue, one by one: order, repeated messages, killed functions, late ones, refused messages. */
+/**
+ * Tests the promises of a FIFO queue, one by one: order, repeated messages, killed functions, late functions, refused
+ * messages.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -17,9 +20,9 @@ import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
-/** Longer than a pass takes here, on a busy machine. */
+/** Seconds that are longer than a pass takes here, on a busy machine. */
 const VISIBILITY_SECONDS = 10;
-/** The delay for late messages. */
+/** The delay for late messages in seconds. */
 const SHORT_SECONDS = 2;
 
 let site: QueueSite;
@@ -42,7 +45,7 @@ afterAll(async () => {
 });
 beforeEach(() => lendFor(VISIBILITY_SECONDS));
 
-/** Queues of this test's own. */
+/** Creates queues for this test alone. */
 async function lendFor(visibilitySeconds: number): Promise<void> {
   const options = { stage: `deliveries-${++count}`, workers: 2, visibilitySeconds };
   const { work, failedUrl: failed } = await createQueues(sqs, options);

@@ -1,4 +1,4 @@
-/** ElasticMQ's server: fetched once with Maven into .cache, and run by Java. */
+/** Runs ElasticMQ's server with Java. Maven fetches it once into .cache. */
 import { execFile } from "node:child_process";
 import { access, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -15,7 +15,7 @@ const OPTIONS = {
   "aws.region": REGION,
 };
 
-/** @throws Error with one sentence when there is no Java or Maven, or Maven can fetch nothing */
+/** @throws Error with one sentence if there is no Java or Maven, or Maven cannot fetch */
 export async function startSqs(): Promise<Sqs> {
   return startServer(await elasticMq());
 }
@@ -34,7 +34,7 @@ async function elasticMq(): Promise<Program> {
   };
 }
 
-/** A file under the final name is complete. */
+/** Fetches the server. A file gets its final name only when it is complete. */
 async function fetchInto(folder: string): Promise<void> {
   const begun = `${folder}-${process.pid}`;
   const args = ["-q", "-B", "-f", POM, "dependency:copy-dependencies", `-DoutputDirectory=${begun}`];

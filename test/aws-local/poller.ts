@@ -1,5 +1,6 @@
 /**
- * Takes messages out of a queue as Lambda does for a function: one at a time for each worker; failed ones stay there.
+ * Takes messages out of a queue as Lambda does for a function: one at a time for each worker. Failed messages stay in
+ * the queue.
  */
 import type { SQSEvent, SQSRecord } from "aws-lambda";
 import type { Sqs } from "./server.ts";
@@ -24,11 +25,11 @@ export interface PollOptions {
   readonly queueUrl: string;
   readonly workers: number;
   readonly serve: (event: SQSEvent) => Promise<unknown>;
-  /** true: enough */
+  /** returns true when enough messages were delivered */
   readonly isOver: (deliveries: readonly Delivery[]) => boolean;
 }
 
-/** The handed over messages, in the order in which they ended. */
+/** Returns the delivered messages, in the order in which they ended. */
 export async function poll(options: PollOptions): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = [];
   const work = async () => {
@@ -38,11 +39,11 @@ export async function poll(options: PollOptions): Promise<readonly Delivery[]> {
     }
   };
   await Promise.all(Array.from({ length: options.workers }, work));
-  // Two answers to deletions may overtake each other.
+  // The answers to two deletions may arrive in either order.
   return deliveries.toSorted((one, other) => one.endedAt - other.endedAt);
 }
 
-/** Receives a message that may be served now; nobody else gets it for a while. */
+/** Receives a message that may be served now. No other client gets it for some time. */
 export async function receive({ sqs, queueUrl }: Pick<PollOptions, "sqs" | "queueUrl">): Promise<Received | undefined> {
   const { Messages = [] } = await sqs.call<{ readonly Messages?: readonly Received[] }>("ReceiveMessage", {
     QueueUrl: queueUrl,

@@ -1,4 +1,4 @@
-/** The base of the queue's tests: ElasticMQ, an embedded cluster, and its kubeconfig in a file. */
+/** Sets up the queue's tests: ElasticMQ, an embedded cluster, and its kubeconfig in a file. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The two queues of a deployment, on a server of this machine, and reads of them. */
+/** Creates the two queues of a deployment on a server of this machine, and reads them. */
 import { queue as queueResources } from "../../infra/aws/queue.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import type { Queue } from "../../shared/aws/access.ts";
@@ -6,7 +6,7 @@ import { REGION, type Sqs } from "./server.ts";
 
 export interface Queues {
   readonly work: Queue;
-  /** URL of that of messages that failed too often */
+  /** URL of the queue for messages that failed too often */
   readonly failedUrl: string;
 }
 
@@ -14,7 +14,7 @@ export interface QueuesOptions {
   /** stage of the deployment */
   readonly stage: string;
   readonly workers: number;
-  /** shorter than the minute of a deployment, so that failed messages come back during the test */
+  /** visibility timeout, shorter than a deployment's minute, so that failed messages return during the test */
   readonly visibilitySeconds: number;
 }
 
@@ -38,7 +38,7 @@ async function createQueue(sqs: Sqs, { QueueName, ...properties }: Readonly<Reco
   return { url, arn: await attribute(sqs, url, "QueueArn") };
 }
 
-/** The number of messages that no worker has taken. */
+/** Returns the number of messages that no worker has taken. */
 export async function waiting(sqs: Sqs, url: string): Promise<number> {
   return Number(await attribute(sqs, url, "ApproximateNumberOfMessages"));
 }

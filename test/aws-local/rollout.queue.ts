@@ -1,4 +1,6 @@
-/** SidecarSets that go through a queue: our function at both of its ends, an embedded cluster, and ElasticMQ as SQS. */
+/**
+ * Tests SidecarSets that go through a queue, with our function at both ends, an embedded cluster, and ElasticMQ as SQS.
+ */
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { handler } from "../../functions/lambda/rollout.ts";
@@ -17,7 +19,7 @@ import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 const SETS = 200;
 const WORKERS = 8;
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
-/** Shorter than the minute of a deployment, so that failed messages come back during the test. */
+/** The visibility timeout, shorter than a deployment's minute, so that failed messages return during the test. */
 const VISIBILITY_SECONDS = 2;
 const context = { getRemainingTimeInMillis: () => 20_000 };
 
@@ -54,7 +56,7 @@ const tick = (minute = 0) => handler({ scheduledTime: new Date(MINUTE + minute *
 const worker = (event: SQSEvent) => handler(event, context);
 const setOf = ({ body }: Delivery) => (JSON.parse(body) as Work).sidecarSet;
 
-/** Pairs of one group that were served at the same time. */
+/** Counts pairs of messages in one group that were served at the same time. */
 function overlaps(deliveries: readonly Delivery[]): number {
   const byBegin = deliveries.toSorted((one, other) => one.beganAt - other.beganAt);
   const busyUntil = new Map<string, number>();

@@ -1,4 +1,7 @@
-/** A process that serves one message as the deployed function would: `node serve-message.ts BODY`; it can be killed. */
+/**
+ * A process that serves one message as the deployed function would, and that can be killed: `node serve-message.ts
+ * BODY`.
+ */
 import type { SQSEvent } from "aws-lambda";
 import { handler } from "../../functions/lambda/rollout.ts";
 

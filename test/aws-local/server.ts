@@ -1,12 +1,12 @@
-/** A server that speaks SQS, on a free port of this machine. */
+/** Starts a server with the API of SQS, on a free port of this machine. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { awsJson } from "../../shared/aws/signed-request.ts";
 
 export interface Sqs {
-  /** and version */
+  /** name and version of the server */
   readonly name: string;
-  /** http://127.0.0.1:PORT */
+  /** address, http://127.0.0.1:PORT */
   readonly endpoint: string;
   /** calls the service once */
   readonly call: <T>(action: string, body: object) => Promise<T>;
@@ -17,18 +17,18 @@ export interface Program {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** The address in the output so far; undefined: not printed yet. */
+  /** returns the address in the output so far; undefined: not printed yet */
   readonly endpointOf: (said: string) => string | undefined;
 }
 
-/** The server takes any credentials. */
+/** Credentials for the server, which accepts any. */
 export const CREDENTIALS = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "not-a-secret-of-anybody" };
 export const REGION = "eu-central-1";
 
 const PATIENCE_MS = 120_000;
 const AGAIN_MS = 100;
 
-/** @throws Error with what it printed when it does not answer */
+/** @throws Error with the server's output if it does not answer */
 export async function startServer({ name, command, args, endpointOf }: Program): Promise<Sqs> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "exit").catch((error: Error) => {

@@ -39,7 +39,9 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
 };
 
-/** Only the webhook that never answers uses its whole timeout; 5 seconds suffice on a busy machine. */
+/**
+ * Seconds of a webhook's timeout. Only a webhook that never answers uses all of them; 5 are enough on a busy machine.
+ */
 const secondsFor = (reaction: Reaction) => (reaction === "hang" ? 5 : 30);
 
 const DOWN = { url: "https://127.0.0.1:1/mutate" };
@@ -59,7 +61,7 @@ export const ADMISSION_FAILURE_CASES: readonly ContractCase[] = [
       const webhook = { timeoutSeconds: secondsFor(reaction), failurePolicy: "Ignore" };
       await install({ type: "mutating", path: "/mutate", webhook });
       expect((await createMap(context, "a")).metadata?.name).toBe("a");
-      // The namespace's own ConfigMap may come in the same moment.
+      // The namespace's own ConfigMap may be created at the same moment.
       expect(server.requests("/mutate").filter(({ name }) => name === "a")).toHaveLength(1);
     }),
   ]),

@@ -1,4 +1,4 @@
-/** Webhook configurations for one case: they see only its namespace and are gone afterwards. */
+/** Installs webhook configurations for one case. They see only its namespace, and are removed afterwards. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { CONFIG_MAPS, type Resource } from "../../shared/kube/port.ts";
@@ -15,13 +15,13 @@ interface Hook {
   readonly type: "mutating" | "validating";
   /** path on the server, and the first part of the webhook's name */
   readonly path: string;
-  /** Replaces the defaults: CREATE and UPDATE of ConfigMaps, v1 reviews, no side effects. */
+  /** fields that replace the defaults: CREATE and UPDATE of ConfigMaps, v1 reviews, no side effects */
   readonly webhook?: Readonly<Record<string, unknown>>;
 }
 
 export interface Admission extends Context {
   readonly server: WebhookServer;
-  /** Puts webhooks in force, in the order of the list. */
+  /** Installs webhooks in the order of the list, and waits until they are in force. */
   install(...hooks: readonly Hook[]): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ function webhookOf(context: Context, server: WebhookServer, { path, webhook }: H
   };
 }
 
-/** A webhook for objects with its label only, whose calls show that its configuration is in force. */
+/** Returns a webhook for only the objects with its label. Its calls show that its configuration is in force. */
 function markerOf(server: WebhookServer, name: string): object {
   return {
     name: `${name}.contract.example.com`,
@@ -61,7 +61,7 @@ function markerOf(server: WebhookServer, name: string): object {
   };
 }
 
-/** The API server sees new configurations a moment after they are stored. */
+/** Waits, because the API server sees new configurations only some time after they are stored. */
 async function untilInForce({ cluster }: Context, server: WebhookServer, names: readonly string[]): Promise<void> {
   const labels = Object.fromEntries(names.map((name) => [name, ""]));
   const probe = { metadata: { name: "contract-probe", namespace: "default", labels } };
@@ -72,7 +72,7 @@ async function untilInForce({ cluster }: Context, server: WebhookServer, names: 
   await expect.poll(unasked).toEqual([]);
 }
 
-/** A case with a webhook server of its own. */
+/** Returns a case with its own webhook server. */
 export function withWebhooks(sentence: string, run: (admission: Admission) => Promise<void>): ContractCase {
   return {
     sentence,

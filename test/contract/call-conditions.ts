@@ -1,4 +1,6 @@
-/** Cases of the conditions that we register: an API server asks about the pods that a SidecarSet matches, and no others. */
+/**
+ * Cases of the match conditions that we register: an API server must send exactly the pods that a SidecarSet matches.
+ */
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { LabelSelector } from "../../shared/api/kubernetes.ts";
@@ -9,7 +11,7 @@ import { PODS } from "../../shared/kube/port.ts";
 import { withWebhooks } from "./admission-setup.ts";
 import type { ContractCase } from "./contract.ts";
 
-/** Pods for each list of SidecarSets; one pair is a pod and a SidecarSet. */
+/** Number of lists of SidecarSets, each with pods. The figure counts pairs of a pod and a SidecarSet. */
 const LISTS = 8;
 const PODS_PER_LIST = 25;
 const NAMESPACE_NAME = "kubernetes.io/metadata.name";

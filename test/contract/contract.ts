@@ -1,4 +1,4 @@
-/** Behaviour that clients expect of every API server: cases keyed by sentences, run against any cluster. */
+/** Behaviour that clients expect of every API server. Each case has a sentence, and runs on any cluster. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -8,17 +8,17 @@ import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw.
 
 /** Capabilities that some clusters lack. */
 interface Capabilities {
-  /** 33 of Kubernetes 1.33. */
+  /** minor version, such as 33 for Kubernetes 1.33 */
   readonly minor: number;
-  /** Makes the API server forget old resourceVersions. */
+  /** makes the API server forget old resourceVersions; absent: impossible */
   readonly compact?: () => Promise<void>;
-  /** Something schedules and runs pods. */
+  /** true if something schedules and runs pods */
   readonly runsPods: boolean;
-  /** Nodes report each state here; a real kubelet skips a state that is over before its next sync. */
+  /** true if nodes report every state; a real kubelet skips a state that ends before its next sync */
   readonly showsEveryState: boolean;
-  /** Something deletes objects without owners, and empties deleted namespaces. */
+  /** true if something deletes objects without owners, and empties deleted namespaces */
   readonly collectsGarbage: boolean;
-  /** Address under which its API server reaches this machine; absent: 127.0.0.1. */
+  /** address under which the API server reaches this machine; absent: 127.0.0.1 */
   readonly webhookHost?: string;
 }
 
@@ -29,11 +29,11 @@ export interface ContractTarget extends Capabilities {
 }
 
 export interface Context extends ContractTarget {
-  /** A namespace of this case alone. */
+  /** a namespace for this case alone */
   readonly namespace: string;
-  /** Requests that the client has no call for: "/api/v1/…" with any method, headers and body. */
+  /** Sends requests for which the client has no call: "/api/v1/…" with any method, headers and body. */
   raw(request: RawRequest): Promise<RawAnswer>;
-  /** The result of `make` for the first case that calls it; all cases of the subject share it. */
+  /** Returns the result of `make` from the first case that calls it. All cases of the subject share it. */
   shared<T extends Closable>(make: (context: Context) => Promise<T>): Promise<T>;
 }
 
@@ -43,13 +43,13 @@ interface Closable {
 
 export interface ContractCase {
   readonly sentence: string;
-  /** 33: API servers before Kubernetes 1.33 do not do this by default. */
+  /** first minor version with this behaviour by default, such as 33 for Kubernetes 1.33 */
   readonly from?: number;
   readonly needs?: "compact" | "runsPods" | "showsEveryState" | "collectsGarbage";
   run(context: Context): Promise<void>;
 }
 
-/** Declares the cases as tests; a cluster that lacks a needed capability skips the case. */
+/** Declares the cases as tests. A case is skipped if the cluster lacks a capability that it needs. */
 export function describeContract(
   cluster: string,
   open: () => Promise<ContractTarget>,
@@ -91,7 +91,7 @@ export interface Refusal {
   readonly message?: string | RegExp;
 }
 
-/** The promise must reject with a KubeError like this. */
+/** Expects that the promise rejects with such a KubeError. */
 export async function refused(promise: Promise<unknown>, refusal: Refusal): Promise<KubeError> {
   const outcome = await promise.then(
     (value) => ({ value }),
@@ -110,7 +110,7 @@ export interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Creates a ConfigMap in the namespace of the case. */
+/** Creates a ConfigMap in the case's namespace. */
 export function createMap(
   { cluster, namespace }: Context,
   name: string,
@@ -125,7 +125,7 @@ export interface TestPod extends KubernetesObject {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** A pod that no scheduler touches, so that only the case changes it. */
+/** Creates a pod for no scheduler, so that only the case changes it. */
 export function createPod(
   { cluster, namespace }: Context,
   name: string,

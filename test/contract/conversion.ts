@@ -5,7 +5,7 @@ import { type Context, type ContractCase, refused } from "./contract.ts";
 import { defineGadgets, type Gadget, type Gadgets, gadget, removeGadgets } from "./gadgets.ts";
 import { patching, type SentRequest, startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
-/** Says in spec.code which version it made. */
+/** Converts objects, and writes into spec.code the version that it converted to. */
 function converted({ desiredAPIVersion = "", objects = [] }: SentRequest) {
   const code = desiredAPIVersion.endsWith("/v1") ? "one" : "beta";
   const convertedObjects = objects.map((object) => {

@@ -16,7 +16,7 @@ async function makeGadgets(context: Context) {
   return { gadgets, close: () => removeGadgets(context, gadgets) };
 }
 
-/** A case with a kind that it shares with others: API servers hold up the first objects of a new kind for 2 s. */
+/** Returns a case with a kind that several cases share: API servers delay the first objects of a new kind for 2 s. */
 function withGadgets(sentence: string, run: Run): ContractCase {
   return { sentence, run: async (context) => run(context, (await context.shared(makeGadgets)).gadgets) };
 }
@@ -37,7 +37,7 @@ function pathOf({ namespace }: Context, { group }: Gadgets, version = "v1"): str
 interface Invalid {
   readonly spec: object;
   readonly message: string;
-  /** Kubernetes 1.31 says this instead. */
+  /** the text in Kubernetes 1.31 */
   readonly former?: string;
   readonly cause: { readonly reason: string; readonly field: string };
 }
@@ -260,7 +260,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
         // Kubernetes 1.31 gives the second message.
         message: /status\.storedVersions\[0\]: Invalid value: "v1": (missing from|must appear in) spec\.versions/,
       });
-      // Stored again in the other version: otherwise neither the object nor its definition could be deleted.
+      // The object is stored again in the other version. Otherwise neither it nor its definition could be deleted.
       await merge(context, gadgets, { spec: { mode: "slow" } });
       const body = { status: { storedVersions: ["v1beta1"] } };
       await cluster.patch(DEFINITIONS, key, { type: "merge", body }, { subresource: "status" });

@@ -1,4 +1,4 @@
-/** A custom resource of the contract's own: Gadget, in two versions, with a schema that has something of everything. */
+/** Defines a custom resource for the contract: Gadget, in two versions, with a schema that uses every feature. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -57,7 +57,7 @@ function version(name: string, storage: boolean) {
   return { name, served: true, storage, schema, subresources: { status: {} }, additionalPrinterColumns: COLUMNS };
 }
 
-/** Every case has its own group, so that cases do not meet. */
+/** The kind in a group of its own for each case, so that cases do not affect each other. */
 export interface Gadgets {
   readonly v1: Resource;
   readonly v1beta1: Resource;
@@ -65,7 +65,7 @@ export interface Gadgets {
   readonly group: string;
 }
 
-/** Defines the kind and waits until it is served. `conversion` as in the CRD's spec. */
+/** Defines the kind and waits until it is served. `conversion`: the field of the CRD's spec. */
 export async function defineGadgets(
   { cluster }: Pick<Context, "cluster">,
   conversion: object = { strategy: "None" },

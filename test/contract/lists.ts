@@ -6,7 +6,7 @@ import { type Context, type ContractCase, createMap, createPod, refused, version
 
 type List = ObjectList<KubernetesObject>;
 
-/** The label of the case's own objects: a cluster may put another ConfigMap into every namespace. */
+/** The label of the case's own objects, because a cluster may create another ConfigMap in every namespace. */
 const OURS = "made-by=contract";
 const LABELS = { labels: { "made-by": "contract" } };
 

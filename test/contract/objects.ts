@@ -271,7 +271,7 @@ export const READ_CASES: readonly ContractCase[] = [
       const kind = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" };
       const answer = await context.raw({ path, headers: { accept } });
       expect(answer.body).toEqual({ ...kind, metadata: created.metadata });
-      // Kubernetes 1.38 knows this parameter; the others ignore it.
+      // Kubernetes 1.38 knows this parameter; other versions ignore it.
       const dropping = { path, headers: { accept: `${accept};drop=metadata.managedFields` } };
       expect(await context.raw(dropping)).toMatchObject({ code: 200, body: { ...kind, metadata: { name: "a" } } });
       const place = { path: path.replace(/\/a$/, ""), method: "POST", headers: dropping.headers };

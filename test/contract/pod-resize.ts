@@ -30,7 +30,7 @@ function resources(value: Resources) {
 
 interface Refused {
   readonly sentence: string;
-  /** a merge patch, which replaces whole lists */
+  /** the body of a merge patch, which replaces whole lists */
   readonly spec: object;
   readonly message: RegExp;
 }

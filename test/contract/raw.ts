@@ -1,9 +1,9 @@
-/** A bare HTTPS request to an API server, where the Cluster port has no call. */
+/** Sends a plain HTTPS request to an API server, for which the Cluster port has no call. */
 import { request } from "node:https";
 
 export interface RawTarget {
   readonly url: string;
-  /** PEM */
+  /** the authority's certificate as PEM */
   readonly caCertificate: string;
   readonly token: string;
 }
@@ -12,10 +12,10 @@ export interface RawRequest {
   readonly method?: string;
   /** the path with its query */
   readonly path: string;
-  /** A string is sent unchanged, anything else as JSON. */
+  /** the body; a string is sent unchanged, any other value as JSON */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Absent: the target's; "": none. */
+  /** the token; absent: the target's; "": none */
   readonly token?: string;
 }
 
@@ -23,7 +23,7 @@ export interface RawAnswer {
   readonly code: number;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly text: string;
-  /** The parsed body; undefined when it is not JSON. */
+  /** the parsed body; undefined: it is not JSON */
   readonly body: unknown;
 }
 

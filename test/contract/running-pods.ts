@@ -1,10 +1,10 @@
-/** Cases of pods that are scheduled and run: only where something runs them. */
+/** Cases of pods that are scheduled and run, for clusters that run pods. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { type Context, type ContractCase, createMap, refused, type TestPod } from "./contract.ts";
 
-/** Longer than a node takes to report an event. */
+/** Milliseconds that are longer than a node takes to report an event. */
 const A_WHILE_MS = 3_000;
 const MAIN = { name: "main", image: "nginx:1.25" };
 

@@ -41,7 +41,7 @@ async function now({ cluster, namespace }: Context): Promise<string> {
   return (await cluster.list(CONFIG_MAPS, { namespace, limit: 1 })).metadata.resourceVersion;
 }
 
-/** The lines of a watch, for parameters that the client does not support. */
+/** Returns the lines of a watch, for parameters that the client does not support. */
 async function rawWatch({ raw, namespace }: Context, query: string): Promise<readonly Event[]> {
   const answer = await raw({ path: `/api/v1/namespaces/${namespace}/configmaps?watch=true&${query}` });
   expect(answer.code).toBe(200);

@@ -1,4 +1,4 @@
-/** An admission or conversion webhook over HTTPS whose answers a case decides, and which keeps the requests. */
+/** An admission or conversion webhook over HTTPS. A case decides its answers, and it records the requests. */
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -14,16 +14,16 @@ export interface SentRequest extends AdmissionRequest {
   readonly requestResource?: object;
   readonly userInfo?: { readonly username: string; readonly groups?: readonly string[] };
   readonly options?: { readonly kind: string };
-  /** of a ConversionReview */
+  /** the field of a ConversionReview */
   readonly desiredAPIVersion?: string;
-  /** of a ConversionReview */
+  /** the field of a ConversionReview */
   readonly objects?: readonly KubernetesObject[];
 }
 
-/** A response without its uid; "hang" answers nothing; `text` is sent unchanged; a number is an HTTP code. */
+/** A response without its uid. "hang": no answer; `text`: is sent unchanged; a number: an HTTP code. */
 export type Reaction = Readonly<Record<string, unknown>> | "hang" | number;
 
-/** The proof of a request's sender. */
+/** The credentials of a request's sender. */
 interface Caller {
   /** common name of the client certificate */
   readonly certificate: string | undefined;
@@ -31,15 +31,15 @@ interface Caller {
 }
 
 export interface WebhookServer {
-  /** the address of one path */
+  /** returns the address of one path */
   url(path: string): string;
   /** base64 of the PEM that signs the server's certificate */
   readonly caBundle: string;
-  /** Requests to `path` so far. */
+  /** returns the requests to `path` so far */
   requests(path: string): readonly SentRequest[];
-  /** Callers of `path` so far. */
+  /** returns the callers of `path` so far */
   callers(path: string): readonly Caller[];
-  /** Sets the answers at `path` from now on; before, everything is allowed. */
+  /** Sets the later answers at `path`; before, every request is allowed. */
   answer(path: string, react: (request: SentRequest) => Reaction): void;
   close(): Promise<void>;
 }
@@ -62,7 +62,7 @@ function callerOf({ socket, headers }: IncomingMessage): Caller {
   return { certificate: typeof name === "string" ? name : undefined, authorization: headers.authorization };
 }
 
-/** `host`: under which API servers reach this machine. */
+/** `host`: the address under which API servers reach this machine. */
 export async function startWebhookServer(host = "127.0.0.1"): Promise<WebhookServer> {
   const { authority, certificate, key } = await createCertificates(host);
   const asked = new Map<string, SentRequest[]>();
@@ -95,7 +95,7 @@ export async function startWebhookServer(host = "127.0.0.1"): Promise<WebhookSer
   };
 }
 
-/** A reaction that patches. */
+/** Returns a reaction that patches. */
 export function patching(...operations: readonly object[]): Reaction {
   const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
   return { allowed: true, patchType: "JSONPatch", patch };

@@ -28,7 +28,7 @@ async function makeAssets(names: readonly string[]): Promise<string> {
   return assets;
 }
 
-/** A fake `go` that records its folder and creates the requested file. */
+/** Installs a fake `go` that records its folder and creates the requested file. */
 async function installGo(exitCode = 0): Promise<void> {
   const script = `#!/bin/sh
 [ "$1" = version ] && exit 0

@@ -1,4 +1,4 @@
-/** Starts a process like the tests on a real control plane, prints its pid and its folder, and waits for its end. */
+/** Starts a process as the tests on a real control plane do, prints its pid and its folder, and waits until it ends. */
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

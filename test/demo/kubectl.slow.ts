@@ -1,4 +1,4 @@
-/** The demo's cluster as kubectl uses it: server-side apply, debug, access reviews, odd keys, unknown tags. */
+/** Tests the demo's cluster with kubectl: server-side apply, debug, access reviews, odd keys, unknown tags. */
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -39,7 +39,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     const { stdout } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch((error) => error);
     return stdout.trim();
   }
-  /** The output that a person sees, errors included. */
+  /** Returns the output that a person sees, with errors. */
   async function said(...args: readonly string[]): Promise<string> {
     const { stdout, stderr } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch(
       (error) => error,

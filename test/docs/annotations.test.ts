@@ -1,4 +1,4 @@
-/** docs/annotations.md has exactly the keys of names.ts. */
+/** Tests that docs/annotations.md has exactly the keys of names.ts. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { withAnnotations } from "../../infra/doc-tables.ts";
@@ -6,7 +6,7 @@ import { withAnnotations } from "../../infra/doc-tables.ts";
 const page = readFileSync("docs/annotations.md", "utf8");
 const names = readFileSync("shared/api/names.ts", "utf8");
 
-/** Kubernetes' own keys. */
+/** Keys that Kubernetes defines. */
 const KUBERNETES = [
   "kubernetes.io/config.mirror",
   "kubernetes.io/metadata.name",

@@ -1,10 +1,10 @@
-/** docs/cli.md has every command. */
+/** Tests that docs/cli.md has every command. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 
 const page = readFileSync("docs/cli.md", "utf8");
-/** `complete-words` is for shells. */
+/** Only shells call `complete-words`. */
 const names = COMMANDS.map(({ name }) => name).filter((name) => name !== "complete-words");
 
 it.each(names)("docs/cli.md shows the command %s", (name) => {

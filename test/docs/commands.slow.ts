@@ -1,4 +1,4 @@
-/** Every command in a block marked `console` prints the output in that block. */
+/** Tests that every command in a block marked `console` prints the output in that block. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PATIENT } from "../support/patient.ts";
@@ -8,7 +8,9 @@ import { type Shown, sessionOf } from "./support/session-svg.ts";
 
 const AGAIN = { ...PATIENT, interval: 3_000 };
 
-/** The least number of commands on each page. Pages that change nothing come first: all share one cluster. */
+/**
+ * The least number of commands on each page. Pages that change nothing come first, because all pages share one cluster.
+ */
 const PAGES = {
   "docs/concepts.md": 1,
   "docs/cli.md": 5,
@@ -44,12 +46,12 @@ describe("commands of the documents:", () => {
       expect(comparable(printed), command).toBe(comparable(await runInTerminal(command, scene)));
   });
 
-  // In order, because the commands of a page build on each other.
+  // The commands run in order, because they build on each other.
   it.each(all.map(({ page, shown }) => [`${page}:${shown.line} ${shown.command}`, shown] as const))(
     "the command at %s prints the documented output",
     async (_title, shown) => {
       const pattern = patternOf(shown.printed);
-      // Passes run meanwhile, so the documented output may appear a moment later.
+      // Passes run meanwhile, so the documented output may appear later.
       await expect.poll(() => scene.run(shown.command), AGAIN).toMatch(pattern);
     },
   );

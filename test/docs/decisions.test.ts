@@ -1,6 +1,6 @@
 /**
- * docs/decisions: numbers without a gap, at most 60 lines, a date, a state, the rejected choices, and a line in the
- * index.
+ * Tests docs/decisions: numbers without a gap, at most 60 lines, a date, a state, the rejected choices, and a line in
+ * the index.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

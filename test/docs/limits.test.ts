@@ -1,4 +1,7 @@
-/** Every row of docs/limits.md has a row in test/docs/pins.md that names constants with their values as in the code. */
+/**
+ * Tests that every row of docs/limits.md has a row in test/docs/pins.md. That row names constants with their values in
+ * the code.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +10,7 @@ import { allVersions, kubeletTable, versionTable } from "../e2e/support/versions
 
 const page = readFileSync("docs/limits.md", "utf8");
 
-/** The first cells of the rows about limits; those about versions come after them. */
+/** These are the first cells of the rows about limits; the rows about versions come after them. */
 const limits = (page.split("\n## Kubernetes versions\n")[0] ?? "")
   .split("\n")
   .filter((line) => line.startsWith("- "))

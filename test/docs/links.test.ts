@@ -1,4 +1,4 @@
-/** Every link of every document leads to an existing file and an existing heading. */
+/** Tests that every link of every document leads to an existing file and an existing heading. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -13,7 +13,7 @@ interface Link {
   readonly anchor: string | undefined;
 }
 
-/** The text without code. */
+/** Returns the text without code. */
 function proseOf(page: string): string {
   return readFileSync(page, "utf8")
     .replace(/^```[\s\S]*?^```/gm, "")
@@ -30,7 +30,7 @@ function linksOf(page: string): readonly Link[] {
     });
 }
 
-/** Anchors that GitHub makes of headings. */
+/** Returns the anchors that GitHub makes of headings. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const text = readFileSync(page, "utf8").replace(/^```[\s\S]*?^```/gm, "");
   const headings = [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>

@@ -1,5 +1,5 @@
 /**
- * Writes the pictures of the documents: `node test/docs/record.ts`. README's sessions run on an embedded cluster.
+ * Writes the pictures of the documents: `node test/docs/record.ts`. README's recordings come from an embedded cluster.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { openDocScene } from "./support/doc-commands.ts";

@@ -1,4 +1,4 @@
-/** The last long run gave the figures of docs/replace.md. */
+/** Tests that docs/replace.md has the figures of the last long run. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-/** test/docs/pins.md names the tests of SECURITY.md by their titles, as Vitest prints them. */
+/** Tests that test/docs/pins.md names the tests of SECURITY.md by their titles, as Vitest prints them. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +7,10 @@ import { expect, test } from "vitest";
 import { pinsOf } from "./support/pins.ts";
 
 const tests = ["Security: threats", "Security: sections"].flatMap((heading) => [...pinsOf(heading).values()].flat());
-/** Files that need another configuration of Vitest. */
+/** True for a file that needs another configuration of Vitest. */
 const isApart = (path: string) => !/\.(?:test|slow)\.ts$/.test(path);
 
-/** file → titles of its tests and groups */
+/** Returns file → titles of its tests and groups. */
 function titlesIn(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
   const folder = mkdtempSync(join(tmpdir(), "sidecarset-titles-"));
   const file = join(folder, "list.json");
@@ -23,7 +23,7 @@ function titlesIn(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<str
   return new Map([...byFile].map(([path, all]) => [path, new Set(all.flatMap(({ name }) => name.split(" > ")))]));
 }
 
-/** True if the file has this title in quotes, or a template such as "the account %s" that gives it. */
+/** True if the file contains this title in quotes, or a template such as "the account %s" that results in it. */
 function isWritten(title: string, path: string): boolean {
   const quoted = [...readFileSync(path, "utf8").matchAll(/"([^"\n]{8,})"/g)].map(([, text = ""]) => text);
   const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");

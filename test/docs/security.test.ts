@@ -1,4 +1,6 @@
-/** The form of SECURITY.md and of the tests that hold it. `security.slow.ts` compares the titles of tests. */
+/**
+ * Tests the form of SECURITY.md and of the rows that name its tests. `security.slow.ts` compares the titles of tests.
+ */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { pinsOf } from "./support/pins.ts";

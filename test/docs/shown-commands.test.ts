@@ -1,4 +1,7 @@
-/** Commands, options, files and annotations in documents exist. commands.slow.ts runs the blocks marked `console`. */
+/**
+ * Tests that commands, options, files and annotations in documents exist. commands.slow.ts runs the blocks marked
+ * `console`.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -13,7 +16,7 @@ const PAGES = [
 interface Shown {
   readonly page: string;
   readonly line: string;
-  /** a whole command; false for a part of a sentence, which may leave out arguments */
+  /** true for a whole command; false for a part of a sentence, which may leave out arguments */
   readonly isWhole: boolean;
 }
 
@@ -32,7 +35,7 @@ function shownIn(page: string): readonly Shown[] {
 
 const shown = PAGES.flatMap(shownIn);
 
-/** The words of a command as a shell splits them, up to its end; a substitution is one word. */
+/** Splits a command into words as a shell does, up to its end. A substitution is one word. */
 function wordsOf(command: string): readonly string[] {
   const end = /(?:^|\s)(?:\||;|&&|>|#)|;\s/;
   const plain = command.replace(/"[^"]*"|'[^']*'|\$\([^)]*\)/g, (text) => text.replace(/[\s|;&>#]/g, "_"));
@@ -62,7 +65,7 @@ async function said(words: readonly string[]): Promise<string> {
   return code === 0 ? "" : heard.join("");
 }
 
-/** Nouns behind the product's name, as in `kubectl get sidecarset -w`. */
+/** True unless the word after the product's name is a noun, as in `kubectl get sidecarset -w`. */
 const isCommand = ({ words: [word = ""] }: { readonly words: readonly string[] }) =>
   !["log-agent", "agent"].includes(word) && !word.startsWith("-");
 

@@ -1,4 +1,4 @@
-/** Stacks from real entry points: the number of the product's own functions between an event and its work. */
+/** Counts the product's own functions on the stack between an event and its work, from real entry points. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import https from "node:https";
 import { tmpdir } from "node:os";
@@ -14,7 +14,10 @@ import { newPod } from "../support/objects.ts";
 
 /** The number of frames today: a change may only lower it. */
 const MOST = { injection: 12, patch: 20 };
-/** Frames of traces do not count: they appear only if another file of this thread listens to them. */
+/**
+ * Matches our own frames. Frames of traces do not count: they appear only if another file of this thread listens to
+ * traces.
+ */
 const OWN = /(?<!test\/)(?:functions|shared)\/(?!doings)[^):]+[.]ts/;
 const SECRET = "s".repeat(43);
 
@@ -34,7 +37,7 @@ beforeEach(async ({ task }) => {
   vi.stubEnv("AUTHENTICATION", "secret-path");
   vi.stubEnv("PATH_DIGESTS", printPathDigests(pathDigestsOf([SECRET], [MUTATE_POD_PATH])));
   vi.stubEnv("LOG_LEVEL", "error");
-  // A new connection, which begins once the test watches its calls.
+  // A new connection is needed, which begins after the test watches its calls.
   const kubeconfig = join(folder, task.id);
   vi.stubEnv("KUBECONFIG", kubeconfig);
   await writeFile(kubeconfig, cluster.kubeconfig);
@@ -48,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Records the product's functions that are working now or waiting, from the innermost. */
+/** Records the product's functions that run or wait now, the innermost first. */
 function takeStack() {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = Number.POSITIVE_INFINITY;
@@ -58,7 +61,7 @@ function takeStack() {
   stacks.push(own.map((line) => line.replace(/ *at (.*?)\(?\S*?((?:functions|shared)\/[^)]+)\)?/, "$1$2")));
 }
 
-/** The longest way, from the function of this name to the first frame where `isEntry` is true. */
+/** Returns the longest path from the function of this name to the first frame for which `isEntry` is true. */
 function way(from: string, isEntry: (frame: string) => boolean): readonly string[] {
   const ways = stacks.flatMap((stack) => {
     const [first, last] = [stack.findIndex((frame) => frame.startsWith(`${from} `)), stack.findIndex(isEntry)];
@@ -73,7 +76,7 @@ function expectFrames(frames: readonly string[], most: number) {
   expect(frames.length, "no stack was taken").toBeGreaterThan(most / 2);
 }
 
-/** Makes each container that is read report the code that reads its image. */
+/** Makes each container report the code that reads its image. */
 function watchImages() {
   const { parse } = JSON;
   vi.spyOn(JSON, "parse").mockImplementation((text, reviver) => {

@@ -1,4 +1,4 @@
-/** The library answers any arguments, or names the wrong argument in one sentence. */
+/** Tests that the library answers any arguments, or names the wrong argument in one sentence. */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
@@ -146,7 +146,7 @@ const CALLS: Readonly<Record<string, readonly [Call, object]>> = {
   ],
 };
 
-/** The answer of a call, or the sentence of its error. */
+/** Returns the answer of a call, or the sentence of its error. */
 function answer(name: string, input: unknown): unknown {
   const [call = () => undefined] = CALLS[name] ?? [];
   try {
@@ -194,7 +194,7 @@ describe.each(Object.entries(CALLS))("%s:", (name, [, good]) => {
   });
 });
 
-/** A copy with one value replaced, at the place that the turns select. */
+/** Returns a copy with one value replaced, at the place that the turns select. */
 function replaced(object: unknown, turns: Iterator<number>, value: unknown): unknown {
   const turn = turns.next().value ?? 0;
   if (typeof object !== "object" || object === null || object instanceof Map || turn % 7 === 0) return value;
@@ -253,7 +253,7 @@ it.each(Object.keys(CALLS))(
   },
 );
 
-/** The lines of the interface of a call, and of the one that calls about passes extend. */
+/** Returns the lines of a call's interface, and of the interface that calls about passes extend. */
 function argumentLines(name: string): readonly string[] {
   const source = readFileSync(`functions/library/${name}.ts`, "utf8");
   const shared = readFileSync("functions/library/pass-input.ts", "utf8");

@@ -1,4 +1,4 @@
-/** Findings about SidecarSets in files: the rules of the webhook, and fields that its decoder drops. */
+/** Tests findings about SidecarSets in files: the rules of the webhook, and fields that its decoder drops. */
 import { describe, expect, it } from "vitest";
 import { lint } from "../../functions/library/lint.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";

@@ -1,4 +1,6 @@
-/** Pods that get a change only when they are recreated: diff, explain and check name the workload and the command. */
+/**
+ * Tests pods that get a change only when they are recreated: diff, explain and check name the workload and the command.
+ */
 import { expect, it } from "vitest";
 import { check } from "../../functions/library/check.ts";
 import { diff } from "../../functions/library/diff.ts";

@@ -1,4 +1,4 @@
-/** `sidecarset tick --every`: a process without webhooks makes passes until it gets SIGTERM. */
+/** Tests `sidecarset tick --every`: a process without webhooks runs passes until it gets SIGTERM. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

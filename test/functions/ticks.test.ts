@@ -1,4 +1,4 @@
-/** Starts of passes on a timer, and the fate of pages when the thread that makes them ends. */
+/** Tests when a timer starts passes, and what happens to pages when their thread ends. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { threadBehind } from "../../functions/server/behind.ts";
 import { createWakeUp, tickUntilAborted } from "../../functions/server/ticks.ts";
@@ -12,7 +12,7 @@ describe("passes on a timer:", () => {
   beforeEach(startVirtualTime);
   afterEach(stopVirtualTime);
 
-  /** Starts of passes with these durations, in seconds; `during`: runs in the second one. */
+  /** Returns the start times of passes that take `tookSeconds` each. `during`: runs in the second pass. */
   async function beginningsOf(tookSeconds: number, during = (_: () => void): void => undefined) {
     const [wakeUp, end, begun] = [createWakeUp(), new AbortController(), [] as number[]];
     const startMs = performance.now();
@@ -57,7 +57,7 @@ test("a page fails when the thread that makes it ends without an answer", async 
   const behind = threadBehind({ isReporting: false }, { ...quiet, thread });
   await behind.start();
   const page = behind.makePage({ isStill: true }).catch(String);
-  // Resolves once the thread has ended.
+  // close resolves after the thread has ended.
   await behind.close();
   expect(await Promise.race([page, "no answer"])).toMatch("the thread of passes and pages has ended");
 });

@@ -1,4 +1,4 @@
-/** Bodies for the webhooks: reviews that are nearly right, flipped bytes, and texts of a grammar of reviews. */
+/** Generates bodies for the webhooks: almost correct reviews, flipped bytes, and texts of a grammar of reviews. */
 import { type Chance, seededChance } from "../simulation/chance.ts";
 
 export const PATHS = [
@@ -98,7 +98,7 @@ const KEYS = [
   "toJSON",
 ];
 
-/** The same number gives the same body. */
+/** Returns a body; the same number gives the same body. */
 export function fuzzedBody(index: number): FuzzedBody {
   const chance = seededChance(index, 77);
   const path = PATHS[index % PATHS.length] ?? "/convert";
@@ -153,7 +153,7 @@ function reviewOf(chance: Chance, path: Path, index: number): { [key: string]: J
   return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
 }
 
-/** A document with one place changed: replaced, dropped, doubled, or given a strange key. */
+/** Returns a document with one place changed: replaced, dropped, doubled, or with a strange key. */
 function bent(chance: Chance, value: Json, depth: number): Json {
   if (typeof value !== "object" || value === null || (depth > 2 && chance.isLucky(0.12))) return chance.pick(ODD);
   if (Array.isArray(value)) return bentList(chance, value, depth);
@@ -190,7 +190,7 @@ const FIELDS = [
   ...["operator", "values", "kind", "apiVersion", "restartPolicy", "injectionStrategy", "revision", "customVersion"],
 ];
 
-/** Known fields in other places. */
+/** Generates known fields in other places. */
 function grown(chance: Chance, depth: number): Json {
   if (depth > 5 || chance.isLucky(0.15)) return chance.pick(ODD);
   if (chance.isLucky(0.2)) return Array.from({ length: chance.below(4) }, () => grown(chance, depth + 1));

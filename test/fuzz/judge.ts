@@ -1,4 +1,4 @@
-/** Judges whether an API server can take a webhook's answer to any body, also to a broken one. */
+/** Judges whether an API server can use a webhook's answer to any body, even to a broken one. */
 import type { FuzzedBody } from "./bodies.ts";
 
 const LIMIT_MS = 1_000;
@@ -9,7 +9,7 @@ export interface Answered {
   readonly ms: number;
 }
 
-/** undefined: it is: a review with the same uid, or a refusal of the request (4xx). */
+/** Returns the problem; undefined: the answer is a review with the same uid, or refuses the request (4xx). */
 export function problemOf(fuzzed: FuzzedBody, { status, body, ms }: Answered): string | undefined {
   if (ms > LIMIT_MS) return `took ${Math.round(ms)} ms`;
   if (status >= 400 && status < 500) return undefined;

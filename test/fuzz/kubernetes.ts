@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz:kubernetes -- --parts 20000 [--from N]` builds Kubernetes 1.32's own validation and decoder by Go, and
- * compares the product's with them over random containers and volumes. Exits 1 for a difference that compatibility.md
- * does not name.
+ * `npm run fuzz:kubernetes -- --parts 20000 [--from N]` compares the product's validation and decoder with Kubernetes
+ * 1.32's own, built with Go, over random containers and volumes. Exits 1 for a difference that compatibility.md does
+ * not name.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -38,9 +38,15 @@ interface DecodedByGo {
   readonly refused?: string;
 }
 
-/** Later versions allow more, and so do we (row W15): names of variables, and `resizePolicy` of native sidecars. */
+/**
+ * Errors that later versions no longer give, and neither do we (row W15): names of variables, and `resizePolicy` of
+ * native sidecars.
+ */
 const IS_NEWER = /a valid environment variable name must|\|must not be set for init containers$/;
-/** The claims of a container are named in the pod, where a name has no slash: both refuse these anyhow. */
+/**
+ * Errors about a container's claims. The pod names these claims without a slash, so both sides refuse them for that
+ * reason.
+ */
 const IS_OF_A_CLAIM = /^FieldValueDuplicate\|.*\.claims\[\d+\]\|$/;
 const isCompared = (text: string) => !IS_NEWER.test(text) && !IS_OF_A_CLAIM.test(text);
 
@@ -64,7 +70,7 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, inOrder(field)]));
 }
 
-/** Removes volumes with an unknown source, which the product keeps until the webhook refuses them by name. */
+/** Removes volumes with an unknown source. The product keeps these until the webhook refuses them by name. */
 function knownSources({ volumes, ...spec }: SidecarSetSpec): object {
   const known = volumes?.map((volume) => {
     const { unknownField: _, Name: __, ...rest } = volume as unknown as Record<string, unknown>;

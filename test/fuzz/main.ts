@@ -1,4 +1,7 @@
-/** `npm run fuzz -- --bodies 20000 [--from N]`: exits 1 for a crash, a 5xx, an answer over a second or one that is no review. */
+/**
+ * `npm run fuzz -- --bodies 20000 [--from N]` exits 1 for a crash, a 5xx, an answer that takes over a second, or an
+ * answer that is not a review.
+ */
 import { keepReport } from "../simulation/report-file.ts";
 import { readOptions } from "../support/read-options.ts";
 import { fuzzedBody, PATHS, WAYS } from "./bodies.ts";

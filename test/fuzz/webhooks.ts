@@ -1,4 +1,4 @@
-/** The webhooks over a cluster with two SidecarSets, as a plain function. */
+/** Serves the webhooks on a cluster with two SidecarSets as a plain function. */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";

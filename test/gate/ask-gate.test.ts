@@ -1,4 +1,4 @@
-/** Gates are asked over real connections; any answer except a clear yes is a no. */
+/** Tests gates over real connections: any answer except a clear yes is a no. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -196,7 +196,7 @@ test.each([
   ["fe80::1", NEVER],
   ["fe80::1%eth0", NEVER],
   ["ff02::1", NEVER],
-  // Tunnels and translations lead to the embedded address.
+  // These tunnels and translations lead to the embedded address.
   ["64:ff9b::a9fe:a9fe", NEVER],
   ["64:ff9b::169.254.169.254", NEVER],
   ["0064:FF9B:0000:0000:0000:0000:A9FE:A9FE", NEVER],

@@ -1,4 +1,4 @@
-/** Notifications over real connections: receivers, contents, and that no text shows an address. */
+/** Tests notifications over real connections: receivers, contents, and that no text shows an address. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -32,7 +32,7 @@ const NEWS = { type: "Normal", reason: "RolloutFinished", message: "m" } as cons
 let server: Server;
 const seen: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: unknown }[] = [];
 let code = 200;
-/** answered with 429 */
+/** the path that is answered with 429 */
 let busyPath: string | undefined;
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -94,7 +94,7 @@ describe("an obstacle that comes and goes:", () => {
     ({ type, status: isThere ? "True" : "False", reason, message: "m", lastTransitionTime: "" }) as const;
   const degraded = (isThere: boolean) => ({ conditions: [condition("Degraded", isThere)] });
 
-  /** Passes over one SidecarSet, whose receiver takes each notification at once. */
+  /** Runs passes over one SidecarSet, whose receiver accepts each notification at once. */
   function passes() {
     let status: SidecarSetStatus = {};
     const sent: string[] = [];

@@ -1,5 +1,6 @@
 /**
- * The packaged functions under AWS' own interface emulator: the zip of each webhook answers reviews over its HTTP API.
+ * Tests the packaged functions with AWS' own interface emulator: the zip of each webhook answers reviews over the
+ * emulator's HTTP API.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const child of running.splice(0)) {
-    // This ends the function too.
+    // SIGTERM ends the function too.
     child.kill("SIGTERM");
     await once(child, "exit");
   }

@@ -1,4 +1,4 @@
-/** A SidecarSet's health in Argo CD and Flux, by their own interpreter and library. */
+/** Tests a SidecarSet's health in Argo CD and Flux, with their own interpreter and library. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -91,14 +91,14 @@ const CASES: readonly (readonly [string, object, health: string, kstatus: string
 ];
 
 interface Seen {
-  /** each script's result: `discovery`, and the actions by their names */
+  /** each script's result: `discovery`, and the actions by name */
   readonly actions: Readonly<Record<string, unknown>>;
   readonly argocd: { readonly status: string; readonly message: string };
   readonly kstatus: string;
   readonly flux: string;
 }
 
-/** The expressions of the page's Kustomization. */
+/** Returns the expressions of the page's Kustomization. */
 async function expressions(): Promise<{ readonly failed: string; readonly current: string }> {
   const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
   const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, block = ""]) => parse(block));
@@ -113,7 +113,7 @@ const STRATEGIES = {
   none: undefined,
 } as const;
 
-/** A SidecarSet with one of the strategies above. */
+/** Returns a SidecarSet with one of the strategies above. */
 function objectOf(name: keyof typeof STRATEGIES): object {
   const injectionStrategy = { revision: { revisionName: "agent-1", policy: name === "canary" ? "Partial" : "Always" } };
   const updateStrategy = STRATEGIES[name];

@@ -1,5 +1,5 @@
 /**
- * OpenKruise's chart is not available here, so the flags in the migration's lines are looked up in Helm's own source.
+ * Looks up the flags of the migration's lines in Helm's own source, because OpenKruise's chart is not available here.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import type { Migration } from "../../shared/core/inspect/migrate/inventory.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 import { ROOT, run } from "./run.ts";
 
-/** A line → the place where Helm accepts it. */
+/** Line → the places where Helm's source accepts its flags. */
 const LINES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   "helm upgrade --install kruise openkruise/kruise --take-ownership": {
     "cmd/helm/upgrade.go": /BoolVarP?\([^,]+, "install",[\s\S]*BoolVarP?\([^,]+, "take-ownership",/,

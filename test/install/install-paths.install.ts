@@ -11,12 +11,12 @@ import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
 
-/** The values in which installations differ. */
+/** The values that differ between installations. */
 interface Values {
   readonly url: string;
   readonly caBundle?: string;
   readonly pathSecret?: string;
-  /** path → address of its own */
+  /** path → the webhook's own address */
   readonly urls?: Readonly<Record<string, string>>;
   readonly failurePolicy?: "Ignore" | "Fail";
 }
@@ -56,12 +56,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The objects from their one source in code. */
+/** Returns the objects from their one source in the code. */
 function expected({ failurePolicy, ...address }: Values): readonly KubernetesObject[] {
   return installation(address, failurePolicy ? { podFailurePolicy: failurePolicy } : {});
 }
 
-/** Kind and name → the applied object as an API server would store it, without nulls. */
+/** Returns kind and name → the applied object as an API server would store it, without nulls. */
 function byName(objects: readonly KubernetesObject[]): Readonly<Record<string, KubernetesObject>> {
   const stored: readonly KubernetesObject[] = JSON.parse(JSON.stringify(objects), (_, value) => value ?? undefined);
   const named = stored.map(
@@ -76,7 +76,7 @@ function expectSame(objects: readonly KubernetesObject[], wanted: readonly Kuber
   expect(byName(objects)).toEqual(byName(wanted));
 }
 
-/** Secrets as `sidecarset path-secrets` prints them: no shell sees the secret that is kept. */
+/** Returns secrets as `sidecarset path-secrets` prints them: a shell does not see the stored secret. */
 function secretsOf({ pathSecret }: Values): Readonly<Record<string, string>> {
   if (pathSecret === undefined) return {};
   const all = [
@@ -124,7 +124,7 @@ const helmValues = ({ pathSecret, ...values }: Values) => ({
   pathSecrets: secretsOf({ ...values, ...(pathSecret ? { pathSecret } : {}) }),
 });
 
-/** The one thing that the chart adds: what users have made outlives it. */
+/** Removes the only addition of the chart: an annotation that keeps users' objects when the chart is removed. */
 function withoutKeep(object: KubernetesObject): KubernetesObject {
   const isKept = object.kind === "CustomResourceDefinition" || object.kind === "Namespace";
   const { "helm.sh/resource-policy": policy, ...annotations } = object.metadata?.annotations ?? {};
@@ -234,7 +234,7 @@ describe("features that are asked for", () => {
   });
 });
 
-/** A list in CEL is written without blanks by Helm and Terraform. */
+/** Removes blanks in CEL lists, because Helm and Terraform write lists without blanks. */
 function same(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
   return JSON.parse(JSON.stringify(objects).replace('mesh\\", \\"logs', 'mesh\\",\\"logs'));
 }

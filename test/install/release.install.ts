@@ -1,6 +1,7 @@
 /**
- * A trial of a release (`npm run release:check`): every part of a publication is built, named alike, with its checksum.
- * The packed files are installed and run. Nothing is published, and no network is used except Go's proxy once.
+ * Tries a release (`npm run release:check`). Every part of a publication is built, with the same names and its
+ * checksum. The packed files are installed and run. Nothing is published, and the network is used only once, for Go's
+ * proxy.
  */
 import { createHash, generateKeyPairSync, verify } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -76,7 +77,7 @@ describe("a release", { timeout: 300_000 }, () => {
     await run("tar", ["-xzf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`), "-C", store]);
     const [{ bin: program }] = parse(await read("sidecarset.krew.yaml")).spec.platforms;
     await chmod(join(store, program), 0o755);
-    // Krew links the program under this name into a folder of the PATH.
+    // Krew links the program with this name into a folder of the PATH.
     await symlink(join(store, program), join(bin, "kubectl-sidecarset"));
     const env = { PATH: `${bin}:${process.env["PATH"]}`, KUBECONFIG: join(folder, "none") };
     const plugin = (...args: readonly string[]) => run("kubectl", ["sidecarset", ...args], { cwd: folder, env });
@@ -124,7 +125,7 @@ describe("a release", { timeout: 300_000 }, () => {
     const manifest = JSON.parse(await run("tar", ["-xzOf", archive, "package/package.json"]));
     expect(manifest).not.toHaveProperty("dependencies");
     expect(manifest).not.toHaveProperty("scripts");
-    // npm publishes with a proof only if the repository is the one that built the package.
+    // npm publishes a proof of origin only if the named repository built the package.
     expect(manifest).toMatchObject({
       repository: { type: "git", url: `git+${REPOSITORY}.git` },
       homepage: SITE,

@@ -13,7 +13,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Stdout of the command. Rejects with its output when it fails, or is not installed. */
+/** Returns the stdout of the command. Rejects with its output if it fails or is not installed. */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { input = "", cwd = ROOT, env = {} } = options;
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env } });

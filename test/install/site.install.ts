@@ -1,4 +1,6 @@
-/** The site of the documents is built by its own packages, with every page in its menu, and no dead link. */
+/**
+ * Tests that the documents' site builds with its own packages, that its menu has every page, and that no link is dead.
+ */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -46,8 +46,8 @@ describe("connectCluster:", () => {
   });
 
   /**
-   * After answers with dates that many hours from now: hours between the server's time and this one, as the client
-   * computes it.
+   * Returns the hours between the server's time and this machine's, as the client computes them after answers with
+   * these dates.
    */
   async function hoursAfter(...dates: readonly (number | "none" | "invalid")[]) {
     const left = [...dates];
@@ -135,7 +135,7 @@ describe("connectCluster:", () => {
     await watching;
     await many(() => cluster.list(PODS, {}));
     await many(() => cluster.create(PODS, { metadata: { ...OBJECT.metadata, namespace: "shop" } }));
-    // Warnings arrive a turn of the event loop later.
+    // Warnings arrive one turn of the event loop later.
     await new Promise((resolve) => setImmediate(resolve));
     process.off("warning", note);
     expect(warnings).toEqual([]);

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** AWS' side of a call: checks every signature with its own arithmetic, and answers with `answers`. */
+/** Answers of a fake AWS, which checks every signature with its own arithmetic. */
 const answers: (readonly [status: number, body: object | string])[] = [];
 const services: (string | undefined)[] = [];
 const asked: { readonly path: string; readonly target: string; readonly body: string }[] = [];
@@ -66,7 +66,7 @@ beforeEach(() => {
 const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** Signature Version 4, as AWS documents it. */
+/** Computes Signature Version 4 as AWS documents it. */
 function signature(canonical: string, date: string, scope: string): string {
   const [day = "", region = "", service = ""] = scope.split("/");
   const key = hmac(hmac(hmac(hmac(`AWS4${credentials.secretAccessKey}`, day), region), service), "aws4_request");

@@ -1,4 +1,4 @@
-/** A failed request to an API server becomes one sentence with the place and the remedy. */
+/** Tests that a failed request to an API server becomes one sentence with the place and the remedy. */
 import { describe, expect, it } from "vitest";
 import { KubeError } from "../../shared/kube/error.ts";
 import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";
@@ -130,7 +130,7 @@ describe("refusal:", () => {
     });
   });
 
-  // A wrong NotFound would free a reservation or empty a ledger.
+  // A wrong NotFound would release a reservation or empty a ledger.
   it.each([
     "/api/v1/pods",
     "/api/v1/namespaces/shop/pods/web-0",

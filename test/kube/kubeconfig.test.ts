@@ -205,7 +205,9 @@ describe("tokens:", () => {
 });
 
 describe("errors of a kubeconfig:", () => {
-  /** A failing plugin is a credentials error; everything else is an error of the file. */
+  /**
+   * Returns the expected reason: a failing plugin is a credentials error, and everything else is an error of the file.
+   */
   const reasonOf = (message: string) => (/plugin|session/.test(message) ? "NoCredentials" : "InvalidKubeconfig");
   const pieces = { cluster: { name: "c", cluster: { server: "https://a" } }, user: { name: "u", user: {} } };
   const here = { "current-context": "here", contexts: [{ name: "here", context: { cluster: "c", user: "u" } }] };

@@ -1,4 +1,4 @@
-/** Long texts of webhooks and proxies that refuse a call. */
+/** Tests long messages of webhooks and proxies that refuse a call. */
 import { afterEach, expect, it, vi } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { PODS } from "../../shared/kube/port.ts";

@@ -1,4 +1,4 @@
-/** Answers to a list that are JSON and no list: none of them counts as an empty list. */
+/** Tests answers to a list that are JSON and not a list: none of them counts as an empty list. */
 import { afterEach, describe, expect, it } from "vitest";
 import { isResizeServed } from "../../shared/controller/rollout/kubelets.ts";
 import { connectCluster } from "../../shared/kube/client.ts";

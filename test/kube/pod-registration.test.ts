@@ -1,4 +1,7 @@
-/** Reading and writing the pod webhook's registration: a write keeps and overwrites nothing of others. */
+/**
+ * Tests reads and writes of the pod webhook's registration: a write neither restores nor overwrites other clients'
+ * changes.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";

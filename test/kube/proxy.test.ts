@@ -27,7 +27,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** An API server that closes its connection without an answer where `isCut`. */
+/** Opens an API server. With `isCut` it closes its connections without an answer. */
 function openApiServer(isCut = false): Promise<number> {
   const { certificate: cert, key } = certificates;
   return listen(
@@ -38,7 +38,7 @@ function openApiServer(isCut = false): Promise<number> {
   );
 }
 
-/** A proxy that resolves every name to this machine. `code`: its answer in place of a tunnel. */
+/** Opens a proxy that resolves every name to this machine. `code`: its answer instead of a tunnel. */
 async function openProxy(code = 200) {
   const asked: string[] = [];
   const server = http.createServer();
@@ -56,7 +56,7 @@ async function openProxy(code = 200) {
 }
 
 let files = 0;
-/** A kubeconfig of the API server at this port of HOST. */
+/** Returns a kubeconfig for the API server at this port of HOST. */
 async function kubeconfig(port: number, cluster: object = {}): Promise<string> {
   const path = join(folder, `${++files}.json`);
   const server = `https://${HOST}:${port}`;

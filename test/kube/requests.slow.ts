@@ -22,7 +22,7 @@ interface Seen {
   readonly body: string;
 }
 
-/** The single request that a call sends; the server answers it with an object. */
+/** Returns the single request that a call sends. The server answers it with an object. */
 async function requestOf(call: (cluster: Cluster) => Promise<unknown>, more: Partial<ClusterAccess> = {}) {
   const seen: Seen[] = [];
   const server = await serve(({ method, url, headers }, response, body) => {
@@ -294,7 +294,7 @@ it("limits.atOnce limits the calls that run at the same time", async () => {
       most,
       underWay.push(() => answer(response, 200, OBJECT)),
     );
-    // Waits for a third request, which would break the limit, before it answers the two.
+    // The server waits for a third request, which would exceed the limit, before it answers the two.
     if (underWay.length === 2) setTimeout(() => underWay.splice(0).map((release) => release()), 20);
   });
   const cluster = connectCluster({ server, limits: { qps: 0, burst: 0, atOnce: 2 } });
@@ -348,7 +348,7 @@ describe("a list with keep:", () => {
 });
 
 describe("waits before retries:", () => {
-  /** Milliseconds from each request to the next one. */
+  /** Returns the milliseconds from each request to the next one. */
   const waitsOf = async (troubles: number, code: number, headers?: Readonly<Record<string, string>>) => {
     const times: number[] = [];
     const server = await serve((_, response) => {

@@ -1,4 +1,4 @@
-/** The version and the clock of an API server. */
+/** Tests how the version and the clock of an API server are read. */
 import { afterEach, expect, test } from "vitest";
 import { readServerFacts } from "../../shared/kube/port.ts";
 import { answer, closeServers, failureOf, serve } from "./servers.ts";
@@ -7,7 +7,7 @@ afterEach(closeServers);
 
 const VERSION = { major: "1", minor: "36", gitVersion: "v1.36.3" };
 
-/** A clock at `sendsMs` when the request leaves and `takesMs` later when the answer arrives. */
+/** Returns a clock that shows `sendsMs` when the request leaves, and `takesMs` more when the answer arrives. */
 function clockOf(sendsMs: number, takesMs: number): () => number {
   const times = [sendsMs, sendsMs + takesMs];
   return () => times.shift() ?? Number.NaN;

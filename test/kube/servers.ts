@@ -1,4 +1,4 @@
-/** Servers of one test in place of an API server, and the results of calls to them. */
+/** Servers that replace an API server in one test, and the results of calls to them. */
 import http from "node:http";
 import https from "node:https";
 import type net from "node:net";
@@ -14,13 +14,13 @@ export function closeServers(): void {
   for (const close of closers.splice(0)) close();
 }
 
-/** Stops the time limits of requests until the end of the test: `vi.advanceTimersByTime` lets time pass. */
+/** Stops the requests' time limits until the test ends; `vi.advanceTimersByTime` moves time. */
 export function stopTimeLimits(): void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
 }
 
-/** Resolves with the port. */
+/** Resolves with the server's port. */
 export function listen(server: net.Server): Promise<number> {
   closers.push(() => {
     if (server instanceof http.Server || server instanceof https.Server) server.closeAllConnections();
@@ -39,7 +39,7 @@ function withBody(handler: Handler): http.RequestListener {
   };
 }
 
-/** Resolves with the address. */
+/** Resolves with the server's address. */
 export async function serve(handler: Handler): Promise<string> {
   return `http://127.0.0.1:${await listen(http.createServer(withBody(handler)))}`;
 }

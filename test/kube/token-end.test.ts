@@ -1,4 +1,4 @@
-/** The log's warning about a token that expires soon. */
+/** Tests the log's warning about a token that expires soon. */
 import { expect, test } from "vitest";
 import { logTokenEnd } from "../../shared/kube/token-access.ts";
 import { createLog } from "../../shared/log.ts";

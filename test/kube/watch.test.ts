@@ -1,4 +1,4 @@
-/** Edge cases of a watch: its request, odd lines and its end. */
+/** Tests edge cases of a watch: its request, odd lines and its end. */
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
@@ -23,7 +23,10 @@ async function typesIn(text: string, options?: Partial<WatchOptions>): Promise<r
   return typesOf(connectCluster({ server }), options);
 }
 
-/** Normally the first write has been read after this time; on a busy machine both writes arrive together. */
+/**
+ * Milliseconds between two writes: normally the first is read before the second. On a busy machine both arrive
+ * together.
+ */
 const APART_MS = 30;
 
 describe("the request of a watch:", () => {

@@ -8,7 +8,7 @@ async function turns() {
 
 const inTurn = ({ enter, leave }: Limiter, work: () => Promise<void>) => enter().then(work).finally(leave);
 
-/** Begins that many calls that do not end before `end`, and returns the number under way. */
+/** Starts `atOnce` calls that do not end before `end`, and returns how many run. */
 function endless(atOnce: number) {
   const places = limiter({ qps: 0, burst: 0, atOnce }, { now: () => 0, sleep: async () => undefined });
   const under = new Map<string, number>();

@@ -32,7 +32,7 @@ describe.skipIf(!hasKubectl)("kubectl:", () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** The object that kubectl would send. */
+  /** Returns the object that kubectl would send. */
   async function sent(manifest: string): Promise<unknown> {
     const file = join(directory, "x.yaml");
     await writeFile(file, manifest);

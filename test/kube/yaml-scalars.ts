@@ -1,4 +1,4 @@
-/** Plain and quoted scalars with their values. Recorded from sigs.k8s.io/yaml v1.4.0, which kubectl reads with. */
+/** Plain and quoted scalars with their values, recorded from sigs.k8s.io/yaml v1.4.0, kubectl's parser. */
 export const SCALARS: readonly (readonly [text: string, value: unknown])[] = [
   ["0644", 420],
   ["0o644", 420],

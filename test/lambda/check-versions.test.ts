@@ -1,4 +1,4 @@
-/** The checker of new versions with the real functions, and a fake AWS that calls these functions. */
+/** Tests the checker of new versions with the real functions, and a fake AWS that calls these functions. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ import { printPathDigests } from "../../shared/settings/authentication-settings.
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
-// Waits of the checker take a hundredth of their time.
+// The checker's waits take a hundredth of their time.
 vi.mock("node:timers/promises", async (original) => {
   const timers = await original<typeof import("node:timers/promises")>();
   return { ...timers, setTimeout: (ms: number, value?: unknown) => timers.setTimeout(ms / 100, value) };
@@ -38,7 +38,7 @@ const HOOK = { DeploymentId: "d-1", LifecycleEventHookExecutionId: "hook-1" };
 let cluster: ServedCluster;
 let aws: Server;
 let served: ReadonlyMap<string, Handler>;
-/** WEBHOOK:QUALIFIER → a handler in place of the real function */
+/** WEBHOOK:QUALIFIER → a handler that replaces the real function */
 const instead = new Map<string, Handler>();
 const statuses: unknown[] = [];
 let refusals = 0;
@@ -61,7 +61,7 @@ async function load(secret: string): Promise<ReadonlyMap<string, Handler>> {
 
 beforeAll(async () => {
   cluster = await startServedCluster();
-  // Given to every pod, as the made-up one is.
+  // Every pod gets this sidecar, also the checker's test pod.
   await cluster.client.create(SIDECARSETS, {
     apiVersion: "apps.kruise.io/v1beta1",
     kind: "SidecarSet",
@@ -146,7 +146,7 @@ test("the checker accepts working versions and reports success to CodeDeploy", a
   expect(statuses).toEqual(told("Succeeded"));
 });
 
-/** Version 7 of mutate-pod with a changed body. */
+/** Returns version 7 of mutate-pod with a changed body. */
 const changed = (change: (body: string) => string): Handler => {
   return async (event) => {
     const answer = (await served.get("mutate-pod")?.(event)) as APIGatewayProxyStructuredResultV2;

@@ -1,4 +1,4 @@
-/** A deployment for several clusters: one is healthy, and four fail in different ways. */
+/** Tests a deployment for several clusters: one is healthy, and four fail in different ways. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ import { newPod } from "../support/objects.ts";
 import { functionUrl } from "./events.ts";
 
 vi.hoisted(() => {
-  // Lambda sets the environment before a function starts; the function reads the table at the first request.
+  // Lambda sets the environment before a function starts. The function reads the table at its first request.
   process.env["CLUSTERS"] = "/none";
   process.env["AUTHENTICATION"] = "secret-path";
   process.env["LOG_LEVEL"] = "error";
@@ -33,12 +33,12 @@ const SECRET = randomBytes(32).toString("base64url");
 /** Clusters that fail at once. */
 const AT_ONCE = ["down", "wrong-ca", "revoked"] as const;
 const IN_TROUBLE = ["slow", ...AT_ONCE] as const;
-/** The timeout that the API server sends. */
+/** Milliseconds of the timeout that the API server sends. */
 const WAIT_MS = 5_000;
 
 let well: HttpsCluster;
 let folder: string;
-/** Accepts connections and never answers. */
+/** A server that accepts connections and never answers. */
 let silent: Server;
 
 beforeAll(async () => {
@@ -92,7 +92,7 @@ const REVIEW = JSON.stringify({
   },
 });
 
-/** The answer to a pod of `cluster`, with the path secret of `secretOf`. */
+/** Returns the answer to a pod of `cluster`, with the path secret of `secretOf`. */
 async function ask(cluster: string, secretOf = cluster) {
   const secret = pathSecretOf(SECRET, `${clusterPath(secretOf)}/mutate-pod`);
   const event = functionUrl({ path: `${clusterPath(cluster)}/s/${secret}/mutate-pod`, body: REVIEW });
@@ -128,7 +128,7 @@ function later(): void {
   vi.setSystemTime(Date.now() + 100_000);
 }
 
-/** The number of lines for the cluster that a filter of the template counts. */
+/** Returns how many lines for the cluster a filter of the template counts. */
 async function countedFor(cluster: string, id: string, lines: readonly Readonly<Record<string, unknown>>[]) {
   const file = join(folder, "deployed");
   await writeFile(file, '{"well": {"EKS_CLUSTER": "well"}}');
@@ -142,7 +142,7 @@ async function countedFor(cluster: string, id: string, lines: readonly Readonly<
 }
 
 describe("the pod webhook for several clusters:", () => {
-  // Time passes only in steps of the test, so a busy machine makes no answer late.
+  // Time passes only in the test's steps, so a busy machine makes no answer late.
   beforeAll(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
   afterAll(() => void vi.useRealTimers());
 
@@ -191,7 +191,7 @@ describe("the pod webhook for several clusters:", () => {
         body: expect.stringContaining("the API server has not answered within 4 s"),
       });
     expect(performance.now()).toBe(then);
-    // A cluster that fails at once delays nothing and gets every request.
+    // A cluster that fails at once delays no request and gets all of them.
     for (let turn = 0; turn < 3; turn++) expect(await ask("down")).toMatchObject({ statusCode: 500 });
     expect(await ask("well")).toMatchObject({ statusCode: 200 });
     later();

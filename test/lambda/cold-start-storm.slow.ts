@@ -1,6 +1,6 @@
 /**
- * A thousand cold starts of mutate-pod, for example when every node of a cluster is replaced: the bundle that is deployed,
- * each with its own connection, against a real API over TLS and a fake AWS that counts its calls.
+ * Tests a thousand cold starts of mutate-pod, as when every node of a cluster is replaced. The deployed bundle runs
+ * each time with its own connection to a real API over TLS. A fake AWS counts its calls.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -18,11 +18,14 @@ import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { freshFunction } from "./fresh-function.ts";
 
 const COUNT = 1_000;
-/** The cold starts at once. One machine plays a thousand, so the number of calls counts, and not their time. */
+/**
+ * The most cold starts at once. One machine simulates a thousand, so only the number of calls counts, and not their
+ * time.
+ */
 const AT_ONCE = 10;
-/** Enough starts to count the calls of each. */
+/** Number of starts that is enough to count the calls of each. */
 const FEW = 100;
-/** Calls per second. Source: Secrets Manager quotas, GetSecretValue. */
+/** The most calls a second. Source: Secrets Manager quotas, GetSecretValue. */
 const SECRETS_MANAGER_LIMIT = 10_000;
 const SECRET = randomBytes(32).toString("base64url");
 
@@ -59,7 +62,7 @@ afterAll(async () => {
 
 let authority: string;
 
-/** The API of the cluster for those who show a token of EKS: a question to STS that they have signed themselves. */
+/** Starts the cluster's API for callers with a token of EKS, which is a request to STS that they have signed. */
 async function eksFront({ url, caCertificate, token }: LocalCluster): Promise<TlsServer> {
   const { authority: ours, certificate, key } = await createCertificates();
   authority = ours;
@@ -87,7 +90,7 @@ async function eksFront({ url, caCertificate, token }: LocalCluster): Promise<Tl
   });
 }
 
-/** Status → how many starts got it, and how many pods were given their sidecar. */
+/** Returns status → number of starts that got it, and how many pods got their sidecar. */
 async function storm(count: number, variables: Readonly<Record<string, string>>) {
   const digests = printPathDigests(pathDigestsOf([SECRET], ["/mutate-pod"]));
   const env = {

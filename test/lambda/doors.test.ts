@@ -47,7 +47,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A new function with this configuration. */
+/** Returns a new function with this configuration. */
 function created(mode: string, more: Readonly<Record<string, string>> = {}) {
   const env = {
     AUTHENTICATION: mode,
@@ -66,7 +66,7 @@ function created(mode: string, more: Readonly<Record<string, string>> = {}) {
   }));
 }
 
-/** No text of an object may be longer than 256 KiB. */
+/** Splits a text, because no text of an object may be longer than 256 KiB. */
 const pieces = (text: string) => ({ ...text.match(/.{1,200000}/gs) });
 const sidecarSet = (padding = "") => ({
   apiVersion: "apps.kruise.io/v1beta1",
@@ -275,7 +275,7 @@ describe("client certificates:", () => {
   });
 });
 
-/** A request whose event has this number of bytes as JSON. */
+/** Returns a request whose event has this number of bytes as JSON. */
 function ofSize(door: (request: DoorRequest) => Event, bytes: number): Event {
   const empty = JSON.stringify(door(inPath(review()))).length;
   const padded = JSON.stringify(door(inPath(review("x".repeat(bytes - empty))))).length;
@@ -320,7 +320,7 @@ test.each([
   ["an empty object", {}],
   ["null", null],
   ["a text", "x"],
-  // Siblings of cases that users sent, all right at the first try.
+  // Cases similar to ones that users reported; all were right at the first try.
   ["messages of a queue", { Records: [{ eventSource: "aws:sqs", body: "{}" }] }],
   ["a WebSocket that connects", { requestContext: { routeKey: "$connect", eventType: "CONNECT" } }],
   ["a number", 1],

@@ -1,4 +1,4 @@
-/** The token by which the function dry-run reads a cluster of the table CLUSTERS. */
+/** Tests the token with which the function dry-run reads a cluster of the table CLUSTERS. */
 import { afterEach, expect, test, vi } from "vitest";
 import { handler as dryRun } from "../../functions/lambda/dry-run.ts";
 import { handler as rollout } from "../../functions/lambda/rollout.ts";
@@ -14,7 +14,7 @@ vi.hoisted(() => {
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** The words of the error with which a function ends: each names the token that it would read. */
+/** Returns the words of the error with which a function ends. They name the token that the function would read. */
 async function failureOf(ask: () => Promise<unknown>): Promise<string> {
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
   return ask().then(JSON.stringify, (error: Error) => error.message);

@@ -1,4 +1,4 @@
-/** A webhook's request in the form of each front door of Lambda. */
+/** Builds a webhook's request in the form of each front door of Lambda. */
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 
 export interface DoorRequest {
@@ -6,7 +6,7 @@ export interface DoorRequest {
   readonly body: string;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** PEM of a client certificate that the door verified */
+  /** client certificate that the front door verified, as PEM */
   readonly certificate?: string;
   readonly isBase64Encoded?: boolean;
 }
@@ -19,7 +19,7 @@ function encoded({ body, isBase64Encoded = false }: DoorRequest) {
   return { body: isBase64Encoded ? Buffer.from(body).toString("base64") : body, isBase64Encoded };
 }
 
-/** Payload format 2.0. */
+/** Returns an event in payload format 2.0. */
 function version2(request: DoorRequest, host: string, authentication: object): APIGatewayProxyEventV2 {
   const { path, method = "POST", headers = {} } = request;
   const http = { method, path, protocol: "HTTP/1.1", sourceIp: "192.0.2.1", userAgent: "kube-apiserver-admission" };
@@ -47,7 +47,7 @@ export function functionUrl(request: DoorRequest): APIGatewayProxyEventV2 {
   return version2(request, "x.lambda-url.eu-central-1.on.aws", {});
 }
 
-/** An HTTP API with a custom domain; clientCert exists only with mutual TLS. */
+/** Returns the event of an HTTP API with a custom domain; clientCert exists only with mutual TLS. */
 export function httpApi(request: DoorRequest): APIGatewayProxyEventV2 {
   const { certificate } = request;
   const clientCert = {
@@ -61,7 +61,7 @@ export function httpApi(request: DoorRequest): APIGatewayProxyEventV2 {
   return version2(request, "webhooks.example.com", { authentication });
 }
 
-/** An application load balancer, with the target group's multi-value headers off. */
+/** Returns the event of an application load balancer whose target group has multi-value headers off. */
 export function loadBalancer(request: DoorRequest): ALBEvent {
   const { path, method = "POST", headers = {}, certificate } = request;
   const leaf = certificate === undefined ? {} : { "x-amzn-mtls-clientcert-leaf": percentEncoded(certificate) };
@@ -76,20 +76,20 @@ export function loadBalancer(request: DoorRequest): ALBEvent {
   };
 }
 
-/** The same with them on. */
+/** Returns the same event with multi-value headers on. */
 export function loadBalancerMultiValue(request: DoorRequest): ALBEvent {
   const { headers = {}, queryStringParameters: _, ...event } = loadBalancer(request);
   const multiValueHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ""]]));
   return { ...event, multiValueHeaders, multiValueQueryStringParameters: { timeout: ["10s"] } };
 }
 
-/** An HTTP API with a named stage, which begins the path. */
+/** Returns the event of an HTTP API with a named stage, which starts the path. */
 export function namedStage(request: DoorRequest): APIGatewayProxyEventV2 {
   const event = httpApi({ ...request, path: `/prod${request.path}` });
   return { ...event, requestContext: { ...event.requestContext, stage: "prod" } };
 }
 
-/** A REST API: payload format 1.0, which has both forms of headers. */
+/** Returns the event of a REST API: payload format 1.0, which has both forms of headers. */
 export function restApi(request: DoorRequest): APIGatewayProxyEvent {
   const { path, method = "POST", headers = {}, certificate } = request;
   const all = { "Content-Type": "application/json", Host: "x.execute-api.eu-central-1.amazonaws.com", ...headers };
@@ -109,7 +109,7 @@ export function restApi(request: DoorRequest): APIGatewayProxyEvent {
   } as unknown as APIGatewayProxyEvent;
 }
 
-/** Encodes as load balancers do: all characters but the ones that a PEM and a URL share. */
+/** Encodes as load balancers do: all characters except those that a PEM and a URL share. */
 function percentEncoded(pem: string): string {
   return encodeURIComponent(pem).replaceAll("%2B", "+").replaceAll("%2F", "/").replaceAll("%3D", "=");
 }

@@ -1,4 +1,4 @@
-/** A bundled function as after a cold start, many times in one process, with nothing shared. */
+/** Loads a bundled function as after a cold start, many times in one process, with nothing shared. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ function compile(path: string): (...given: readonly unknown[]) => void {
   return made;
 }
 
-/** `folder`: of the bundle. Files that it loads later are its own too. */
+/** `folder`: the bundle's folder. Files that the function loads later are not shared either. */
 export function freshFunction(folder: string, env: Readonly<Record<string, string>>): Handler {
   const own = new Map<string, { exports: object }>();
   const itsProcess: unknown = Object.create(process, { env: { value: env } });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   process.env["KUBECONFIG"] = cluster.kubeconfig;
   process.env["LOG_LEVEL"] = "error";
   process.env["AUTHENTICATION"] = "secret-path";
-  // Deployed with path-digests; doors.test.ts uses the secrets.
+  // These functions are deployed with path-digests; doors.test.ts uses the secrets.
   const paths = DEPLOYED.flatMap((deployed) => deployed.paths ?? []);
   process.env["PATH_DIGESTS"] = printPathDigests(pathDigestsOf([cluster.pathSecret], paths));
   for (const name of FUNCTIONS) {
@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** An event of API Gateway's HTTP API or a Function URL: payload version 2.0. */
+/** Returns an event of API Gateway's HTTP API or of a Function URL: payload version 2.0. */
 function event(path: string, body: string, more: Partial<APIGatewayProxyEventV2> = {}): APIGatewayProxyEventV2 {
   const headers = { "content-type": "application/json", host: "x.lambda-url.eu-central-1.on.aws" };
   const http = {
@@ -182,7 +182,7 @@ describe("the size of bundles:", () => {
 });
 
 describe("parts that load later:", () => {
-  /** The handler after a cold start with these gates. */
+  /** Returns the handler after a cold start with these feature gates. */
   async function loadWithGates(name: string, gates: string): Promise<Handler> {
     const folder = join(directory, name);
     await bundle("mutate-pod", folder);

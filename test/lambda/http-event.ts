@@ -1,4 +1,4 @@
-/** Reviews as Function URLs and HTTP APIs hand them to a function: payload version 2.0. */
+/** Builds reviews as Function URLs and HTTP APIs send them to a function: payload version 2.0. */
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 export function httpEvent(path: string, body: string): APIGatewayProxyEventV2 {
@@ -21,7 +21,7 @@ export function httpEvent(path: string, body: string): APIGatewayProxyEventV2 {
   };
 }
 
-/** The text of an AdmissionReview for the creation of an object. `resource`: group, version, plural. */
+/** Returns the text of an AdmissionReview for the creation of an object. `resource`: group, version, plural. */
 export function admissionReview(object: object, resource: readonly [string, string, string]): string {
   const [group, version, plural] = resource;
   const request = {

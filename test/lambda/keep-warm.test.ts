@@ -1,4 +1,4 @@
-/** The ping that keeps an environment of mutate-pod, where the API server does not answer. */
+/** Tests the ping that keeps an environment of mutate-pod warm when the API server does not answer. */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -36,13 +36,13 @@ test("a ping ends within the function's timeout though the API server hangs, so 
     CLUSTER_CA: Buffer.from(authority).toString("base64"),
   };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  // Another file of this thread may have loaded it for another cluster.
+  // Another file of this thread may have loaded the function for another cluster.
   vi.resetModules();
   const { handler } = await import("../../functions/lambda/mutate-pod.ts");
   const connected = once(server, "connection");
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   const ping = handler({ keepWarm: true } as unknown as HttpEvent);
-  // A ping that ends before it connects fails at once; nothing else would end the wait.
+  // A ping that ends before it connects fails at once; otherwise the wait would never end.
   await Promise.race([connected, ping.then(() => Promise.reject(new Error("it asked nobody")))]);
   // Lambda ends the function after ten seconds.
   await vi.advanceTimersByTimeAsync(9_000);

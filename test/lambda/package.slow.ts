@@ -86,7 +86,7 @@ describe("osls invoke local -f dry-run:", () => {
   });
 });
 
-/** File names in a zip, from its central directory. */
+/** Returns the file names in a zip, from its central directory. */
 function namesIn(zip: Buffer): string[] {
   const names: string[] = [];
   const signature = Buffer.from([0x50, 0x4b, 0x01, 0x02]);

@@ -1,12 +1,12 @@
-/** Lambda's Runtime API for one function process: hands it one event at a time and takes its answers. */
+/** Lambda's Runtime API for one function process: it sends one event at a time and receives the answers. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface RuntimeApi {
-  /** host:port */
+  /** address as host:port */
   readonly address: string;
-  /** Resolves with the function's answer; rejects with its error, at its start or later, or when time is up. */
+  /** Resolves with the function's answer. Rejects with its error, at its start or later, or when time is up. */
   invoke(event: unknown, timeoutMs: number): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -19,7 +19,7 @@ interface Invocation {
   readonly reject: (error: Error) => void;
 }
 
-/** A busy machine takes its time to start a function, and to give its answer. */
+/** Milliseconds for a function's start and answer, on a busy machine. */
 const PATIENCE_MS = 240_000;
 const ARN = "arn:aws:lambda:eu-central-1:123456789012:function:test";
 

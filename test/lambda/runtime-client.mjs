@@ -1,4 +1,4 @@
-/** Lambda's runtime in its smallest form, for machines that cannot compile AWS' own: node runtime-client.mjs. */
+/** A minimal form of Lambda's runtime client, for machines that cannot compile AWS' own: node runtime-client.mjs. */
 import http from "node:http";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -20,7 +20,7 @@ function call(method, path, body) {
   });
 }
 
-/** An error as AWS' client logs it, in a line like this. */
+/** Returns an error as AWS' client logs it, as one line. */
 function errorOf(error, requestId = "-") {
   const message = { errorType: error?.name, errorMessage: error?.message ?? String(error) };
   const line = { timestamp: new Date().toISOString(), level: "ERROR", requestId, message };

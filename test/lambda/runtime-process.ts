@@ -1,4 +1,7 @@
-/** A bundled function in a process of its own, as Lambda runs it: AWS' runtime client, where it is installed, and our Runtime API. */
+/**
+ * Runs a bundled function in its own process as Lambda does: with AWS' runtime client, if it is installed, and our
+ * Runtime API.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -19,7 +22,7 @@ export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rap
 if (process.env["AWS_RUNTIME_CLIENT"] === "required" && RUNTIME_CLIENT !== "aws-lambda-ric")
   throw new Error("AWS' runtime client is required, and not installed: npm ci --prefix test/lambda");
 
-/** Arguments for Node: the process calls that handler for events of a Runtime API. */
+/** Returns Node's arguments, so that the process calls that handler for events of a Runtime API. */
 export function clientArguments(handler: string): readonly string[] {
   return RUNTIME_CLIENT === "aws-lambda-ric" ? [AWS_CLIENT, handler] : [OWN_CLIENT];
 }
@@ -28,29 +31,32 @@ export function clientArguments(handler: string): readonly string[] {
 const NODE_OPTIONS = "--no-experimental-require-module --no-experimental-detect-module";
 
 export interface FunctionOptions {
-  /** folder of a bundle: index.js with the export handler */
+  /** folder of a bundle: index.js with the export `handler` */
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** default: index.handler */
+  /** name of the handler; absent: index.handler */
   readonly handler?: string;
-  /** absent: as much of the machine as it takes */
+  /** share of a processor; absent: the whole machine */
   readonly share?: ProcessorShare | undefined;
 }
 
 export interface FunctionProcess {
   readonly process: ChildProcess;
   readonly invoke: RuntimeApi["invoke"];
-  /** Milliseconds that its threads have computed so far, which other processes hardly change; NaN without /proc. */
+  /**
+   * returns the milliseconds that the process' threads have computed; other processes hardly change them; NaN without
+   * /proc
+   */
   readonly cpuMs: () => Promise<number>;
-  /** bytes of its log so far */
+  /** returns the number of bytes logged so far */
   readonly logBytes: () => number;
-  /** lines of its log so far that are JSON */
+  /** returns the logged lines so far that are JSON */
   readonly logLines: () => readonly object[];
-  /** Kills it as Lambda does at the deadline: without a warning. */
+  /** Kills the function as Lambda does at the deadline: without a warning. */
   kill(): Promise<void>;
 }
 
-/** Resolves when the process is begun, before it has started. */
+/** Resolves when the process exists, before the function has started. */
 export async function startFunction({
   folder,
   env = {},
@@ -67,7 +73,7 @@ export async function startFunction({
       ...env,
       NODE_OPTIONS,
       AWS_LAMBDA_RUNTIME_API: api.address,
-      // JSON logs, as in the template: the end of a function is also a line of JSON.
+      // Logs are JSON, as in the template: the function's end is also a line of JSON.
       AWS_LAMBDA_LOG_FORMAT: "JSON",
       AWS_LAMBDA_FUNCTION_NAME: "test",
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: "512",

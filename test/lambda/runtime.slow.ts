@@ -1,4 +1,4 @@
-/** The deployed bundles in processes of their own, under AWS' runtime client where it is installed. */
+/** Tests the deployed bundles in their own processes, with AWS' runtime client if it is installed. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,7 +97,7 @@ describe("the rollout function as a process:", () => {
   });
   afterAll(() => cluster.close());
 
-  /** Starts a rollout of four pods from version 1 to 2, one at a time; returns the length of the history. */
+  /** Starts a rollout of four pods from version 1 to 2, one at a time. Returns the length of the history. */
   async function prepare(name: string): Promise<number> {
     await deploy(cluster.cluster, name, 4, { maxUnavailable: 1 });
     await release(cluster.cluster, name, 2, { maxUnavailable: 1 });

@@ -1,4 +1,4 @@
-/** Alerts of the chart read metrics that `serve` and the passes really print in the alert's state. */
+/** Tests that the chart's alerts read metrics that `serve` and the passes really print in the alert's state. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createMetrics, type Metrics } from "../../functions/server/metrics.ts";
@@ -29,7 +29,7 @@ const pass =
   ({ addPass }) =>
     addPass({ ...PASS, ...changed }, 0);
 
-/** The metrics in the state of each alert. */
+/** Alert → prints the metrics in the alert's state. */
 const STATES: Readonly<Record<string, Tell>> = {
   SidecarSetInTrouble: pass({ sidecarSets: [{ ...SET, state: "Degraded" }] }),
   SidecarSetPodsMissed: pass({ sidecarSets: [{ ...SET, missed: { count: 2, recent: 1, pods: [] } }] }),
@@ -44,7 +44,7 @@ const STATES: Readonly<Record<string, Tell>> = {
 const SELECTOR = /(sidecarset_\w+)(?:\{([^}]*)\})?/g;
 const MATCHER = /(\w+)(=~|!=|=)"([^"]*)"/g;
 
-/** The sum of a selector's series; undefined: there are none. */
+/** Returns the sum of a selector's series; undefined: there are none. */
 function found(text: string, [, name = "", matchers = ""]: RegExpMatchArray): number | undefined {
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   const isWanted = (line: string) =>
@@ -57,7 +57,7 @@ function found(text: string, [, name = "", matchers = ""]: RegExpMatchArray): nu
   return own.length === 0 ? undefined : own.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** The value of the first selector less the second's. */
+/** Returns the first selector's value minus the second's. */
 function measured(text: string, expr: string): number {
   const [first, second] = [...expr.matchAll(SELECTOR)].map((selector) => found(text, selector) ?? 0);
   return (first ?? 0) - (second ?? 0);
@@ -81,7 +81,7 @@ describe.each(ALERTS)("$alert:", ({ alert, expr, summary }) => {
     const before = measured(metrics.text(), expr);
     STATES[alert]?.(metrics);
     const after = measured(metrics.text(), expr);
-    // The alert waits until the number of passes stops growing.
+    // The alert waits until the number of passes stops to grow.
     if (alert === "SidecarSetNoPasses") expect([before, after]).toEqual([1, 1]);
     else expect([before, after > 0]).toEqual([0, true]);
   });

@@ -1,4 +1,4 @@
-/** The metrics of passes and webhooks; no dashboard shows a metric that does not exist. */
+/** Tests the metrics of passes and webhooks, and that dashboards show only existing metrics. */
 import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { request as requestTls } from "node:https";
@@ -57,7 +57,7 @@ describe("the metrics server of serve:", () => {
       });
       outgoing.on("error", reject).end();
     });
-    // The other server may be at work on the same SidecarSet: then a pass here ends before it has a state.
+    // The other server may work on the same SidecarSet. A pass here then ends before it has a state.
     const { code, type, body } = await vi.waitFor(async () => {
       const answer = await get("/metrics");
       expect(answer.body).toMatch(/^sidecarset_state\{.*"told"/m);

@@ -1,4 +1,4 @@
-/** The package of `npm pack`: a command line and a library without dependencies. */
+/** Tests the package of `npm pack`: a command line and a library without dependencies. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -75,7 +75,7 @@ it("the command line calls itself kubectl sidecarset when its file is named kube
   expect(stdout).toMatch(/^Usage: kubectl sidecarset COMMAND/);
 });
 
-/** `npm pack` changes package.json for a moment, so it is called in a copy. */
+/** Packs in a copy, because `npm pack` changes package.json for a moment. */
 async function packed(): Promise<{ readonly tree: string; readonly tarball: string }> {
   const tree = join(folder, "tree");
   await mkdir(tree);
@@ -120,7 +120,7 @@ it("npm pack makes a package without dependencies and leaves package.json unchan
   expect(await readFile(join(tree, "package.json"), "utf8")).toBe(await readFile(join(ROOT, "package.json"), "utf8"));
 });
 
-/** The code block of docs/library.md and its documented output. */
+/** Returns the code block of docs/library.md and its documented output. */
 async function exampleOf(): Promise<readonly [string, string]> {
   const text = await readFile(join(ROOT, "docs/library.md"), "utf8");
   const [, code = "", printed = ""] = /```js\n([\s\S]*?)```[\s\S]*?```\n([\s\S]*?)```/.exec(text) ?? [];

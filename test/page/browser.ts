@@ -1,4 +1,4 @@
-/** Debian's Chromium, headless, and pages in it that write down all they ask for and say. */
+/** Starts Debian's Chromium without a window, and opens pages that record their requests and messages. */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,19 +12,19 @@ export function startBrowser(): Promise<Browser> {
   const executablePath = process.env["CHROMIUM"] ?? PLACES.find((place) => existsSync(place));
   if (executablePath === undefined)
     throw new Error("there is no Chromium here: apt-get install chromium, or set CHROMIUM to its path");
-  // Chromium refuses to make its sandbox as root.
+  // Chromium refuses its sandbox for root.
   return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
 }
 
 export interface OpenPage {
   readonly page: Page;
-  /** addresses that it asked for, its own first */
+  /** addresses that the page requested, its own first */
   readonly requests: readonly string[];
-  /** its lines on the console, with violations of its policy, and dialogs */
+  /** lines on the page's console, with violations of its policy, and dialogs */
   readonly said: readonly string[];
 }
 
-/** Opens a document as a file, as somebody who was sent a report does. */
+/** Opens a document as a file, as a person does who received a report. */
 export async function openFile(browser: Browser, html: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-page-"));
   const file = join(folder, "report.html");

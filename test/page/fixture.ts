@@ -1,4 +1,7 @@
-/** A rollout as a cluster shows it half way: pods on nodes and in namespaces, updated in batches, some of them in trouble. */
+/**
+ * A rollout in the middle, as a cluster shows it: pods on nodes and in namespaces, updated in batches, some of them
+ * failing.
+ */
 
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -25,17 +28,17 @@ export interface Story {
   /** number of updated pods, in batches of `batch` */
   readonly updated: number;
   readonly batch: number;
-  /** the last of the updated that are not ready, and why */
+  /** the last updated pods, which are not ready, with the reason */
   readonly failing?: number;
   readonly reason?: string;
-  /** old ones that only a new pod can bring up to date */
+  /** number of old pods that only a new pod can update */
   readonly fixed?: number;
   readonly namespaces?: readonly string[];
   readonly nodes?: number;
   readonly strategy?: UpdateStrategy;
-  /** waves of the namespace with their name, the first complete since a minute; absent: none */
+  /** waves of the namespaces with their names; the first is complete since a minute ago; absent: none */
   readonly waves?: readonly { readonly name: string; readonly soakSeconds?: number; readonly paused?: boolean }[];
-  /** goes into every text that a cluster's objects can hold */
+  /** text that is put into every text which a cluster's objects can hold */
   readonly hostile?: string;
 }
 
@@ -45,7 +48,7 @@ const CREATED = "2026-02-01T08:00:00Z";
 
 const timeOf = (seconds: number) => new Date(RELEASED + seconds * 1000).toISOString().replace(".000Z", "Z");
 
-/** The reads of one pass in such a rollout. */
+/** Returns what one pass reads in such a rollout. */
 export function rolloutOf(story: Story): ReportSubject {
   const sidecarSet = sidecarSetOf(story);
   const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));

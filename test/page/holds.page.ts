@@ -1,4 +1,4 @@
-/** The page on a phone: it names a hold with the word and the colour of the book. */
+/** Tests that the page on a phone names a hold with the word and the colour of the book. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
@@ -33,7 +33,7 @@ const TONES: Readonly<Record<RolloutVerdict, string>> = {
 };
 const KINDS: Readonly<Record<Reason["kind"], string>> = { trouble: "bad", wait: "warn", held: "quiet" };
 
-/** Runs in the page: the text of each element, the name of its colour, and where it ends. */
+/** Script for the page: returns the text of each element, the name of its colour, and where it ends. */
 const WORDS = `(() => {
   const probe = document.createElement("i");
   document.body.append(probe);

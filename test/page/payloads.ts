@@ -1,4 +1,4 @@
-/** Strings that become script, markup or a request where somebody forgets to escape. Each calls pwned(). */
+/** Strings that become a script, markup or a request if the page does not escape them. Each calls pwned(). */
 export const PAYLOADS: readonly string[] = [
   "<script>pwned()</script>",
   "</script><script>pwned()</script>",

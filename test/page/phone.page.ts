@@ -32,7 +32,7 @@ async function openPage(html: string): Promise<Page> {
   return page;
 }
 
-/** Runs in the page: times whose day or whose time of day is on more than one line. */
+/** Script for the page: returns times whose day, or whose time of day, is on more than one line. */
 const BROKEN_TIMES = `[...document.querySelectorAll("time")].flatMap((time) => {
   return [...time.childNodes].filter((text) => {
     const range = document.createRange();
@@ -41,7 +41,7 @@ const BROKEN_TIMES = `[...document.querySelectorAll("time")].flatMap((time) => {
   }).map(({ data }) => data);
 })`;
 
-/** Runs in the page: everything to tap, with its height. */
+/** Script for the page: returns everything that can be tapped, with its height. */
 const SMALL_TARGETS = `[...document.querySelectorAll("a,summary,button,input,select")]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.matches(".skip"))
   .map((one) => [one.tagName, one.textContent.trim().slice(0, 20), one.getBoundingClientRect().height])

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** The page's text, read back from the document. */
+/** The texts of the page, read from its document. */
 interface Shown {
   readonly heading: string;
   readonly verdict: string;
@@ -23,11 +23,11 @@ interface Shown {
   readonly facts: readonly (readonly [string, string])[];
   readonly reasons: readonly string[];
   readonly next: readonly string[];
-  /** title of the card → rows of all its tables, without the head, a text for each cell */
+  /** title of the card → rows of all its tables without the head, with a text for each cell */
   readonly tables: Readonly<Record<string, readonly (readonly string[])[]>>;
 }
 
-/** Runs in the page. */
+/** Reads the texts; runs in the page. */
 function readPage(): Shown {
   const root = (globalThis as unknown as { document: ParentNodeLike }).document;
   const text = (node: NodeLike | null | undefined) => (node?.textContent ?? "").replace(/\s+/g, " ").trim();
@@ -136,7 +136,7 @@ describe("values shown equal the data", () => {
 describe("what a cluster's objects contain is shown and never obeyed", () => {
   const POLICY = /<meta http-equiv="Content-Security-Policy"[^>]*>/;
 
-  /** Every text of a report becomes `payload`, whatever the types say. */
+  /** Replaces every text of a report by `payload`, whatever its type. */
   function poisoned<T>(value: T, payload: string, poison: { count: number }): T {
     if (typeof value === "string") {
       poison.count++;
@@ -147,13 +147,16 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, poisoned(one, payload, poison)])) as T;
   }
 
-  /** Runs in the page: every element with its attributes' names, in order, but for places where a word may break. */
+  /**
+   * Script for the page: returns every element with the names of its attributes, in order. Places where a word may
+   * break do not count.
+   */
   const SKELETON = `[...document.querySelectorAll("*:not(wbr)")].map((one) => one.tagName + " " + one.getAttributeNames()).join("\\n")`;
 
   async function show(content: ReportContent) {
     const html = renderPage(content);
     expect(html).toMatch(POLICY);
-    // Without its policy, so that only the escaping is tested.
+    // The page's policy is removed, so that only the escaping is tested.
     const { page, requests, said } = await openFile(browser, html.replace(POLICY, ""));
     await page.evaluate("globalThis.pwned = () => { globalThis.wasPwned = true; }");
     await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true;');

@@ -1,4 +1,4 @@
-/** The site of the documents in a browser, as `npm ci && npm run build` in infra/site makes it. */
+/** Tests the documents' site in a browser, as `npm ci && npm run build` in infra/site builds it. */
 
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** A host of static files with clean addresses. */
+/** Serves static files with addresses that have no extension. */
 function serveFiles(): Server {
   return createServer(async ({ url = "/" }, response) => {
     const path = normalize(decodeURIComponent(url.split(/[?#]/)[0] ?? "/"));

@@ -18,7 +18,7 @@ export function contentOf(...stories: readonly Story[]): ReportContent {
   };
 }
 
-/** A rollout in trouble: it has something in every part of the page. */
+/** A failing rollout that has content in every part of the page. */
 export const TROUBLED: Story = {
   pods: 48,
   updated: 21,
@@ -54,7 +54,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   "one by one, on many nodes": { pods: 60, updated: 40, batch: 1, nodes: 37, strategy: { maxUnavailable: 1 } },
 };
 
-/** The first eight need somebody, or wait. */
+/** Returns a page of many rollouts. The first eight need help, or wait. */
 export function fleet(size: number): string {
   const sets = Array.from({ length: size }, (_, index) => {
     const { sidecarSet } = rolloutOf({ ...TROUBLED, name: `log-agent-of-team-${size - index}` }).observation;

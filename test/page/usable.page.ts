@@ -22,7 +22,7 @@ const OPEN_ALL = 'for (const one of document.querySelectorAll("details")) one.op
 const whole = () =>
   renderPage(contentOf({ ...TROUBLED, name: "one" }, { ...TROUBLED, name: "two", pods: 60, nodes: 20 }));
 
-/** Runs in the page. The contrast of each text to its background, and of each shape to its card. */
+/** Script for the page: returns the contrast of each text with its background, and of each shape with its card. */
 const CONTRASTS = `(() => {
   const channels = (color) => color.match(/[\\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -245,7 +245,7 @@ describe("on serve", () => {
       await page.getByRole("link", { name: "All SidecarSets" }).click();
       await page.getByRole("link", { name: "agent" }).waitFor();
       expect(requests).toEqual([root, `${root}/agent`, root]);
-      // The page reloads again and again, until a person stops it.
+      // The page reloads repeatedly until a person stops it.
       await page.waitForRequest(root, { timeout: 30_000 });
       await page.waitForRequest(root, { timeout: 30_000 });
       await page.getByRole("link", { name: "Stop" }).click();

@@ -1,7 +1,7 @@
 /**
- * `npm run planted -- --patches DIR` measures which tests find planted bugs: each patch of the folder is
- * applied to a copy, first the unit tests run there, then the simulations that run such code. One line and one record for
- * each, in `--json FILE`, by which a run that was cut short goes on.
+ * `npm run planted -- --patches DIR` measures which tests find planted bugs. Each patch of the folder is applied to a
+ * copy. First the unit tests run there, then the simulations that run such code. One line and one record follow for
+ * each patch, in `--json FILE`. An interrupted run continues from these records.
  */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ const COPIED = [
 /** The tests that a bug in `shared` can reach, without tests that start processes. */
 const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
 const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.slow.ts`);
-/** The first tests for each path, and the simulations that run this code. Without simulations no others run. */
+/** The first tests for each path, and the simulations that run this code. Code without simulations runs only tests. */
 const AREAS: readonly Area[] = [
   {
     path: /approval/,
@@ -59,7 +59,7 @@ const AREAS: readonly Area[] = [
   { path: /loop\/pages/, tests: ["controller"], simulations: ["client", "rollout", "queue"] },
   { path: /./, tests: ["controller"], simulations: ["rollout", "queue"] },
 ];
-/** Numbers of seeds. CI runs ten times as many. */
+/** Numbers of seeds; CI runs ten times as many. */
 const SEEDS: Readonly<Record<string, number>> = {
   rollout: 10_000,
   views: 300,
@@ -70,16 +70,16 @@ const SEEDS: Readonly<Record<string, number>> = {
 
 interface Area {
   readonly path: RegExp;
-  /** in test/ */
+  /** paths of tests below test/ */
   readonly tests: readonly string[];
   readonly simulations: readonly string[];
 }
 
 interface Outcome {
   readonly name: string;
-  /** the first test that failed; null: none did */
+  /** title of the first test that failed; null: none did */
   readonly test: string | null;
-  /** simulation and seed; null: none found it */
+  /** simulation and seed that found the bug; null: none did */
   readonly simulation: string | null;
 }
 
@@ -139,7 +139,10 @@ async function measure(name: string): Promise<Outcome> {
   }
 }
 
-/** The title of the first test that fails with the bug. The quick tests of `tests` (paths below test/) are run first. */
+/**
+ * Returns the title of the first test that fails with the bug. Runs the quick tests in `tests` (paths below test/)
+ * first.
+ */
 async function failingTest(bug: PlantedBug, tests: readonly string[]): Promise<string | null> {
   return (await failingOf(bug, "quick", tests)) ?? (await failingOf(bug, "slow", tests));
 }

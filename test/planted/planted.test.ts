@@ -1,4 +1,4 @@
-/** Every stored patch applies alone to the current code. */
+/** Tests that every stored patch applies alone to the current code. */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";

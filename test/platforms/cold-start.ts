@@ -1,6 +1,6 @@
 /**
- * `node test/platforms/cold-start.ts`: the wait of the first request where platforms remove idle containers, and the
- * size of the image. The wait runs from the start of the image's process, by PORT as platforms start it, to the first
+ * `node test/platforms/cold-start.ts` measures the wait of the first request on platforms that remove idle containers,
+ * and the size of the image. The image's process starts with PORT, as platforms start it. The wait ends with the first
  * answer.
  */
 import { randomBytes } from "node:crypto";

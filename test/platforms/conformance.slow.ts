@@ -1,4 +1,4 @@
-/** A webhook gives the same answers on every platform: one table of requests for all platforms. */
+/** Tests that a webhook gives the same answers on every platform, with one table of requests for all. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -36,12 +36,12 @@ interface Row {
   /** true if the pod gets sidecars */
   readonly isInjected?: true;
   readonly headers?: Readonly<Record<string, string>>;
-  /** a part of the answer */
+  /** text that the answer must contain */
   readonly says?: string;
 }
 
 const ROWS: readonly Row[] = [
-  // callers
+  // Rows about callers.
   {
     title: "a request with the secret of the path",
     asked: () => ({ path: known(PATH), body: review() }),
@@ -70,7 +70,7 @@ const ROWS: readonly Row[] = [
     asked: () => ({ path: known("/elsewhere"), body: review() }),
     status: 404,
   },
-  // requests
+  // Rows about requests.
   {
     title: "the method GET",
     asked: () => ({ path: known(PATH), method: "GET" }),
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
   { title: "a request without a body", asked: () => ({ path: known(PATH) }), status: 400 },
   { title: "a body that is not JSON", asked: () => ({ path: known(PATH), body: "{" }), status: 400 },
   { title: "JSON that is not a review", asked: () => ({ path: known(PATH), body: "{}" }), status: 400 },
-  // sizes
+  // Rows about sizes.
   {
     title: "a pod of 200 KB",
     asked: () => ({ path: known(PATH), body: review("x".repeat(200_000)) }),
@@ -98,7 +98,7 @@ const ROWS: readonly Row[] = [
     status: 413,
     says: "the limit is 20971520 bytes",
   },
-  // readiness
+  // Rows about readiness.
   { title: "a health check without a secret", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
   { title: "a readiness check", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 200 },
 ];
@@ -199,7 +199,7 @@ describe("with a cluster that never answers:", () => {
     for (const running of all.values()) await running.stop();
   });
 
-  // In order, since a Lambda environment takes one event at a time.
+  // The requests run in order, because a Lambda environment takes one event at a time.
   test.concurrent.each(Object.keys(PLATFORMS))(
     `without its cluster %s answers ${WITHOUT_CLUSTER.map(({ title, status }) => `${title} with ${status}`).join(", ")}`,
     async (name) => {
@@ -217,7 +217,7 @@ describe.each(DRAINED)("%s at SIGTERM:", (name) => {
     const running = await start(withoutCluster, { folder, image });
     const isUnderWay = once(silent, "connection");
     let isAnswered = false;
-    // The answer comes after 8.1 seconds; the process cuts off requests ten seconds after SIGTERM.
+    // The answer comes after 8.1 seconds. The process ends its requests ten seconds after SIGTERM.
     const answer = running.ask({ path: known(PATH), body: review(), timeoutSeconds: 9 }).finally(() => {
       isAnswered = true;
     });

@@ -1,4 +1,4 @@
-/** An adapter for platforms that call a function with a `Request` and want a `Response`. */
+/** An adapter for platforms that call a function with a `Request` and expect a `Response`. */
 import { webhooksFrom } from "../../functions/webhooks.ts";
 
 export function fetchHandler(env: Readonly<Record<string, string>>): (request: Request) => Promise<Response> {

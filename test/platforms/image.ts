@@ -1,4 +1,7 @@
-/** The image of infra/container/Dockerfile without Docker: the same files by the same commands, run as the Dockerfile says. */
+/**
+ * Builds the image of infra/container/Dockerfile without Docker, with the same files and commands, and runs it as the
+ * Dockerfile says.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -17,12 +20,12 @@ import { join, resolve } from "node:path";
 const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 
 export interface Image {
-  /** folder on this machine; `image` below it holds the files */
+  /** folder on this machine; `image` below it contains the files */
   readonly folder: string;
   /** the entry point's arguments for Node: flags and the file */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** size of its files without the base image */
+  /** bytes of the image's files, without the base image */
   readonly bytes: number;
   readonly remove: () => void;
 }
@@ -44,7 +47,7 @@ export function buildImage(): Image {
   rmSync(build, { recursive: true });
   // Any user may read it, as in the image.
   chmodSync(folder, 0o755);
-  writeFileSync(join(folder, "node"), ""); // what Node is seen as: the checkout may be below /tmp, or for root's eyes only
+  writeFileSync(join(folder, "node"), ""); // Node is mounted here: the checkout may be below /tmp, or only root may read it
   const [, arguments_ = ""] = /^ENTRYPOINT \["node", (.+)\]$/m.exec(last) ?? [];
   const argv = [...arguments_.matchAll(/"(\S+)"/g)].map(([, argument = ""]) => argument);
   const [, variables = ""] = /^ENV (.+)$/m.exec(last) ?? [];
@@ -57,7 +60,7 @@ const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
 /** True if this process may mount, so that the image runs in its own root file system. */
 export const IS_ISOLATED = process.platform === "linux" && process.getuid?.() === 0;
 
-/** Only /tmp is writable; `$1` appears at /mnt, and `$2`, which is Node, at /mnt/node. */
+/** Script that lets the process write only to /tmp. `$1` is mounted at /mnt, and `$2`, which is Node, at /mnt/node. */
 const ISOLATE = [
   "mount --make-rprivate /",
   'mount --bind "$1" /mnt',
@@ -70,12 +73,14 @@ const ISOLATE = [
   `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs /mnt/node "$@"`,
 ].join(" && ");
 
-/** The path of a file of the image's folder for a process in the image. */
+/** Returns the path of a file in the image's folder as a process in the image sees it. */
 export function inImage({ folder }: Image, file: string): string {
   return join(IS_ISOLATED ? "/mnt" : folder, file);
 }
 
-/** A process of the image: as its user in a read-only root file system if possible, else as the user of the test. */
+/**
+ * Runs a process of the image: as its user in a read-only root file system if possible, otherwise as the test's user.
+ */
 export function runInImage(
   image: Image,
   argv: readonly string[],

@@ -1,4 +1,4 @@
-/** The platforms that the webhooks run on, as one thing: it is started, asked, and ended. */
+/** Gives all platforms of the webhooks one interface: start, ask and stop. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ export interface Asked {
   readonly path: string;
   readonly contentType?: string;
   readonly body?: string;
-  /** the caller's timeout in seconds, in the form of API servers; absent: 10 s */
+  /** the caller's timeout in seconds, sent as API servers do; absent: 10 s */
   readonly timeoutSeconds?: number;
 }
 
@@ -31,17 +31,17 @@ interface Answered {
 
 export interface Running {
   readonly ask: (asked: Asked) => Promise<Answered>;
-  /** Ends it as the platform does, and resolves with its exit code. */
+  /** stops the process as the platform does, and resolves with its exit code */
   readonly stop: () => Promise<number | null>;
 }
 
 export interface Settings {
   readonly kubeconfig: string;
-  /** secrets of paths, one a line */
+  /** secrets of paths, one on each line */
   readonly secrets: string;
 }
 
-/** `folder`: of the bundle of mutate-pod. */
+/** What a platform is built from. `folder`: the bundle of mutate-pod. */
 interface Parts {
   readonly folder: string;
   readonly image: Image;
@@ -52,7 +52,7 @@ export type Platform = (settings: Settings, parts: Parts) => Promise<Running>;
 const WAIT_MS = 300_000;
 const LOOK_MS = 5;
 
-/** A function behind each of Lambda's doors. */
+/** Returns a platform with a function behind one of Lambda's front doors. */
 const lambda =
   (door: (request: DoorRequest) => object): Platform =>
   async ({ kubeconfig, secrets }, { folder }) => {
@@ -82,7 +82,7 @@ const lambda =
     };
   };
 
-/** All doors hand over the same query. */
+/** Adds the timeout to an event: all front doors pass the query on. */
 function waiting(event: object, seconds: number): object {
   return JSON.parse(JSON.stringify(event).replaceAll(/"10s"|timeout=10s/g, (text) => text.replace("10", `${seconds}`)));
 }
@@ -93,7 +93,7 @@ const serve: Platform = async ({ kubeconfig, secrets }) => {
   return served(spawn(process.execPath, [CLI, ...args], { env }));
 };
 
-/** The image as Knative and Cloud Run start it: the port by PORT, and nothing else of the machine's environment. */
+/** The image as Knative and Cloud Run start it: with PORT, and without the machine's environment. */
 const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   const place = async (path: string, name: string) => {
     await writeFile(join(built.folder, name), await readFile(path), { mode: 0o644 });
@@ -105,7 +105,7 @@ const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   return served(runInImage(built, [...built.argv, "serve", "--no-tls", "--tick=never", given], env));
 };
 
-/** A platform with `fetch` handlers, behind an HTTP server of Node's. */
+/** A platform with `fetch` handlers, behind an HTTP server of Node. */
 const fetching: Platform = async ({ kubeconfig, secrets }) => {
   const env = { KUBECONFIG: kubeconfig, AUTHENTICATION: "secret-path", PATH_SECRETS: secrets, LOG_LEVEL: "error" };
   const handle = fetchHandler(env);
@@ -163,10 +163,13 @@ async function served(child: ChildProcess): Promise<Running> {
   };
 }
 
-/** The length of one written part of a body, in characters. */
+/** Characters of one written part of a body. */
 const CHUNK = 65_536;
 
-/** Accepts an answer that comes before the whole body was sent, and then stops sending, like Go's client. */
+/**
+ * Sends a request. Accepts an answer that comes before the whole body was sent, and then stops to send, like Go's
+ * client.
+ */
 function ask(port: number, asked: Asked): Promise<Answered> {
   const { method = "POST", path, contentType = "application/json", body = "", timeoutSeconds = 10 } = asked;
   return new Promise((resolve, reject) => {

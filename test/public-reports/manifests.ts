@@ -1,4 +1,4 @@
-/** Public reports about manifests and injection, tried with the command line on files. */
+/** Tries public reports about manifests and injection, with the command line on files. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Public reports about upgrades, tried with the library and with passes. */
+/** Tries public reports about upgrades, with the library and with passes. */
 import { expect } from "vitest";
 import { diff } from "../../functions/library/diff.ts";
 import { hash } from "../../functions/library/hash.ts";
@@ -31,7 +31,7 @@ const parsed = (text: string) => readYaml(text)[0]?.value as KubernetesObject;
 const agent = (resources: string, image = "agent:1") =>
   parsed(set(`{name: agent, image: "${image}", resources: ${resources}}`));
 
-/** A plan over pods that are not updated. */
+/** Returns a plan over pods that are not updated. */
 function planned(count: number, updateStrategy: UpdateStrategy): RolloutPlan {
   const pods = Array.from({ length: count }, (_, index) => podOf({ name: `web-${index}` }));
   const observation = { sidecarSet: sidecarSetOf({ updateStrategy }), pods, revisions: [], ...UNTOUCHED };

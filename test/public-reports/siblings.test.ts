@@ -1,6 +1,6 @@
 /**
- * Three inputs for each class of input that users of SidecarSets tripped over. The record in front of each row is the
- * result of the first try, of 29 November 2026; the rest is the expected result.
+ * Tests three inputs for each class of input with which users of SidecarSets had problems. The word at the start of
+ * each row is the result of the first try, on 29 November 2026. The rest is the expected result.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -329,7 +329,7 @@ it.each([
   expect(isConsistent(one as unknown as Pod, "agent", new Set(["agent"]))).toBe(is);
 });
 
-/** The two other classes have theirs in test/lambda/doors.test.ts and test/core/upgrade/down-pods.test.ts. */
+/** The two other classes are in test/lambda/doors.test.ts and test/core/upgrade/down-pods.test.ts. */
 it("each class of input on files has three siblings", () => {
   const counts = new Map<string, number>();
   for (const [input] of ROWS) counts.set(input, (counts.get(input) ?? 0) + 1);

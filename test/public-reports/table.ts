@@ -1,13 +1,13 @@
 /**
- * Public bug reports of this and of other systems that were tried here. Facts only: the input, the first result, and
- * the expected result now. The tests beside this table try each of them.
+ * Lists public bug reports of this and of other systems that were tried here. Only facts: the input, the first result,
+ * and the expected result now. The tests beside this table try each report.
  */
 export interface PublicReport {
   readonly source: string;
   readonly tried: string;
-  /** the result of the first try, of 29 November 2026 */
+  /** the result of the first try, on 29 November 2026 */
   readonly first: "right" | "wrong";
-  /** the result that the test holds */
+  /** the result that the test expects */
   readonly now: string;
 }
 

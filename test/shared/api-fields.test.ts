@@ -1,4 +1,4 @@
-/** Tests that every field of a pod template is known, as Kubernetes 1.37 has them. */
+/** Tests that the product knows every field of a pod template in Kubernetes 1.37. */
 import { expect, it } from "vitest";
 import { fieldsOfVersion, lackingFields, unnamedFields } from "./api-fields.ts";
 

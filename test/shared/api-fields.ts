@@ -1,4 +1,4 @@
-/** The fields in the tables of Go types, as paths, and the fields that newer versions of Kubernetes added. */
+/** Lists the fields in the tables of Go types as paths, and the fields that newer versions of Kubernetes added. */
 import { readFile } from "node:fs/promises";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newerFields } from "../../shared/core/sidecarset/validate/newer-fields.ts";
@@ -19,26 +19,28 @@ function fieldsOf(type: GoType, path: string, depth = 0): readonly string[] {
 
 const pathsOf = (text: string) => text.trim().split("\n");
 
-/** The output of `main.go` for a version of Kubernetes. */
+/** Returns the output of `main.go` for a version of Kubernetes. */
 export const fieldsOfVersion = (version: string) =>
   readFile(new URL(`api-fields/${version}.txt`, import.meta.url), "utf8");
 
 const KNOWN: ReadonlySet<string> = new Set(fieldsOf(POD_TEMPLATE_SPEC, "template"));
 
-/** The fields of the API, a line each, that our tables lack. Managed fields are not looked at. */
+/** Returns the API's fields, one on each line, that our tables lack. Managed fields do not count. */
 export function lackingFields(text: string): { readonly looked: number; readonly lacking: readonly string[] } {
   const fields = pathsOf(text).filter((field) => !field.startsWith("template.metadata.managedFields."));
   return { looked: fields.length, lacking: fields.filter((field) => !KNOWN.has(field)) };
 }
 
-/** A value of the type in which the field at the end of the path is set. */
+/** Returns a value of the type in which the field at the end of the path is set. */
 function valueWith(type: GoType | undefined, [name, ...rest]: readonly string[]): unknown {
   if (type?.kind === "list") return [name === undefined ? "set" : valueWith(type.of, [name, ...rest])];
   if (type?.kind !== "struct" || name === undefined) return "set";
   return { [name]: valueWith(type.fields.get(name)?.type, rest) };
 }
 
-/** The fields of containers and volumes of a SidecarSet that Kubernetes 1.28 lacks and newer-fields.ts does not name. */
+/**
+ * Returns fields of a SidecarSet's containers and volumes that Kubernetes 1.28 lacks and newer-fields.ts does not name.
+ */
 export async function unnamedFields(
   text: string,
 ): Promise<{ readonly looked: number; readonly unnamed: readonly string[] }> {

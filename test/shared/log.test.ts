@@ -105,10 +105,13 @@ test("the batched log writes the lines of 20 milliseconds together, and the last
   }
 });
 
-/** A line of visible characters. */
+/** Matches a line of visible characters. */
 const SEEN = /^(?:(?!\p{Default_Ignorable_Code_Point})[^\p{C}\p{Zl}\p{Zp}])+\n$/u;
 
-/** Control characters, direction marks, invisible characters, lone surrogates and line ends, some of them repeated. */
+/**
+ * Returns control characters, direction marks, invisible characters, lone surrogates and line ends, some of them
+ * repeated.
+ */
 function texts(seed: number): string {
   const chance = seededChance(seed);
   const piece = () => {

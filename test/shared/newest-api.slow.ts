@@ -1,4 +1,4 @@
-/** Tests the Go tables against the newest API types that are published: a new version of Kubernetes is noticed here. */
+/** Tests the Go tables against the newest published API types, so that a new version of Kubernetes is noticed. */
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { lackingFields, unnamedFields } from "./api-fields.ts";
 
 const run = promisify(execFile);
 
-/** Undefined: Go is missing, or cannot get its modules. */
+/** Returns the newest fields; undefined: Go is missing, or cannot get its modules. */
 async function newestFields(): Promise<string | undefined> {
   const directory = await mkdtemp(join(tmpdir(), "api-fields-"));
   try {

@@ -1,4 +1,4 @@
-/** Calls to a store of secrets, and the valid secrets while it fails. */
+/** Tests calls to a store of secrets, and which secrets are valid while it fails. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -12,7 +12,10 @@ interface Entry {
 
 type Answer = (entries: readonly Entry[], request: number) => object | undefined;
 
-/** The messages of each request to a queue with these answers; an undefined answer has status 200 and no text. */
+/**
+ * Returns the messages of each request to a queue with these answers. An answer without fields has status 200 and no
+ * text.
+ */
 async function sentTo(answer: Answer, sets: readonly string[]) {
   const requests: (readonly string[])[] = [];
   const server = createServer(async (incoming, outgoing) => {

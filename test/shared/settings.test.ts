@@ -1,4 +1,4 @@
-/** Settings whose parser could be wrong unnoticed until a deployment: units, precedence, owners. */
+/** Tests settings whose parser could be wrong unnoticed until a deployment: units, precedence, owners. */
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { parseGateHosts } from "../../shared/settings/called-services.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { type AwsRequest, awsJson, serviceHost } from "../../shared/aws/signed-request.ts";
 
-/** The result of awsJson for an answer of this status and text. */
+/** Returns the result of awsJson for an answer with this status and text. */
 function answered(status: number, text: string): Promise<unknown> {
   return answeredBy((_, response) => response.writeHead(status).end(text));
 }
@@ -41,7 +41,7 @@ test.each([
   await expect(answered(status, text)).rejects.toThrow(message);
 });
 
-/** Answers that AWS' own SDKs call busy, for the services in use. */
+/** Answers that AWS' own SDKs call busy, for the services that we use. */
 const BUSY = [
   "KMS.ThrottlingException",
   "KmsThrottled",

@@ -1,9 +1,9 @@
 /**
- * `npm run soak` is everything at length: the tests on a real control plane, the ones that run on every version of
- * Kubernetes, random parts of pods beside Kubernetes' own code, then the simulation, attacks and fuzzed bodies. `npm
- * run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `-- fuzz [--bodies N]` are parts,
- * and `-- FILE…` some files of test/e2e. Figures go to test/soak/soak.json. The simulation goes on where it stopped, as
- * long as the simulated code is the same.
+ * `npm run soak` runs everything for long: the tests on a real control plane, and the ones for every version of
+ * Kubernetes. Then it compares random parts of pods with Kubernetes' own code, and runs the simulation, attacks and
+ * fuzzed bodies. `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `-- fuzz
+ * [--bodies N]` run parts, and `-- FILE…` runs some files of test/e2e. Figures are stored in test/soak/soak.json. The
+ * simulation continues where it stopped if the simulated code is the same.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

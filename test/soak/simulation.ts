@@ -1,6 +1,6 @@
 /**
- * Seeds beyond CI's, in chunks. After each chunk the figures stand in test/soak/soak.json, and a later run goes on from
- * there, at any commit. `chunks` says when and at which commit seeds were run.
+ * Runs seeds beyond CI's, in chunks. After each chunk the figures are in test/soak/soak.json, and a later run continues
+ * from there, at any commit. `chunks` says when and at which commit seeds were run.
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism, constants, setPriority } from "node:os";
@@ -11,26 +11,26 @@ import { runAll } from "../simulation/run-all.ts";
 import { readOptions } from "../support/read-options.ts";
 
 const SEEDS = 2_000_000;
-/** CI's are before. */
+/** The first seed; CI runs lower ones. */
 const FIRST = 1_000_000;
 const CHUNK = 20_000;
 const SIMULATED = ["shared", "infra/local", "test/simulation"] as const;
 
-/** Neighbouring seeds, looked at on one day at one commit. */
+/** Consecutive seeds that were run on one day at one commit. */
 interface Chunk {
   readonly date: string;
   readonly commit: string;
   readonly from: number;
-  /** the first seed that is not in it */
+  /** the first seed after the chunk */
   readonly to: number;
   /** seeds in which a promise was broken */
   readonly findings: readonly number[];
   readonly seconds: number;
 }
 
-/** All chunks together, from any commits. */
+/** All chunks together, from all commits. */
 interface Record extends Omit<Campaign, "findings"> {
-  /** date of the last chunk, like `commit` */
+  /** date of the last chunk, to which `commit` belongs too */
   readonly date: string;
   readonly commit: string;
   readonly cores: number;
@@ -50,7 +50,7 @@ const today = () => new Date().toISOString().slice(0, 10);
 function begin(file: string): Record {
   const known = readReport(file)["simulation"] as Record | undefined;
   const fresh = { ...emptyCampaign(), findings: 0, date: today(), commit: COMMIT, chunks: [] };
-  // Kinds that came later happened never before.
+  // Kinds that were added later have a count of zero.
   const [faults, worlds] = [
     { ...fresh.faults, ...known?.faults },
     { ...fresh.worlds, ...known?.worlds },
@@ -73,7 +73,7 @@ function added(record: Record, from: number, campaign: Campaign, seconds: number
   };
 }
 
-/** The chunks with the new one, joined with the last one of the same day and commit. */
+/** Returns the chunks with the new one. A chunk of the same day and commit is joined with the last one. */
 function joined(chunks: readonly Chunk[], next: Chunk): readonly Chunk[] {
   const last = chunks.at(-1);
   if (last?.date !== next.date || last.commit !== next.commit || last.to !== next.from) return [...chunks, next];

@@ -1,4 +1,4 @@
-/** A fake OpenTelemetry collector: an OTLP/HTTP receiver on loopback. */
+/** A fake OpenTelemetry collector that receives OTLP/HTTP on loopback. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,16 +12,16 @@ type Values = Readonly<Record<string, Value>>;
 export interface SentSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** absent: a root */
+  /** id of the parent; absent: a root span */
   readonly parentSpanId: string | undefined;
   readonly name: string;
-  /** the kind, by OTLP's numbers */
+  /** the span's kind, from OTLP's numbers */
   readonly kind: "internal" | "server" | "client";
   readonly beganAtMs: number;
   readonly endedAtMs: number;
   readonly values: Values;
   readonly problems: readonly string[];
-  /** absent: no error */
+  /** the error; absent: none */
   readonly failure: string | undefined;
   /** attributes of the process */
   readonly resource: Values;
@@ -30,10 +30,10 @@ export interface SentSpan {
 export interface Collector {
   readonly url: string;
   readonly spans: () => readonly SentSpan[];
-  /** the received texts */
+  /** returns the received texts */
   readonly text: () => string;
   readonly requests: () => number;
-  /** Resolves with all spans once `areEnough` is true. */
+  /** resolves with all spans when `areEnough` returns true */
   readonly until: (areEnough: (spans: readonly SentSpan[]) => boolean) => Promise<readonly SentSpan[]>;
   readonly close: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Traces of the deployed bundles, in processes of their own, as a collector reads them. */
+/** Tests traces of the deployed bundles in their own processes, as a collector reads them. */
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ async function start({ env, ...options }: Options, url: string | undefined, hand
 
 const ofTrace = ({ traceId }: SentSpan, spans: readonly SentSpan[]) => spans.filter((span) => span.traceId === traceId);
 
-/** Expects that each span began and ended within its parent. */
+/** Expects that each span started and ended within its parent. */
 function expectNested(spans: readonly SentSpan[]): void {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const nested = spans.flatMap((span) => {
@@ -73,7 +73,7 @@ describe("traces of a webhook:", () => {
   });
   afterAll(() => local.close());
 
-  /** The event with more headers and the API server's timeout. */
+  /** Returns the event with more headers and the API server's timeout. */
   function event(headers: object = {}, query = "timeout=30s"): object {
     const { headers: own, ...rest } = pods.event as { readonly headers: object };
     return { ...rest, rawQueryString: query, headers: { ...own, ...headers } };
@@ -145,7 +145,7 @@ describe("traces of a webhook:", () => {
     expect(requests[0]).toMatchObject({ parentSpanId: undefined });
   });
 
-  /** The times of five answers without the first two. */
+  /** Returns the times of five answers without the first two. */
   async function times(url: string): Promise<readonly number[]> {
     const started = await start(pods, url);
     const took: number[] = [];
@@ -161,7 +161,7 @@ describe("traces of a webhook:", () => {
     const requests = hanging.requests();
     const took = await times(hanging.url);
     await vi.waitFor(() => expect(hanging.requests()).toBeGreaterThan(requests), PATIENT);
-    // Waiting would take 300 ms for each; a busy machine delays some of them, and not all.
+    // With waiting each answer would take 300 ms more. A busy machine delays some answers, and not all.
     expect(Math.min(...took)).toBeLessThan(300);
   });
 

@@ -1,4 +1,4 @@
-/** Traces of the processes `serve` and `tick`, which answer and exit whatever a collector does. */
+/** Tests traces of the processes `serve` and `tick`, which answer and exit whatever a collector does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -100,7 +100,7 @@ describe("traces of serve:", () => {
     await vi.waitUntil(() => hanging.requests() > 0, PATIENT);
     const took: number[] = [];
     for (let at = 0; at < 20; at++) took.push(await ask());
-    // An export is given up after seconds; a busy machine delays only some answers.
+    // An export is given up after some seconds. A busy machine delays only some answers.
     expect(Math.min(...took)).toBeLessThan(1_000);
     expect(await stop()).toBe(0);
   });

@@ -1,4 +1,4 @@
-/** The commands of a page, each with its promised output. */
+/** Reads the commands of a page, each with its promised output. */
 import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ export interface DocCommand {
   readonly printed: readonly string[];
 }
 
-/** The commands of all blocks marked `console`: each line after `$ ` with its output. */
+/** Returns the commands of all blocks marked `console`: each line after `$ ` with its output. */
 export function commandsOf(page: string): readonly DocCommand[] {
   const commands: { line: number; command: string; printed: string[] }[] = [];
   let isInside = false;
@@ -33,7 +33,7 @@ export function commandsOf(page: string): readonly DocCommand[] {
   return commands;
 }
 
-/** `…` matches any text in a line; alone in a line it matches any lines. */
+/** Returns a pattern. `…` matches any text within a line; alone on a line it matches any number of lines. */
 export function patternOf(printed: readonly string[]): RegExp {
   const lines = printed.map((line) =>
     line.trim() === "…" ? "(?:.*\n)*?" : `${line.split("…").map(escaped).join(".*")}\n`,
@@ -74,7 +74,7 @@ export async function openDocScene(): Promise<DocScene> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
   const stage = await setStage();
   await Promise.all([untilDemoIsOver(stage), createStatefulSet(stage, ROOT)]);
-  // The bundled command line, which starts at once.
+  // This bundle of the command line starts at once.
   await mkdir(join(folder, "bin"));
   await symlink(await buildCli(join(folder, "cli")), join(folder, "bin/sidecarset"));
   await mkdir(join(folder, "infra/demo"), { recursive: true });

@@ -1,4 +1,4 @@
-/** The StatefulSet of the pages, rolled out to a newer image up to its partition. */
+/** The StatefulSet of the pages, whose newer image is rolled out up to its partition. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";

@@ -1,4 +1,4 @@
-/** test/docs/pins.md: which tests hold each promise of a document. */
+/** Reads test/docs/pins.md, which names the tests of each promise of a document. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ export interface Pin {
 
 const FOLDER = "test/docs";
 
-/** The first cell of each row below a heading → the tests of that row. */
+/** Returns the first cell of each row below a heading → the tests of that row. */
 export function pinsOf(heading: string): ReadonlyMap<string, readonly Pin[]> {
   return pinsIn(readFileSync(join(FOLDER, "pins.md"), "utf8"), heading);
 }

@@ -1,21 +1,21 @@
-/** Pictures of the documents: text that stays text, in the reader's colours, light or dark. */
+/** Draws pictures for the documents as SVG with real text, in the reader's light or dark colours. */
 
 export interface Shown {
   readonly command: string;
   /** the output with the codes of its colours */
   readonly printed: string;
-  /** an earlier picture of the terminal, shown for a while */
+  /** an earlier state of the terminal, shown for a while */
   readonly before?: string;
 }
 
 const LINE = 18;
 const CHARACTER = 8.43;
 const MARGIN = 16;
-/** The whole session is seen first, then it is replayed. */
+/** Seconds for which the whole session is shown before it is replayed. */
 const SECONDS_OF_ALL = 2.5;
 const SECONDS_EACH = 2.5;
 
-/** SGR codes that a screen writes → classes. */
+/** The SGR codes that a screen writes → CSS classes. */
 const CLASSES: Readonly<Record<string, string>> = { 31: "r", 32: "g", 33: "y", 36: "c", 2: "d", 1: "b" };
 
 const STYLE = `
@@ -30,7 +30,7 @@ function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Colours begin and end within a line. */
+/** Returns the line with its colours as elements. Colours begin and end within a line. */
 function spans(line: string): string {
   const begin = `${String.fromCharCode(27)}[`;
   const [first = "", ...pieces] = line.split(begin);
@@ -42,14 +42,14 @@ function spans(line: string): string {
   return escaped(first) + colored.join("");
 }
 
-/** Lines of text, and the moments in seconds from which they are hidden and shown again. */
+/** Lines of text, and the times in seconds at which they are hidden and shown again. */
 interface Group {
   readonly rows: readonly string[];
   readonly at: number;
   readonly hidden?: number;
 }
 
-/** Wide enough for `columns` characters. */
+/** Draws a session with room for `columns` characters. */
 export function sessionSvg(session: readonly Shown[], columns: number): string {
   let [row, second] = [0, SECONDS_OF_ALL];
   const textsOf = (lines: readonly string[], from: number) =>
@@ -88,7 +88,7 @@ ${drawn.join("\n")}
 `;
 }
 
-/** An arrow from one lane to another; a step within one lane has the same twice. */
+/** An arrow from one lane to another; a step within one lane has the same number twice. */
 type Step = readonly [from: number, to: number, text: string];
 
 interface Way {
@@ -135,7 +135,7 @@ function wayLabel({ title, steps }: Way): string {
   return `${title}: ${steps.map(([, , text]) => text).join("; ")}`;
 }
 
-/** A sequence of steps between lanes. */
+/** Draws a sequence of steps between lanes. */
 function waySvg(way: Way): string {
   const center = (lane: number) => LANE * lane + LANE / 2;
   const [width, height] = [LANE * way.lanes.length, HEAD + STEP * way.steps.length + MARGIN];
@@ -163,12 +163,12 @@ ${[...lanes, ...steps].join("\n")}
 `;
 }
 
-/** The pictures of ways: the file, the text for readers who do not see it, the content. */
+/** Returns the pictures of sequences: the file, the text for readers who cannot see it, the content. */
 export function wayPictures(): readonly (readonly [path: string, label: string, svg: string])[] {
   return Object.entries(WAYS).map(([name, way]) => [`docs/pictures/${name}.svg`, wayLabel(way), waySvg(way)]);
 }
 
-/** A picture's last frame: the commands, and their output. */
+/** Returns the last frame of a picture: the commands, and their output. */
 export function sessionOf(svg: string): readonly Shown[] {
   const stays = svg.replaceAll(/<g class="once [\s\S]*?<\/g>/g, "");
   const lines = [...stays.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>

@@ -1,4 +1,4 @@
-/** The session that README shows: its commands, as they are printed in a terminal of a certain width. */
+/** Records the session that README shows: its commands and their output in a terminal of fixed width. */
 
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -10,7 +10,7 @@ import type { Shown } from "./session-svg.ts";
 
 export const COLUMNS = 88;
 
-/** Commands that write nothing. The folder has the change that they are about. */
+/** Commands that write nothing. The folder contains the change that they show. */
 export const SESSION: readonly string[] = [
   "sidecarset status",
   "sidecarset diff log-agent -f new.yaml",
@@ -18,7 +18,7 @@ export const SESSION: readonly string[] = [
   "sidecarset explain sidecarset/log-agent",
 ];
 
-/** A rollout that stops itself and is taken back, in README's second recording. */
+/** The commands of README's second recording: a rollout that stops itself and is undone. */
 const HALT: readonly string[] = [
   "sidecarset set image log-agent fluent-bit=fluent/fluent-bit:does-not-exist",
   "sidecarset status log-agent -w",
@@ -27,8 +27,8 @@ const HALT: readonly string[] = [
 const HALT_ANNOTATIONS = { [HALT_ON_ANNOTATION]: "2", [UNDO_ON_HALT_ANNOTATION]: "true" };
 
 /**
- * The output of the commands. `status -w` draws its screen again and again: a moment with failing pods, and the last
- * one.
+ * Returns the output of the commands. `status -w` draws its screen repeatedly; two screens are kept: a moment with
+ * failing pods, and the last one.
  */
 export async function recordHalt(scene: Place & { readonly client: Cluster }): Promise<readonly Shown[]> {
   const annotated = { metadata: { annotations: HALT_ANNOTATIONS } };
@@ -45,10 +45,10 @@ export async function recordHalt(scene: Place & { readonly client: Cluster }): P
   return session;
 }
 
-/** The screen without the tree of pods. */
+/** Returns the screen without the tree of pods. */
 const topOf = (screen: string) => `${screen.split(/\n(?=[├└])/)[0]}\n`;
 
-/** The command that makes new.yaml. */
+/** The command that creates new.yaml. */
 export const CHANGE = "sed 's/4.1.0/4.2.0/; s/partition: 50%/partition: 0/' log-agent.yaml > new.yaml";
 
 interface Place {
@@ -56,7 +56,7 @@ interface Place {
   readonly kubeconfig: string;
 }
 
-/** The output of one of the session's commands with its colour codes. @throws its stderr */
+/** Returns the output of one of the session's commands with its colour codes. @throws its stderr */
 export async function runInTerminal(command: string, { folder, kubeconfig }: Place): Promise<string> {
   const [, ...words] = command.split(" ");
   const args = words.map((word) => (word.endsWith(".yaml") ? join(folder, word) : word));
@@ -81,7 +81,7 @@ export async function runInTerminal(command: string, { folder, kubeconfig }: Pla
   return written.out;
 }
 
-/** The text without colours and without parts that differ each time. */
+/** Returns the text without colours and without parts that differ each time. */
 export function comparable(printed: string): string {
   return stripVTControlCharacters(printed)
     .replace(/web-[a-z0-9]+-[a-z0-9]{5}/g, "web-…")

@@ -1,6 +1,5 @@
-// Prints the objects that Helm makes of a chart: `helm template`, by Helm's own engine.
-//
-//	render CHART NAMESPACE < VALUES.yaml
+// Prints the objects that Helm makes of a chart, as `helm template` does, with Helm's own engine: render CHART
+// NAMESPACE < VALUES.yaml
 package main
 
 import (
@@ -36,7 +35,7 @@ func render(directory, namespace string) error {
 		return err
 	}
 	release := chartutil.ReleaseOptions{Name: "sidecarset", Namespace: namespace, Revision: 1, IsInstall: true}
-	// Checks values.schema.json too.
+	// This also checks values.schema.json.
 	values, err := chartutil.ToRenderValues(chart, given, release, nil)
 	if err != nil {
 		return err

@@ -214,7 +214,7 @@ export class SetCluster {
     return this.objects.ControllerRevision.delete(name) ? { kind: "ok" } : this.missing("ControllerRevision", name);
   }
 
-  /** Changes an owner as the reference does: it ignores every error except a refusal. */
+  /** Patches an owner as the reference does. Except for injected refusals a patch works like an update. */
   private patch(kind: Kind, before: KubernetesObject, change: (stored: KubernetesObject) => KubernetesObject): Reply {
     return this.isInjected("patch", kind, nameOf(before)) ?? this.update(kind, before, change);
   }

@@ -1,4 +1,5 @@
-// Prints the JSON fields of a SidecarSet's containers and volumes, and of pod templates, a line each: path and Go kind.
+// Prints the JSON fields of a SidecarSet's containers and volumes, and of pod templates. Each line has a path and a Go
+// kind.
 package main
 
 import (
