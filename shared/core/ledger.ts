@@ -33,39 +33,39 @@ export const MAX_RESERVATIONS = 2_000;
 /** The limit for an Advanced StatefulSet: its ledger is written again for each pod with a second write. */
 export const MAX_OF_SET = 1_000;
 
-/** A pod in the state in which it may be written to. */
+/** A pod in the state that a write requires. */
 export interface PodState {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** absent: it is a pod, and no workload that is to be restarted */
+  /** the kind of a workload to restart; absent: the entry is a pod */
   readonly workload?: RestartedKind;
 }
 
 export interface Reservation extends PodState {
-  /** generation of the SidecarSet at the pod's first reservation; 0: of another SidecarSet with the same name */
+  /** generation of the SidecarSet at the pod's first reservation; 0: it was another SidecarSet with the same name */
   readonly generation: number;
-  /** hash of the SidecarSet that the pod shall get */
+  /** hash of the SidecarSet that the pod will get */
   readonly revision: string;
-  /** a pass other than the reserving one may write to the pod too */
+  /** true: a pass that did not make the reservation may write to the pod too */
   readonly isShared?: true;
 }
 
-/** The SidecarSet as it was read, after the ledger. */
+/** The SidecarSet as it was read after the ledger. */
 export interface Subject {
   readonly uid: string;
   readonly generation: number;
-  /** its hash */
+  /** hash of the SidecarSet */
   readonly revision: string;
 }
 
 export interface Ledger {
-  /** of the SidecarSet; "" when nothing has been written yet */
+  /** uid of the SidecarSet; "" before the first write */
   readonly uid: string;
   readonly generation: number;
   readonly reservations: readonly Reservation[];
-  /** digest of the annotations in effect for all reservations; absent: unknown, or older ones */
+  /** digest of the annotations that decided all reservations; absent: it is unknown, or they differ */
   readonly steering?: string;
   /** results of metric checks (`rollout/rules/checks/check-records.ts`); absent: no checks */
   readonly checks?: string;
@@ -86,14 +86,14 @@ export type LedgerKind = "sidecarset" | "statefulset";
 
 const UID_KEYS = { sidecarset: "sidecarSetUID", statefulset: "statefulSetUID" } as const;
 
-/** Name of the ConfigMap; the owner's name may be as long as a ConfigMap's. */
+/** Name of the ConfigMap. The owner's name may be as long as a ConfigMap's name. */
 export function ledgerName(owner: string, kind: LedgerKind = "sidecarset"): string {
   const name = `${kind}-ledger-${owner}`;
   if (name.length <= 253) return name;
   return `${name.slice(0, 236)}-${createHash("sha256").update(owner).digest("hex").slice(0, 16)}`;
 }
 
-/** A ConfigMap's data: one line a reservation, for people to read too. */
+/** A ConfigMap's data, with one line for each reservation, so that people can read it. */
 export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): Readonly<Record<string, string>> {
   const lines = ledger.reservations.map(
     ({ namespace, name, uid, resourceVersion, generation, revision, workload }) =>
@@ -119,7 +119,7 @@ function formatShared({ reservations }: Ledger): Readonly<Record<string, string>
   return shared.length === 0 ? {} : { shared: shared.join("") };
 }
 
-/** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
+/** The ledger; undefined: the data is no ledger. The reservations are then unknown, and nothing may be written. */
 export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
   const { generation, reservations } = data;
   const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
@@ -128,7 +128,7 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
   const departed = parseLines(data["departed"], parseDeparture);
   const restarted = parseLines(data["restarted"], parseRestarted);
   if (!(reserved && departed && restarted)) return undefined;
-  // A line that cannot be read costs one more try.
+  // A line that cannot be read is skipped: it costs one more try.
   const refused = (data["refused"] ?? "").split("\n").flatMap((line) => parseRefused(line) ?? []);
   return {
     uid,
@@ -142,7 +142,7 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
   };
 }
 
-/** A text that others read; nothing where there is none. */
+/** A text that other code reads; no field if it is absent. */
 function opaque<K extends "checks" | "pulls">(data: Readonly<Record<string, string>>, key: K) {
   return (data[key] === undefined ? {} : { [key]: data[key] }) as { readonly [key in K]?: string };
 }
@@ -152,7 +152,7 @@ function withMarks(reservations: readonly Reservation[], shared = ""): readonly 
   return reservations.map((one) => (uids.has(one.uid) ? { ...one, isShared: true } : one));
 }
 
-/** undefined: one of them cannot be read. */
+/** The parsed lines; undefined: one line cannot be read. */
 function parseLines<T>(text: string | undefined, parse: (line: string) => T | undefined): readonly T[] | undefined {
   const lines = (text ?? "").split("\n").filter(Boolean);
   const parsed = lines.map(parse).filter((one) => one !== undefined);
@@ -198,17 +198,17 @@ function parseDeparture(line: string): Departure | undefined {
   return { namespace, name, uid, owner, of: Number(of), until, since };
 }
 
-/** uid → resourceVersion of every pod that was looked at; null: looked for and gone. A uid that is absent was not looked for. */
+/** resourceVersion of each pod that was read, by uid. null: the pod is gone. An absent uid was not read. */
 export type Seen = ReadonlyMap<string, string | null>;
 
 export interface Reconciled {
-  /** hold on: their patches may still land */
+  /** reservations that stay, because their patches may still arrive */
   readonly kept: readonly Reservation[];
   readonly freed: readonly Reservation[];
 }
 
 /**
- * Rule 4, and the second half of rule 5. Undefined when the ledger names a newer generation than `subject`, so that the
+ * Applies rule 4, and the second half of rule 5. Undefined if the ledger names a newer generation than `subject`: the
  * caller starts again. `isRefused`: this pass made the reservation, and the API server refused every write that it sent
  * for it.
  */
@@ -231,12 +231,12 @@ export function reconcileLedger(
   return { kept, freed };
 }
 
-/** An older version is how a replica that lags behind shows it: the patch may land as before. */
+/** True if no patch can arrive any more. An older version comes from a slow replica: the patch may still arrive. */
 function isThrough(version: string | null | undefined, { resourceVersion }: Reservation): boolean {
   return version === null || isLater(version, resourceVersion);
 }
 
-/** True if all were reserved for this very generation and hash. Later reservations counted them as used. */
+/** True if all reservations are for exactly this generation and hash. Later reservations counted them as used. */
 export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
   return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
 }
@@ -250,11 +250,11 @@ export function subjectOf({ metadata }: SidecarSet): Subject {
 }
 
 export interface LedgerPlan {
-  /** to be swapped in before any pod is written to */
+  /** the ledger to store before any write to a pod */
   readonly ledger: Ledger;
-  /** uids out of `wanted` that are reserved there: may be written to once the swap is done */
+  /** uids of `wanted` that are reserved: passes may write to them after the ledger is stored */
   readonly granted: ReadonlySet<string>;
-  /** kept, but no longer wanted */
+  /** reservations that stay, although their pods are no longer wanted */
   readonly fenced: readonly Reservation[];
 }
 
@@ -266,9 +266,9 @@ interface Limits {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Rules 2, 3 and 5: kept reservations, and `wanted` pods in order as far as there is room. The decision for `wanted`
- * must have counted the kept ones as used. A kept one that is wanted again gets the new revision but keeps its
- * generation, because the older patch may still land. While one is to be fenced nothing new is reserved: its late patch
+ * Applies rules 2, 3 and 5: kept reservations, and `wanted` pods in order while there is room. The decision for
+ * `wanted` must have counted the kept ones as used. A kept one that is wanted again gets the new revision but keeps its
+ * generation, because the older patch may still land. While one must be fenced nothing new is reserved: its late patch
  * may take the partition's place. `counted`: uids for which `wanted` leaves that place.
  */
 export function withReservations(
@@ -297,8 +297,8 @@ export function withReservations(
 }
 
 /**
- * `plan` with a mark on every kept reservation that is patched, unless this pass made it. The pass that did must not
- * free it while a late patch of this one is possible.
+ * The `plan`, with a mark on every kept reservation that another pass made and this pass patches. The other pass must
+ * not free it while this pass's patch may still arrive.
  */
 export function takenOver(
   plan: LedgerPlan,
@@ -314,8 +314,8 @@ export function takenOver(
 }
 
 /**
- * `ledger` with these pods too, as far as there is room, for writes other than patches. The caller has counted reserved
- * pods as used. Adds none if the ledger belongs to another spec.
+ * The `ledger` with further pods, while there is room, for writes other than patches. The caller has counted reserved
+ * pods as used. If the ledger is of another spec, no pod is added.
  */
 export function alsoReserved(
   ledger: Ledger,
@@ -345,8 +345,8 @@ export function stateOf({ uid, resourceVersion }: PodState): string {
 }
 
 /**
- * `next` with the annotations that decided it, which have no generation: the stored ones stay until all earlier
- * reservations are gone.
+ * The `next` ledger with the annotations that decided it. They have no generation, so the stored ones stay until all
+ * earlier reservations are gone.
  */
 export function withSteering(next: Ledger, { steering: stored }: Ledger, kept: number, steering: string): Ledger {
   if (kept === 0 || stored === steering) return { ...next, steering };
@@ -362,7 +362,7 @@ export function isGenerationObservable(ledger: Ledger, subject: Subject): boolea
   );
 }
 
-/** True when writing `next` over `stored` would change nothing. */
+/** True if `next` equals `stored`, so that a write would change nothing. */
 export function isSameLedger(stored: Ledger, next: Ledger): boolean {
   const isSteeredAlike = stored.steering === next.steering;
   return isSteeredAlike && JSON.stringify(formatLedger(stored)) === JSON.stringify(formatLedger(next));

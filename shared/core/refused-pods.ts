@@ -10,38 +10,38 @@ export interface RefusedPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** refusals since a write to it was accepted */
+  /** number of refusals since the last accepted write */
   readonly times: number;
-  /** RFC3339: no write is tried before */
+  /** time of the next try, RFC3339 */
   readonly until: string;
-  /** the words of the API server, in one line */
+  /** the API server's words in one line */
   readonly message: string;
 }
 
-/** Limit of stored pods: passes retry the others. Namespaces get equal shares. */
+/** Limit of stored pods. Passes retry the others, and namespaces get equal shares. */
 const MOST_KEPT = 50;
-/** With this many refused pods in a namespace its other pods wait too: the usual cause is a namespace's policy. */
+/** Number of refused pods at which a namespace's other pods wait too: the usual cause is a policy of the namespace. */
 const MOST_OF_NAMESPACE = 5;
 const MOST_MESSAGE = 200;
-/** Wait from the first refusal to the next try; it doubles each time. */
+/** Seconds from the first refusal to the next try; the time doubles with each refusal. */
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 600;
 
-/** In place of the API server's words: a write succeeded, and somebody else reverted it. */
+/** The text if a write succeeded and somebody else reverted it, in place of the API server's words. */
 export const TAKEN_BACK = "what passes write to it is taken back";
-/** The same for a pod that somebody else drains. */
+/** The text if somebody else drains the pod again. */
 export const DRAINED_AGAIN = "it is drained again whenever passes put it back";
 
-/** Number of reverts that are certain: another pass may cause one or two that look the same. */
+/** Number of reverts that prove another author. Another pass may cause one or two that look the same. */
 const SURE_TIMES = 3;
 
-/** The pods that passes do not write to now. */
+/** The pods that passes skip now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
-  /** pods that somebody drains again after each restore: they use no budget */
+  /** pods that somebody drains again after each restore; they use no budget */
   readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
-  /** uids of pods that are tried even if their namespace waits */
+  /** uids of pods that passes try even if their namespace waits */
   readonly due: ReadonlySet<string>;
 }
 
@@ -57,14 +57,14 @@ export function waitSecondsAfter(times: number): number {
   return Math.min(FIRST_WAIT_SECONDS * 2 ** (times - 1), LONGEST_WAIT_SECONDS);
 }
 
-/** `message` in one short line without hidden characters. A long pod name does not cut off the rest. */
+/** The `message` in one short line without hidden characters. A long pod name does not cut off the rest. */
 export function refusalText(message: string): string {
   const line = message.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   const [told = line] = line.length > MOST_MESSAGE ? (FORBIDDEN.exec(line)?.slice(1) ?? []) : [];
   return shortText(told, MOST_MESSAGE);
 }
 
-/** `isDue`: its time to wait is over. */
+/** The pods to skip. `isDue`: returns true if a pod's waiting time is over. */
 export function passedOver(refused: readonly RefusedPod[], isDue: (pod: RefusedPod) => boolean): PassedOver {
   if (refused.length === 0) return NONE_PASSED_OVER;
   const waiting = refused.filter((pod) => !isDue(pod));
@@ -91,13 +91,13 @@ export function isPassedOver({ uids, namespaces, due }: PassedOver, { uid = "", 
   return uids.has(uid) || (namespaces.has(namespace) && !due.has(uid));
 }
 
-/** The refusals that the ledger keeps. If there are too many, namespaces get equal shares, and the most refused pods come first. */
+/** The refusals for the ledger. If there are too many, namespaces get equal shares, most refused pods first. */
 export function keptRefusals(refused: readonly RefusedPod[]): readonly RefusedPod[] {
   const worst = refused.toSorted((a, b) => b.times - a.times || (a.uid < b.uid ? -1 : 1));
   return inTurns(worst, ({ namespace }) => namespace).slice(0, MOST_KEPT);
 }
 
-/** One clause about the pod that was refused most often. Undefined: no pod was refused. */
+/** One clause about the pod with the most refusals; undefined: no pod was refused. */
 export function refusedText(refused: readonly RefusedPod[]): string | undefined {
   const [worst] = keptRefusals(refused);
   if (!worst) return undefined;
@@ -108,22 +108,22 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
   return `the API server refuses to change ${pod}: ${worst.message}`;
 }
 
-/** Writes to it were accepted, and then taken back. */
+/** True if writes to the pod were accepted and then reverted. */
 export function isOfTakenBack({ message }: Pick<RefusedPod, "message">): boolean {
   return message === TAKEN_BACK || message === DRAINED_AGAIN;
 }
 
-/** An API server's own words, whatever the pod and the image. A policy's words begin with its name. */
+/** Matches the API server's own words, for any pod and image. A policy's words begin with its name. */
 const FORBIDDEN = /^(?:Pod (?:"[^"]+" )?is invalid: \[?)?(spec\S*: Forbidden: pod updates may not change fields.*)$/;
-/** The API server names the fields that may change. Where images are among them, a webhook of the cluster has changed another field. */
+/** A field that the API server names as changeable. If it does so, a webhook has changed another field. */
 const IMAGES = "containers[*].image";
 
-/** The API server says that no image of a running pod may change. `message`: in one line. */
+/** True if the API server says that no image of a running pod may change. `message`: one line. */
 export function isOfImages(message: string): boolean {
   return FORBIDDEN.test(message) && !message.includes(IMAGES);
 }
 
-/** The uids of refused pods for which the API server says that no image of a running pod may change. */
+/** uids of refused pods for which the API server says that no image of a running pod may change. */
 export function forbiddenPods(refused: readonly RefusedPod[]): ReadonlySet<string> {
   const forbidden = refused.filter(({ message }) => isOfImages(message));
   return new Set(forbidden.map(({ uid }) => uid));

@@ -1,4 +1,4 @@
-/** Tells whether new pods would get the sidecars, and only then the command that recreates pods. */
+/** Finds out whether new pods would get the sidecars, and only then gives the command that recreates pods. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -9,16 +9,16 @@ import { wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
 /** The promise of the advice: the newest sidecars, or sidecars of any revision for a pod that has none. */
 type Promised = "newest" | "any";
 
-/** Returns why API servers would not ask the webhook about a new pod like this one; undefined: they would. */
+/** Returns the reason why API servers would not ask the webhook about such a new pod; undefined: they would ask it. */
 export type Unasked = (pod: Pod) => string | undefined;
 
 interface AdviceFacts {
   readonly promised?: Promised;
-  /** absent: the registrations are unknown */
+  /** tells why no webhook is asked; absent: the registrations are unknown */
   readonly unasked?: Unasked | undefined;
 }
 
-/** The command that recreates `pods`, or why it would not help. */
+/** The command that recreates `pods`, or the reason why it would not help. */
 export function restartAdvice(
   pods: readonly Pod[],
   sidecarSet: SidecarSet,
@@ -33,7 +33,7 @@ export function restartAdvice(
   return `no new pod would get sidecars: ${whyNever(first)}`;
 }
 
-/** Why new pods do not get what is promised, with what to change first; undefined: they do. */
+/** The reason why new pods lack what is promised, with the first thing to change; undefined: they get it. */
 export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "newest"): string | undefined {
   const { injectionStrategy, customVersion: current } = sidecarSet.spec;
   if (injectionStrategy?.paused)
@@ -46,19 +46,19 @@ export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "ne
   return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${plainOrQuoted(pinned)}, not the newest`;
 }
 
-/** Quotes anything but a single word, so that nobody takes it for this program's words. */
+/** Quotes everything except a single word, so that nobody takes it for this program's words. */
 function plainOrQuoted(text: string): string {
   return /^[\w.-]+$/.test(text) ? text : JSON.stringify(text);
 }
 
-/** Why nobody expects sidecars in the pod. Undefined: somebody does. */
+/** The reason why the pod needs no sidecars; undefined: it should have sidecars. */
 export function whyLeftAlone({ metadata }: Pod): string | undefined {
   const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
   if (mirror !== undefined) return "it is the mirror of a static pod";
   return ignored === "true" ? "it is meant to stay as it is (ignore-missed)" : undefined;
 }
 
-/** Why no new pod in its place would have sidecars; undefined: one would. */
+/** The reason why a new pod in its place would have no sidecars; undefined: it would have them. */
 export function whyNeverInjected(pod: Pod): string | undefined {
   const { namespace = "" } = pod.metadata ?? {};
   const why = whyLeftAlone(pod);

@@ -1,4 +1,4 @@
-/** Warnings about the webhooks after a command changed a SidecarSet: certain faults, and what it cannot see. */
+/** Warnings about the webhooks after a command changed a SidecarSet: certain faults, and facts that it cannot see. */
 import { HASH_ANNOTATION, SIDECARSET_GROUP } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { sidecarSetHash } from "../sidecarset/hash/sidecarset-hash.ts";
@@ -13,21 +13,21 @@ import {
 } from "./check/webhooks.ts";
 
 export interface WebhookFacts extends Pick<Facts, "mutating" | "validating"> {
-  /** true when API servers could read the caBundle */
+  /** returns true if API servers could read the caBundle */
   readonly isCertificate: (caBundle: string) => boolean;
 }
 
-/** Stops passes while no webhook answers, because it writes no SidecarSet. */
+/** The command that stops passes while no webhook answers, because it writes no SidecarSet. */
 export const EMERGENCY_STOP = "kubectl delete clusterrolebinding sidecarset-reconciler";
 const REGISTER = "sidecarset webhooks --url URL | kubectl apply -f -";
-/** The end of the sentence: nobody can see what files of API servers register. */
+/** The end of a sentence about registrations. Registrations in files of API servers are invisible. */
 const VISIBLY = "in the cluster (sidecarset check tries whether files of API servers register it)";
 const READING = "status, explain, plan and history read the cluster";
 const STOP = `Emergency stop of every rollout: ${EMERGENCY_STOP}`;
 const STILL_WORKS = `What still works: passes update pods that run and obey pause, resume and promote; ${READING}. ${STOP}`;
 const ONLY_READING = `What still works: passes go on with what is stored; ${READING}. ${STOP}`;
 
-/** `stored`: the API server's answer to the change. One or two sentences each; empty: the address answered. */
+/** The warnings, one or two sentences each; empty: the webhook answered. `stored`: the answer to the change */
 export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: WebhookFacts): readonly string[] {
   const hashed = missingHash(before, stored);
   const registrations = registrationsOf(facts);
@@ -48,7 +48,7 @@ export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: Web
   ];
 }
 
-/** The sentence about a write that failed because a webhook did not answer; undefined: another cause. */
+/** The sentence about a write that failed because a webhook did not answer; undefined: the cause is another one. */
 export function unansweredText(message: string): string | undefined {
   const [, webhook] = /failed calling webhook "?([^":]+)/.exec(message) ?? [];
   if (webhook === undefined) return undefined;
@@ -63,7 +63,7 @@ function withHelp(wrong: readonly string[]): readonly string[] {
   return wrong.length === 0 ? [] : [...wrong, STILL_WORKS];
 }
 
-/** A called webhook changes the annotation together with the containers. */
+/** True if the hash is missing: a webhook that is called changes the annotation together with the containers. */
 function missingHash(before: SidecarSet, stored: SidecarSet): readonly string[] {
   const hash = ({ metadata }: SidecarSet) => metadata?.annotations?.[HASH_ANNOTATION];
   const wanted = sidecarSetHash(stored.spec);

@@ -13,13 +13,13 @@ const RANDOM_LENGTH = 5;
 /** The part of generateName that Kubernetes keeps, so that the name fits a label. */
 const BASE_LENGTH = 63 - RANDOM_LENGTH;
 
-/** As Go's strconv.Atoi, 64 bits wide. */
+/** Reads an integer as Go's strconv.Atoi does, with 64 bits. */
 function parseInteger(text: string): bigint | Refusal {
   const problem = atoiProblem(text);
   return problem === undefined ? BigInt(text) : new Refusal(problem);
 }
 
-/** 0 without the variable; the last of several wins. */
+/** The priority from the variable: 0 without the variable, and the last one of several. */
 function priorityOf({ env }: Container): bigint | Refusal {
   let priority: bigint | Refusal = 0n;
   for (const { name, value } of env ?? []) {
@@ -30,7 +30,7 @@ function priorityOf({ env }: Container): bigint | Refusal {
   return priority;
 }
 
-/** One priority per container; empty when all are equal. */
+/** One priority for each container; empty if all are equal. */
 function givenPriorities(containers: readonly Container[]): readonly bigint[] | Refusal {
   const priorities: bigint[] = [];
   for (const container of containers) {
@@ -47,26 +47,26 @@ function priorities({ metadata }: Pod, containers: readonly Container[]): readon
   return isOrdered ? containers.map((_, index) => BigInt(-index)) : givenPriorities(containers);
 }
 
-/** `random`: returns a number from 0 to 1, exclusive. Source: apiserver names.SimpleNameGenerator. */
+/** A name with a prefix. `random`: returns a number in [0, 1). Source: apiserver names.SimpleNameGenerator. */
 function generatedName(generateName: string, random: () => number): string {
   return generateName.slice(0, BASE_LENGTH) + safeRandom(RANDOM_LENGTH, random);
 }
 
-/** The barrier names the pod, so the name cannot be left to the API server. */
+/** The pod with a name. The barrier contains the name, so the API server cannot choose it later. */
 function withName(pod: Pod, random: () => number): Pod {
   const { name, generateName } = pod.metadata ?? {};
   if (name || !generateName) return pod;
   return { ...pod, metadata: { ...pod.metadata, name: generatedName(generateName, random) } };
 }
 
-/** Compat: added even where there is one (vector existing-barrier). */
+/** Compat: a barrier is added even if the container has one (vector existing-barrier). */
 function withBarrier(container: Container, podName: string, priority: bigint): Container {
   const configMapKeyRef = { name: `${podName}-barrier`, key: `p_${priority}` };
   const barrier: EnvVar = { name: CONTAINER_BARRIER_ENV, valueFrom: { configMapKeyRef } };
   return { ...container, env: [...(container.env ?? []), barrier] };
 }
 
-/** The pod with a barrier in every container; the same object where the order does not matter. */
+/** The pod with a barrier in every container; the same object if the order has no effect. */
 export function initializeLaunchPriority(pod: Pod, random: () => number): Pod | Refusal {
   const containers = pod.spec?.containers ?? [];
   const order = priorities(pod, containers);

@@ -1,4 +1,4 @@
-/** Tells which containers of a starting pod may start next, and when all have started. */
+/** Finds the containers of a starting pod that may start next, and whether all have started. */
 import type { ConfigMap, Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 
@@ -9,14 +9,14 @@ const HIGHEST = 2n ** 63n - 1n;
 const LOWEST = -(2n ** 63n);
 
 export type LaunchAction =
-  /** The pod owns it. Taken already counts as created: decide again with what is there. */
+  /** The pod owns the barrier. If it exists already, the caller decides again with the existing one. */
   | { readonly kind: "CreateBarrier"; readonly configMap: ConfigMap }
-  /** Containers of that priority start as soon as the key is there. */
+  /** Containers of that priority start as soon as the key exists. */
   | { readonly kind: "OpenBarrier"; readonly namespace: string; readonly name: string; readonly key: string }
-  /** The pod's annotation that says that its launch needs no more looking after. */
+  /** The pod's annotation which says that its launch is complete. */
   | { readonly kind: "CompleteLaunch"; readonly namespace: string; readonly name: string };
 
-/** Priorities of waiting containers that are not known to be ready, lowest first; equal ones repeat. */
+/** Priorities of waiting containers that are not known to be ready, lowest first. Equal priorities repeat. */
 export function notReadyPriorities(pod: Pod): readonly bigint[] {
   const ready = new Set((pod.status?.containerStatuses ?? []).flatMap(({ name, ready }) => (ready ? [name] : [])));
   return pod.spec.containers
@@ -34,7 +34,7 @@ export function needsLaunchStep(pod: Pod, barrier: ConfigMap | undefined): boole
   return barrier === undefined || !isOpen(barrier, highest);
 }
 
-/** The next step of the pod's launch; after a created barrier comes another at once. None when all is open. */
+/** The next steps of the pod's launch; after a created barrier the next step follows at once. Empty if all are open. */
 export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly LaunchAction[] {
   if (barrier === undefined) return [{ kind: "CreateBarrier", configMap: newBarrier(pod) }];
   const { namespace = "", name = "" } = pod.metadata ?? {};
@@ -43,19 +43,19 @@ export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly L
   const highest = priorities.at(-1);
   if (highest === undefined) return [complete];
   const [lowest = highest] = priorities;
-  // Compat: an open lower barrier ends the launch, whatever is closed above it (vector lowest-already-in-barrier).
+  // Compat: an open lower barrier ends the launch, even if a higher one is closed (vector lowest-already-in-barrier).
   if (isOpen(barrier, lowest)) return [complete];
   const open = { kind: "OpenBarrier", namespace, name: barrierName(pod), key: keyOf(highest) } as const;
   return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
 }
 
-/** True for the barrier of an earlier pod with the same name, which is about to be deleted. */
+/** True for the barrier of an earlier pod with the same name. Kubernetes is about to delete it. */
 export function isLeftBehind({ metadata }: ConfigMap, pod: Pod): boolean {
   const owner = metadata?.ownerReferences?.find(({ kind, name }) => kind === "Pod" && name === pod.metadata?.name);
   return owner !== undefined && owner.uid !== pod.metadata?.uid;
 }
 
-/** The pod in the fields that a launch is decided on. Its author may write anything beside them, at any length. */
+/** The pod with the fields that decide its launch. Other fields are left out, because their length has no limit. */
 export function projectLaunch({ metadata, spec, status }: Pod): Pod {
   const {
     namespace = "",
@@ -105,7 +105,7 @@ function projectBarrier({ name, valueFrom }: EnvVar): EnvVar {
   return { name, ...(configMapKeyRef ? { valueFrom: { configMapKeyRef } } : {}) };
 }
 
-/** In the pod's namespace, and in no other pod's name. */
+/** The barrier's name, which no other pod in the namespace has. */
 export function barrierName({ metadata }: Pod): string {
   return `${metadata?.name ?? ""}-barrier`;
 }
@@ -114,7 +114,7 @@ function areContainersReady({ status }: Pod): boolean {
   return (status?.conditions ?? []).some(({ type, status }) => type === "ContainersReady" && status === "True");
 }
 
-/** Undefined where nothing makes the container wait; OpenKruise crashes on a barrier that is no key of a ConfigMap. */
+/** The container's priority; undefined: it does not wait. OpenKruise crashes on a barrier without a ConfigMap's key. */
 function priorityOf({ env }: Container): bigint | undefined {
   const key = env?.find(({ name }) => name === CONTAINER_BARRIER_ENV)?.valueFrom?.configMapKeyRef?.key;
   if (key === undefined || key.length < KEY_PREFIX_LENGTH) return undefined;
@@ -122,7 +122,7 @@ function priorityOf({ env }: Container): bigint | undefined {
 }
 
 /**
- * The result of Go's strconv.Atoi when its error is ignored: 0 for no integer, the nearest one for an integer that is
+ * The result of Go's strconv.Atoi if its error is ignored: 0 for no integer, and the nearest integer for one that is
  * too long.
  */
 function integerOf(text: string): bigint {

@@ -1,7 +1,7 @@
-/** Prints commands for a shell. A name with a special meaning in a shell is never part of one. */
+/** Builds commands for a shell. A name that has a special meaning in a shell is never part of a command. */
 import { dnsSubdomainErrors } from "../../go/label-name.ts";
 
-/** The replacement of a command. It is a shell comment, so copying it does nothing. */
+/** The text in place of a command. It is a shell comment, so copying it does nothing. */
 export const NO_COMMAND = "# no command is shown, because a name in it is not a valid name";
 
 type Name = string | number | undefined | readonly (string | undefined)[];

@@ -1,17 +1,17 @@
-/** Tells whether a container fails, by the reason that its kubelet gives: the one table that every reader uses. */
+/** Finds whether a container fails, from the reason that its kubelet gives. All readers use this one table. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 
 interface Meaning {
-  /** the failure: the image cannot be pulled, the container ends again, or its configuration is invalid */
+  /** kind of failure: the image cannot be pulled, the container ends repeatedly, or its configuration is invalid */
   readonly kind: "pull" | "crash" | "config" | "other";
   /**
-   * soon: within moments, so the container does not fail; perhaps: it failed once and the kubelet retries; no: it fails
-   * again and again, or a retry changes nothing
+   * soon: the kubelet starts it within moments, so it does not fail; perhaps: it failed once and the kubelet retries;
+   * no: it fails again and again, or a retry changes nothing
    */
   readonly comesBack: "soon" | "perhaps" | "no";
 }
 
-/** Why a container waits, or why it ended. Source: kubelet, pkg/kubelet/images and kuberuntime; CRI runtimes. */
+/** The reasons why a container waits or ended. Source: kubelet, pkg/kubelet/images and kuberuntime; CRI runtimes. */
 const REASONS = {
   Completed: { kind: "other", comesBack: "soon" },
   ContainerCannotRun: { kind: "config", comesBack: "perhaps" },
@@ -51,7 +51,7 @@ export function failureOf(pod: Pod, names?: ReadonlySet<string>): ContainerFailu
   return undefined;
 }
 
-/** A container of it fails, and does not come back by itself. */
+/** True if a container of the pod fails and does not recover by itself. */
 export function isBeyondHelp(pod: Pod): boolean {
   return statusesOf(pod).some((status) => failureIn(status)?.comesBack === "no");
 }
@@ -62,13 +62,13 @@ function statusesOf(pod: Pod): readonly ContainerStatus[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
 }
 
-/** False: its kubelet says that it has not seen the spec, so why a container waits is about the image before. */
+/** False if the kubelet says that it has not seen the spec. The reason to wait is then about the image before. */
 export function isSpecSeen({ metadata, status }: Pod): boolean {
   const { observedGeneration: seen } = status ?? {};
   return seen === undefined || seen >= (metadata?.generation ?? 0);
 }
 
-/** Undefined: the container does not fail; an unknown reason is not a failure. */
+/** The failure of a container; undefined: it does not fail. An unknown reason is not a failure. */
 function failureIn(status: ContainerStatus): ContainerFailure | undefined {
   const reason = waitingReasonOf(status);
   if (status.ready === true || reason === undefined || !isKnown(reason)) return undefined;
@@ -82,12 +82,12 @@ export function isStartedSoon(status: ContainerStatus): boolean {
   return reason !== undefined && isKnown(reason) && CONTAINER_REASONS[reason].comesBack === "soon";
 }
 
-/** Why it waits, or why it ended. */
+/** The reason why the container waits or ended. */
 export function waitingReasonOf({ state }: ContainerStatus): string | undefined {
   return state?.waiting?.reason ?? state?.terminated?.reason;
 }
 
-/** A text such as `agent: ImagePullBackOff`. */
+/** The failure as text, such as `agent: ImagePullBackOff`. */
 export function failureText({ container, reason }: ContainerFailure): string {
   return `${container}: ${reason}`;
 }

@@ -1,4 +1,4 @@
-/** Tells which updated pods fail: not merely unready, but kept unready by a container or a record. */
+/** Finds the updated pods that fail: a container or a record keeps them unready. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -15,14 +15,11 @@ import { unreadableState } from "./update-state.ts";
 export interface FailingPod {
   readonly namespace: string;
   readonly name: string;
-  /** such as `agent: ImagePullBackOff` */
+  /** the failure, such as `agent: ImagePullBackOff` */
   readonly why: string;
-  /**
-   * the cause when no other release would help: a record in the annotations, or a container or image that is not the
-   * SidecarSet's
-   */
+  /** the cause if no other release would help: a record in the annotations, or a container or image of somebody else */
   readonly fault?: "record" | "foreign";
-  /** RFC3339: when it was given the latest sidecars; absent: not known */
+  /** time of the update to the latest sidecars, RFC3339; absent: it is unknown */
   readonly updatedAt?: string;
 }
 
@@ -38,12 +35,12 @@ export function failingPods(sidecarSet: SidecarSet, states: Sequence<PodState>):
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
 }
 
-/** Names, in a pod, of the containers that the SidecarSet brings. */
+/** Names of the SidecarSet's containers in a pod. */
 export function ownContainers(sidecarSet: SidecarSet): ReadonlySet<string> {
   return new Set([...sidecarContainerNames(sidecarSet), ...nativeSidecars(sidecarSet).map(({ name }) => name)]);
 }
 
-/** The containers of the SidecarSet first. */
+/** The failure of a pod. Containers of the SidecarSet come first. */
 function failureIn(state: PodState, sidecarSet: SidecarSet): Pick<FailingPod, "why" | "fault"> | undefined {
   const { pod, isConsistent } = state;
   const own = ownContainers(sidecarSet);
@@ -56,7 +53,7 @@ function failureIn(state: PodState, sidecarSet: SidecarSet): Pick<FailingPod, "w
   return why === undefined ? undefined : { why, fault: "record" };
 }
 
-/** True: an earlier release may help. */
+/** True if an earlier release may help. */
 export function isOfRelease(failing: readonly FailingPod[]): boolean {
   return failing.some(({ fault }) => fault === undefined);
 }
@@ -70,7 +67,7 @@ export function foreignHint(why: string, name: string): string {
 
 const OTHER_IMAGE = " of an image that is not the SidecarSet's";
 
-/** A pod that has the latest sidecars by its records may have another image. */
+/** The words for a failure. A pod with the latest sidecars in its records may have another image. */
 export function failureWords(
   failure: ContainerFailure,
   { pod, isUpdated }: Pick<PodState, "pod" | "isUpdated">,
@@ -80,7 +77,7 @@ export function failureWords(
   return isForeign ? failureText(failure) + OTHER_IMAGE : failureText(failure);
 }
 
-/** True for a sidecar whose image somebody else has changed since: its fate says nothing about the release. */
+/** True if somebody else has changed the sidecar's image since. Its failure then says nothing about the release. */
 export function hasOtherImage({ spec }: Pod, sidecarSet: SidecarSet, container: string): boolean {
   const own = sidecarSet.spec.containers?.find((one) => one.name === container && !isHotUpgrade(one))?.image;
   const image = spec.containers.find(({ name }) => name === container)?.image;

@@ -1,10 +1,10 @@
-/** Other spellings of a container's image with the same meaning: a new one makes the kubelet restart it. */
+/** Other spellings of a container's image with the same meaning; a new one makes the kubelet restart the container. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
 export type ImageAlias =
   | { readonly kind: "alias"; readonly image: string }
-  /** one sentence */
+  /** the reason in one sentence */
   | { readonly kind: "none"; readonly why: string };
 
 /** Runtimes that complete a short name with docker.io; others may look elsewhere. */
@@ -14,8 +14,8 @@ const OFFICIAL = "library";
 const DEFAULT_TAG = "latest";
 
 /**
- * `running`: the container's status with the resolved image. An image that is always pulled keeps its tag if possible,
- * so that the kubelet pulls it now.
+ * A new spelling for a container's image. `running`: the container's status with the resolved image. If the image is
+ * always pulled, its tag stays if possible, so that the kubelet pulls it now.
  */
 export function aliasOf(
   container: Pick<Container, "image" | "imagePullPolicy">,
@@ -34,7 +34,7 @@ export function aliasOf(
 
 type Written = Pick<Container, "image" | "imagePullPolicy">;
 
-/** All other ways to write it that mean the same; the best one first. */
+/** All other spellings with the same meaning, the best one first. */
 export function spellingsOf(container: Written, running: ContainerStatus | undefined): readonly string[] {
   // A set's iteration includes items added meanwhile.
   const all = new Set([container.image ?? ""]);
@@ -50,7 +50,7 @@ function neighboursOf({ image = "", imagePullPolicy }: Written, running: Contain
   return ways.flatMap((write) => write(reference, running) ?? []);
 }
 
-/** True when both name the same tag of a repository, whatever their digests, or the same digest. */
+/** True if both images name the same tag of a repository, with any digest, or the same digest. */
 export function isSameImage(one: string, other: string): boolean {
   const [left, right] = [one, other].map((image) => parseImageReference(fullImageName(image)));
   if (left === undefined || right === undefined || left.repository !== right.repository) return one === other;
@@ -80,7 +80,7 @@ function byHub({ repository, tag }: ImageReference, running: ContainerStatus | u
   return `${HUB}/${path.length === 0 ? `${OFFICIAL}/` : ""}${repository}:${tag}`;
 }
 
-/** The alias by the running image, not by its tag: a kubelet may ask the registry for a tag under another name. */
+/** The spelling by the digest of the running image. A kubelet may resolve the tag again under another name. */
 function byPin({ repository, tag }: ImageReference, running: ContainerStatus | undefined): string | undefined {
   const resolved = parseImageReference((running?.imageID ?? "").replace(/^[a-z-]+:\/\//, ""));
   if (!resolved?.digest) return undefined;
@@ -88,14 +88,14 @@ function byPin({ repository, tag }: ImageReference, running: ContainerStatus | u
   return full(resolved.repository) === full(repository) ? `${repository}:${tag}@${resolved.digest}` : undefined;
 }
 
-// Images in the spec's spelling, if a runtime has expanded them.
+// Spells images of statuses as in the spec, if a runtime has expanded them.
 
 const HUB_PREFIX = "docker.io/";
 
 /**
- * The pod with its statuses' images in the spec's spelling: `nginx:1.29` for containerd's
+ * The pod with the images of its statuses spelled as in the spec: `nginx:1.29` for containerd's
  * `docker.io/library/nginx:1.29`. OpenKruise compares letters, so a pod with a reverted image would never be complete.
- * The same pod without short spellings. `compared`: the spec's image for that comparison.
+ * The same pod if no image is short. `compared`: the spec's image for that comparison.
  */
 export function withSpecImages(pod: Pod, compared = (image: string) => image): Pod {
   const { spec, status } = pod;
@@ -107,7 +107,7 @@ export function withSpecImages(pod: Pod, compared = (image: string) => image): P
   return { ...pod, status: { ...status, containerStatuses, initContainerStatuses } };
 }
 
-/** The same list if nothing changes, as for most pods. */
+/** The renamed list, or the same list if nothing changes, as for most pods. */
 function renamed(
   containers: readonly Container[],
   statuses: readonly ContainerStatus[],

@@ -1,4 +1,4 @@
-/** Tells whether the containers of a pod run what its spec says, as far as its status shows. */
+/** Finds whether the containers of a pod run what its spec says, as far as its status shows. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
@@ -13,7 +13,7 @@ export function isConsistent(
   pod: Pod,
   sidecarSetName: string,
   names: ReadonlySet<string>,
-  /** RFC3339; absent: any restart counts, whenever it was */
+  /** the present time, RFC3339; absent: a restart at any time counts */
   now?: string,
 ): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
@@ -21,7 +21,7 @@ export function isConsistent(
   const before = valuesRecord(pod, sidecarSetName)?.before;
   if (before === undefined)
     return areConsistent(pod, sidecarSetName, named(pod.spec.containers, names), named(statuses, names));
-  // If the record has the earlier container, the image adds nothing to the fact that another one runs.
+  // The record of the earlier container already shows that another one runs, so the image is not needed.
   const rest = new Set([...names].filter((name) => before[name] === undefined));
   const areRestarted = named(statuses, names).every((status) => {
     const ran = before[status.name];
@@ -31,14 +31,14 @@ export function isConsistent(
   return areRestarted && areConsistent(pod, sidecarSetName, named(pod.spec.containers, rest), named(statuses, rest));
 }
 
-/** No larger array than needed, because every pod of a rollout is asked. */
+/** The elements with these names. It saves memory, because every pod of a rollout is checked. */
 function named<T extends { readonly name: string }>(all: readonly T[], names: ReadonlySet<string>): readonly T[] {
   let found: readonly T[] | undefined;
   for (const one of all) if (names.has(one.name)) found = found ? [...found, one] : [one];
   return found ?? [];
 }
 
-/** The same for a pod's containers or init containers, each with its status if it has one. */
+/** Makes the same comparison for a pod's containers or init containers, each with its status if it has one. */
 export function areConsistent(
   pod: Pod,
   sidecarSetName: string,
@@ -53,12 +53,12 @@ export function areConsistent(
 }
 
 function runTheirDigests(containers: readonly Container[], statuses: readonly ContainerStatus[]): boolean {
-  // Looked for one by one: they are few, and the pods many.
+  // A search for each container is quick: there are few containers, and many pods.
   const imageIDOf = (container: string) => statuses.findLast(({ name }) => name === container)?.imageID;
   return containers.every(({ name, image = "" }) => isSameDigest(image, imageIDOf(name)));
 }
 
-/** False while a container still has the imageID from before the upgrade and another image text than it should. */
+/** False while a container has the imageID from before the upgrade and an image text that differs from its spec. */
 function isUpdateCompleted(
   pod: Pod,
   sidecarSetName: string,
@@ -77,7 +77,7 @@ function isUpdateCompleted(
 }
 
 function digestOf(image: string | undefined): string | undefined {
-  // No regular expression for an image with a tag only, as most have.
+  // Most images have only a tag, and then no regular expression runs.
   return image?.includes("@") ? parseImageReference(image)?.digest : undefined;
 }
 

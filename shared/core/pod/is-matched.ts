@@ -14,13 +14,13 @@ export function isMatched(pod: Pod, sidecarSet: SidecarSet): boolean {
   return hasAllSidecars(pod, sidecarSet) || replacesNotUpgradable(sidecarSet);
 }
 
-/** Neither finished nor being deleted. */
+/** True for a pod that is neither finished nor being deleted. */
 export function isActive(pod: Pod): boolean {
   const phase = pod.status?.phase;
   return phase !== "Succeeded" && phase !== "Failed" && !pod.metadata?.deletionTimestamp;
 }
 
-/** Names of the SidecarSets whose containers it was given. */
+/** Names of the SidecarSets that the pod's annotation lists as injected. */
 export function injectedBy({ metadata }: Pod): readonly string[] {
   return (metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter((name) => name !== "");
 }
@@ -30,7 +30,9 @@ export function isInjected(pod: Pod, sidecarSetName: string): boolean {
   return list === sidecarSetName || list.split(",").includes(sidecarSetName);
 }
 
-/** Every entry of spec.containers is in the pod; of a hot-upgrade one both slots, and which of them works is known. */
+/**
+ * True if the pod has every container of spec.containers, with both slots and a known working one for a hot upgrade.
+ */
 export function hasAllSidecars(pod: Pod, sidecarSet: SidecarSet): boolean {
   return (sidecarSet.spec.containers ?? []).every((sidecar) => {
     if (!isHotUpgrade(sidecar)) return hasContainer(pod, sidecar.name);
@@ -49,7 +51,7 @@ export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
   return replacesNotUpgradable(sidecarSet) && !hasAllSidecars(pod, sidecarSet);
 }
 
-/** The pod's name for people. */
+/** The pod's name as people read it. */
 export function podName({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }

@@ -1,4 +1,4 @@
-/** Tells whether a pod is ready, in the two senses that a rollout uses. */
+/** Finds whether a pod is ready, in the two senses that a rollout uses. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -20,7 +20,7 @@ export function readyCondition(pod: Pod): PodCondition | undefined {
 
 const MOST_LETTERS = 160;
 
-/** Why a pod is not ready, to complete "the pod is …": its scheduling gates and conditions, in words. */
+/** The reason why a pod is not ready, which completes "the pod is …": its scheduling gates and conditions, in words. */
 export function notReadyText(pod: Pod): string {
   const { reason: why } = pod.status?.conditions?.find(isUnscheduled) ?? {};
   const gates = gatesOf(pod);
@@ -48,7 +48,7 @@ function gatesOf({ spec }: Pod): readonly string[] {
   return (spec.schedulingGates ?? []).map(({ name }) => name);
 }
 
-/** The scheduler could not place the pod, or its scheduling gates keep it from trying. */
+/** True if the scheduler could not place the pod, or if scheduling gates keep the scheduler from trying. */
 export function isUnscheduled({ type, status }: PodCondition): boolean {
   return type === "PodScheduled" && status === "False";
 }
@@ -57,17 +57,17 @@ export function isPodReady(pod: Pod): boolean {
   return readyCondition(pod)?.status === "True";
 }
 
-/** Running, Ready and not being deleted. */
+/** True for a pod that runs, is Ready and is not being deleted. */
 export function isRunningAndReady(pod: Pod): boolean {
   return pod.status?.phase === "Running" && isPodReady(pod) && !pod.metadata?.deletionTimestamp;
 }
 
-/** True for a running and ready pod without a hot upgrade: every idle slot holds its empty image. */
+/** True for a running and ready pod without a running hot upgrade: every idle slot holds its empty image. */
 export function isReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) && !isHotUpgrading(pod, sidecarSet);
 }
 
-/** True while a slot that does not work holds another image than the empty one. */
+/** True while an idle slot holds an image that is not the empty one. */
 function isHotUpgrading(pod: Pod, sidecarSet: SidecarSet): boolean {
   return (sidecarSet.spec.containers ?? []).some((sidecar) => {
     if (!isHotUpgrade(sidecar)) return false;
@@ -78,9 +78,9 @@ function isHotUpgrading(pod: Pod, sidecarSet: SidecarSet): boolean {
   });
 }
 
-// How the conditions of a pod change, and how Ready follows its readiness gates.
+// Changes the conditions of a pod. Ready follows the pod's readiness gates.
 
-/** A condition that has the status already stays as it is. */
+/** Sets a condition. If it has the status already, it stays as it is. */
 export function setCondition(pod: Pod, condition: PodCondition): Pod {
   const conditions = pod.status?.conditions ?? [];
   const before = conditionOf(pod, condition.type);
@@ -91,7 +91,7 @@ export function setCondition(pod: Pod, condition: PodCondition): Pod {
   return { ...pod, status: { ...pod.status, conditions: after } };
 }
 
-/** Sets Ready by the readiness gates once every container is ready; unchanged before. */
+/** Sets Ready by the readiness gates once every container is ready. Before, the pod stays unchanged. */
 export function setReady(pod: Pod): Pod {
   if (!conditionOf(pod, "Ready") || conditionOf(pod, "ContainersReady")?.status !== "True") return pod;
   const messages = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
@@ -110,11 +110,11 @@ export function conditionOf(pod: Pod, type: string): PodCondition | undefined {
   return pod.status?.conditions?.find((condition) => condition.type === type);
 }
 
-// Since when a pod has been down, by its own conditions: since its update, since before, or always.
+// Finds since when a pod has been down, from its own conditions: since its update, since before, or always.
 
-/** Clocks of nodes and of passes may differ by so much. */
+/** Seconds by which the clocks of nodes and passes may differ. */
 const SKEW_SECONDS = 60;
-/** RFC3339: when it was given the latest sidecars; undefined: a pass never updated it. */
+/** The time of the update to the latest sidecars, RFC3339; undefined: a pass never updated the pod. */
 export function updateTimeOf({ metadata }: Pod, { metadata: set }: SidecarSet): string | undefined {
   const name = set?.name ?? "";
   const states = jsonObjectOf(metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {};
@@ -129,17 +129,17 @@ export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
   return later !== undefined && later >= -SKEW_SECONDS;
 }
 
-/** A pass waits for pods that changed within this time. Most pods are ready again sooner. */
+/** Seconds after a change for which a pass waits for a pod. Most pods are ready again sooner. */
 const LATELY_SECONDS = 300;
 
 /**
- * True if the pod was created, updated, deleted, or changed readiness lately. A future time is no change, except the
- * creation time. An API server writes that, so the local clock is wrong and no age is known.
+ * True if the pod was created, updated or deleted, or changed readiness, within this time. A future time is no change.
+ * Only a future creation time counts: an API server wrote it, so the local clock is wrong.
  */
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
   const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);
   if (age !== undefined && age < -SKEW_SECONDS) return true;
-  // The deletionTimestamp is the time when the pod should be gone, perhaps in an hour.
+  // The deletionTimestamp is the time by which the pod will be gone, perhaps in an hour.
   const { deletionTimestamp } = pod.metadata ?? {};
   if (deletionTimestamp && !isLongPast(deletionTimestamp, now)) return true;
   const updatedAt = sidecarSet && updateTimeOf(pod, sidecarSet);
@@ -151,7 +151,7 @@ function isLongPast(time: string, now: string): boolean {
   return (secondsBetween(time, now) ?? 0) >= LATELY_SECONDS;
 }
 
-/** `time`: RFC3339 */
+/** True for a time within the last minutes. `time`: RFC3339 */
 export function isLately(time: string | null | undefined, now: string): boolean {
   const age = time ? secondsBetween(time, now) : undefined;
   return age !== undefined && age >= -SKEW_SECONDS && age < LATELY_SECONDS;
@@ -168,7 +168,7 @@ export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (ready.status === "True" || !since) return false;
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt !== undefined && !wasReadyAt(pod, updatedAt)) return true;
-  // Nothing is started, ready, updated and not ready again within one second.
+  // No pod starts, becomes ready, is updated and becomes unready within one second.
   return secondsBetween(pod.status?.startTime ?? "", since) === 0;
 }
 

@@ -1,34 +1,34 @@
-/** The state of a pod's native sidecars for an upgrade in place: which are current, and would the node restart them. */
+/** The state of a pod's native sidecars for an upgrade in place: their images, and whether the node restarts them. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { areConsistent } from "./is-consistent.ts";
 import { isHotUpgrade } from "./sidecar-containers.ts";
 
 export interface NativeState {
-  /** every native sidecar of the SidecarSet runs the image of the pod's spec */
+  /** true: every native sidecar of the SidecarSet runs the image of the pod's spec */
   readonly isConsistent: boolean;
-  /** false while a ready one does not match the spec yet */
+  /** false while a ready native sidecar does not match the spec yet */
   readonly hasSettled: boolean;
-  /** why the node would not run another image; undefined: it would */
+  /** the reason why the node would not run another image; undefined: it would */
   readonly hindrance?: string;
 }
 
 /** First version whose kubelet restarts a native sidecar when its image changes. */
 const FIRST_VERSION = { major: 1, minor: 31 };
 
-/** Init containers that run as long as the pod. A hot-upgrade pair stays as injected. */
+/** Init containers that run as long as the pod. A hot-upgrade pair keeps its injected images. */
 export function nativeSidecars({ spec }: SidecarSet): readonly SidecarContainer[] {
   return (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always" && !isHotUpgrade(one));
 }
 
-/** As a Node writes it: `v1.31.4`, `v1.31.4-eks-1`. */
+/** True if the kubelet restarts native sidecars. `version`: as in a Node, `v1.31.4` or `v1.31.4-eks-1` */
 function restartsNatives(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   if (Number(major) !== FIRST_VERSION.major) return Number(major) > FIRST_VERSION.major;
   return Number(minor) >= FIRST_VERSION.minor;
 }
 
-/** Why native sidecars cannot change in place. A pod without a node starts with its spec at that time. */
+/** The reason why native sidecars cannot change in place. A pod without a node takes the spec at its start. */
 function hindranceOf({ spec }: Pod, kubelets: ReadonlyMap<string, string>): string | undefined {
   const { nodeName } = spec;
   if (!nodeName) return undefined;
@@ -49,7 +49,7 @@ function statusesOf({ status }: Pod, names: ReadonlySet<string>): readonly Conta
   return (status?.initContainerStatuses ?? []).filter(({ name }) => names.has(name));
 }
 
-/** `kubelets` are versions by node. */
+/** The state of the pod's native sidecars. `kubelets`: versions by node. */
 export function nativeStateOf(pod: Pod, sidecarSet: SidecarSet, kubelets: ReadonlyMap<string, string>): NativeState {
   const natives = nativeSidecars(sidecarSet);
   const inPod = new Map<string, Container>((pod.spec.initContainers ?? []).map((one) => [one.name, one]));

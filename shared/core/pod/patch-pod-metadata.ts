@@ -22,7 +22,7 @@ export function patchPodMetadata(annotations: Annotations, patches: readonly Pat
 }
 
 type PatchedText =
-  /** undefined: the annotation stays as it is */
+  /** the new text; undefined: the annotation stays as it is */
   { readonly kind: "text"; readonly text?: string } | { readonly kind: "refused"; readonly message: string };
 
 function patchOne(before: string | undefined, value: string, policy: string | undefined): PatchedText {

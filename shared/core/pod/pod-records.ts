@@ -9,7 +9,7 @@ import { secondsBetween } from "../../go/seconds-between.ts";
 
 /** The record of one SidecarSet on a pod. */
 export interface UpgradeRecord {
-  /** RFC 3339, UTC, seconds */
+  /** time of the update, RFC 3339, UTC, seconds */
   readonly updateTimestamp: string | null;
   readonly hash: string;
   readonly sidecarSetName: string;
@@ -17,22 +17,22 @@ export interface UpgradeRecord {
   readonly controllerRevision?: string;
 }
 
-/** SidecarSet name → record. It has no prototype, because a SidecarSet may be called "constructor". */
+/** Records by SidecarSet name. The object has no prototype, because a SidecarSet may be called "constructor". */
 export type UpgradeRecords = Readonly<Record<string, UpgradeRecord>>;
 
 export interface ParsedRecords {
-  /** legacy: name → hash, as OpenKruise before 1.0 wrote it */
+  /** legacy: hashes by name, as OpenKruise before 1.0 wrote them */
   readonly form: "current" | "legacy" | "absent" | "malformed";
-  /** empty when absent or malformed */
+  /** records; empty if the annotation is absent or malformed */
   readonly records: UpgradeRecords;
-  /** why, when malformed */
+  /** the fault of a malformed annotation */
   readonly error?: string;
 }
 
-/** A value of the wrong type for Go's struct, which drops everything that it read. */
+/** A value of the wrong type for Go's struct. Go then drops everything that it has read. */
 class Mismatch extends Error {}
 
-/** As Go's encoding/json complains. */
+/** The error with the words of Go's encoding/json. */
 function mismatch(value: unknown, goType: string): Mismatch {
   const kind = typeof value === "boolean" ? "bool" : typeof value;
   return new Mismatch(
@@ -94,7 +94,7 @@ function attempt(value: unknown, readRecord: ReadRecord): UpgradeRecords | Misma
   }
 }
 
-/** Nearly every new pod has no records. */
+/** The result for a pod without records, as nearly every new pod. */
 const ABSENT: ParsedRecords = { form: "absent", records: Object.freeze(Object.create(null)) };
 
 function malformed(error: string): ParsedRecords {
@@ -102,15 +102,15 @@ function malformed(error: string): ParsedRecords {
 }
 
 /**
- * Parsed records by text: many pods of a rollout have the same text, and selected pods are read several times. A full
- * cache is emptied. It is small, because V8 moves kept records to its old generation.
+ * Parsed records by their text, because many pods of a rollout have the same text. A full cache is emptied. It is
+ * small, because V8 moves kept records to its old generation.
  */
 const parsed = new Map<string, ParsedRecords>();
 const MAX_PARSED = 100;
 
 /** Reads kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
-  // A value that is null is "" in Go.
+  // A null value is "" in Go.
   if (!text) return ABSENT;
   const known = parsed.get(text);
   if (known) return known;
@@ -125,7 +125,7 @@ export function readUpgradeRecords(text: string): ParsedRecords {
   const problem = jsonProblem(text);
   if (problem !== undefined) return malformed(problem);
   const value: unknown = JSON.parse(text);
-  // The reference panics on it: a map that is nil cannot be written to.
+  // The reference panics here, because a nil map accepts no writes.
   if (value === null) return malformed("null is no map");
   const current = attempt(value, currentRecord);
   if (!(current instanceof Mismatch)) return { form: "current", records: current };
@@ -133,7 +133,7 @@ export function readUpgradeRecords(text: string): ParsedRecords {
   return legacy instanceof Mismatch ? malformed(legacy.message) : { form: "legacy", records: legacy };
 }
 
-/** Printed records by object, which never changes. */
+/** Printed records by object. The objects never change. */
 const printed = new WeakMap<UpgradeRecord, string>();
 
 function printRecord(given: UpgradeRecord): string {
@@ -154,29 +154,29 @@ export function formatUpgradeRecords(records: UpgradeRecords): string {
   return `{${members.join(",")}}`;
 }
 
-// The drains in a pod's annotation.
+// The drains that a pod's annotation lists.
 
-/** Why a pod is out of endpoints. */
+/** The reason why a pod is out of endpoints. */
 export interface DrainHold {
-  /** RFC3339 */
+  /** start of the drain, RFC3339 */
   readonly since: string;
-  /** hash of the release that it waits for */
+  /** hash of the release that the drain waits for */
   readonly release: string;
 }
 
-/** SidecarSet → its drain of the pod. Empty while the label says otherwise: somebody restored the pod. */
+/** Drains of the pod by SidecarSet. It is empty if the label differs: somebody restored the pod. */
 export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>> {
   if (metadata?.labels?.[TRAFFIC_LABEL] !== DRAINED) return {};
   return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
 }
 
-/** A drain takes an hour at most. An older entry, or one of the future, was forged or forgotten. */
+/** The longest age of a drain. An older entry, or an entry of the future, was forged or forgotten. */
 const LONGEST_DRAIN_SECONDS = 7_200;
 const AHEAD_SECONDS = 300;
 
 /**
- * The other SidecarSets that drain the pod. One that is not injected drains nothing: its entry may stay for ever.
- * `now`: RFC3339; absent: entries of any age count.
+ * The other SidecarSets that drain the pod. A SidecarSet that is not injected drains nothing: its entry may stay for
+ * ever. `now`: RFC3339; absent: entries of any age count.
  */
 export function otherDrains(pod: Pod, sidecarSet: string, now?: string): readonly string[] {
   const { annotations = {} } = pod.metadata ?? {};
@@ -191,7 +191,7 @@ export function otherDrains(pod: Pod, sidecarSet: string, now?: string): readonl
   );
 }
 
-/** undefined: this SidecarSet does not keep the pod drained. */
+/** The drain of the pod by this SidecarSet; undefined: there is none. */
 export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;
   const holds = drainHolds(pod);
@@ -199,7 +199,7 @@ export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
   return holdOf(holds[sidecarSet]);
 }
 
-/** Not every value can become a text: an object may define its own conversion, or none. */
+/** A drain from a JSON value. Not every value can become a text: an object may define its own conversion, or none. */
 function holdOf(value: unknown): DrainHold {
   const { since, release } = isJsonObject(value) ? value : {};
   return { since: typeof since === "string" ? since : "", release: typeof release === "string" ? release : "" };

@@ -14,45 +14,45 @@ import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
 import { hasForeignValues } from "./values-record.ts";
 
 /**
- * begin: mark the pod in an annotation; resize: write `changes`; wait: the node is working; update: images and records;
- * none: nothing to do.
+ * begin: mark the pod in an annotation; resize: write `changes`; wait: the node is working; update: write images and
+ * records; none: nothing to do.
  */
 export interface ResizeState {
   readonly step: "begin" | "resize" | "wait" | "update" | "none";
   readonly changes: readonly ResourceChange[];
-  /** uses budget although not updated yet */
+  /** true: the pod uses budget, although it is not updated yet */
   readonly isUnderWay: boolean;
-  /** why the node does not do it, as its kubelet says; undefined: it does, or has */
+  /** the kubelet's reason why the node does not resize; undefined: it does, or it has done so */
   readonly hindrance?: string;
 }
 
-/** A matched pod and what was found out about it, once per pass. */
+/** A matched pod and its observed state, computed once in a pass. */
 export interface PodState {
   readonly pod: Pod;
-  /** carries the SidecarSet's hash */
+  /** true: the pod has the SidecarSet's hash */
   readonly isUpdated: boolean;
-  /** every sidecar container runs what the pod's spec says */
+  /** true: every sidecar container runs what the pod's spec says */
   readonly isConsistent: boolean;
   readonly isReady: boolean;
-  /** running and Ready: true also during a hot upgrade, when the pod is not ready */
+  /** true: the pod runs and is Ready. During a hot upgrade it can be true although the pod is not ready */
   readonly isWorking: boolean;
-  /** true: its condition SidecarSetUpgradable is False, for any SidecarSet; absent: it is not */
+  /** true: the pod's condition SidecarSetUpgradable is False, for any SidecarSet; absent: it is not */
   readonly isDoubted?: boolean;
-  /** true: it was never ready, and such pods use no budget; absent: it uses budget while it is down */
+  /** true: the pod was never ready, and such pods use no budget; absent: it uses budget while it is down */
   readonly isIgnored?: boolean;
-  /** state of its native sidecars; absent: no upgrade in place */
+  /** state of the pod's native sidecars; absent: they are not upgraded in place */
   readonly native?: NativeState | undefined;
-  /** state of its resources; absent: no change in place */
+  /** state of the pod's resources; absent: they are not changed in place */
   readonly resize?: ResizeState | undefined;
   /** this SidecarSet drains the pod; absent: it does not */
   readonly drain?: DrainHold | undefined;
   /** true: another SidecarSet drains the pod, so it uses budget; absent: none does */
   readonly isDrainedElsewhere?: boolean;
-  /** false: the pod is not reserved; absent: unknown */
+  /** false: the pod is not reserved; absent: it is unknown */
   readonly isReservedNow?: boolean;
 }
 
-/** `kubelets`: version by node; undefined: native sidecars are not upgraded in place. `now`: as in `isConsistent`. */
+/** The state of a pod. `kubelets`: versions by node; undefined: no native sidecar changes in place. `now`: RFC3339 */
 export function podStateOf(
   pod: Pod,
   sidecarSet: SidecarSet,
@@ -81,16 +81,13 @@ function isDoubted({ status }: Pod): boolean {
   return status?.conditions?.some((one) => one.type === UPGRADABLE_CONDITION && one.status === "False") === true;
 }
 
-/**
- * True with the release's hash and values. With other values, from any author, the container would read those at its
- * next start.
- */
+/** True for a pod with the release's hash and values. A container would read other values at its next start. */
 function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!isSameHash(pod, sidecarSet, HASH_ANNOTATION)) return false;
   return hasValuesOf(pod, sidecarSet) || !isUpgradable(pod, sidecarSet);
 }
 
-/** True for a pod with the release that is down after somebody wrote other values on it: it still uses budget. */
+/** True for a pod of the release that is down after somebody wrote other values to it. It still uses budget. */
 export function isDownWithOtherValues(
   { pod, isUpdated: isDone, isConsistent: runs, isReady: works }: PodState,
   sidecarSet: SidecarSet,
@@ -99,8 +96,8 @@ export function isDownWithOtherValues(
 }
 
 /**
- * True if somebody else wrote values of this SidecarSet on the pod. Unknown for pods with other variables, because no
- * record has theirs.
+ * True if somebody else wrote values of this SidecarSet to the pod. For other variables this is unknown, because no
+ * record has them.
  */
 export function hasOtherValues(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!hasValuesInPlace(sidecarSet) || !isUpgradable(pod, sidecarSet)) return false;
@@ -136,7 +133,7 @@ export function uidOf({ metadata }: Pod): string {
 
 /** Reads the hash from kruise.io/sidecarset-hash or …-hash-without-image; "": no entry for that SidecarSet. */
 export function recordedHash(text: string | undefined, sidecarSetName: string): string {
-  // A value that is null is "" in Go.
+  // A null value is "" in Go.
   return text ? hashIn(text, sidecarSetName) : "";
 }
 

@@ -16,7 +16,7 @@ const IGNORED = 32;
 const WORKING = 64;
 const DRAINED_ELSEWHERE = 128;
 
-/** Parts of a state that few pods have. */
+/** Parts of a state that only few pods have. */
 interface Extras {
   readonly native: NativeState | undefined;
   readonly resize: ResizeState | undefined;
@@ -55,13 +55,13 @@ function flagsOf(state: PodState): number {
   return stands | rest | (isDrainedElsewhere ? DRAINED_ELSEWHERE : 0);
 }
 
-/** Yields the pods one after the other. */
+/** Yields the pods, one after another. */
 export function* podsOf(states: Iterable<PodState>): Generator<Pod> {
   for (const { pod } of states) yield pod;
 }
 
 interface Columns {
-  /** of pods in their sequence */
+  /** indexes of pods in their sequence */
   readonly places: Uint32Array;
   readonly flags: Uint8Array;
   readonly extras: ReadonlyMap<number, Extras>;
@@ -93,7 +93,7 @@ class PodStates implements Sequence<PodState> {
   }
 }
 
-/** Most states are read for their flags only, so the pod is created on demand. */
+/** A state that creates its pod on demand, because most states are read only for their flags. */
 class StateOfOne implements PodState {
   readonly #pods: Sequence<Pod>;
   readonly #place: number;
@@ -108,7 +108,7 @@ class StateOfOne implements PodState {
     this.#extras = extras;
   }
 
-  /** The same object each time, of this state. */
+  /** The pod; each read of this state returns the same object. */
   get pod(): Pod {
     this.#pod ??= this.#pods.at(this.#place) as Pod;
     return this.#pod;

@@ -1,4 +1,4 @@
-/** Tells which containers of a pod belong to a SidecarSet, and which one of a hot-upgrade pair works. */
+/** Finds the containers of a pod that belong to a SidecarSet, and the working container of a hot-upgrade pair. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
@@ -7,7 +7,7 @@ import { jsonObjectOf } from "../../go/json/json-object.ts";
 /** The two containers that one hot-upgrade sidecar has in a pod. */
 export interface Slots {
   readonly working: string;
-  /** holds the empty image unless an upgrade is under way */
+  /** name of the idle container, which holds the empty image unless an upgrade is running */
   readonly other: string;
 }
 
@@ -15,12 +15,12 @@ export function isHotUpgrade(sidecar: SidecarContainer): boolean {
   return sidecar.upgradeStrategy?.upgradeType === "HotUpgrade";
 }
 
-/** An init container counts only when it is a native sidecar. */
+/** True if the sidecar has a hot-upgrade pair. An init container counts only if it is a native sidecar. */
 export function isHotUpgradeIn(sidecar: SidecarContainer, list: "initContainers" | "containers"): boolean {
   return isHotUpgrade(sidecar) && (list === "containers" || sidecar.restartPolicy === "Always");
 }
 
-/** Names of the sidecars that are upgraded hot, init containers first. */
+/** Names of the sidecars with a hot upgrade, init containers first. */
 export function hotSidecars({ spec }: SidecarSet): readonly string[] {
   const hot = (list: "initContainers" | "containers") =>
     (spec[list] ?? []).filter((sidecar) => isHotUpgradeIn(sidecar, list)).map(({ name }) => name);
@@ -32,15 +32,15 @@ export function slotNames(sidecar: string): readonly [string, string] {
   return [`${sidecar}-1`, `${sidecar}-2`];
 }
 
-/** The SidecarSet's name of a container, given the container's name in a pod. */
+/** The name in the SidecarSet for a container's name in a pod. */
 export function sidecarOf(sidecarSet: SidecarSet, container: string): string {
   return hotSidecars(sidecarSet).find((name) => slotNames(name).includes(container)) ?? container;
 }
 
-/** Names by spec, because every pod needs them. */
+/** Names of containers by spec. The cache exists because every pod needs them. */
 const knownNames = new WeakMap<SidecarSetSpec, ReadonlySet<string>>();
 
-/** Names, in a pod, of the containers in spec.containers of the SidecarSet. */
+/** Names of the containers in spec.containers of the SidecarSet, as a pod has them. */
 export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string> {
   const known = knownNames.get(spec);
   if (known) return known;
@@ -52,7 +52,7 @@ export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string>
 
 const knownSingles = new WeakMap<SidecarSetSpec, ReadonlyMap<string, ReadonlySet<string>>>();
 
-/** Maps each name to a set of only that name. */
+/** Maps each name to a set that holds only this name. */
 export function singleContainerNames(sidecarSet: SidecarSet): ReadonlyMap<string, ReadonlySet<string>> {
   const known = knownSingles.get(sidecarSet.spec);
   if (known) return known;
@@ -61,18 +61,18 @@ export function singleContainerNames(sidecarSet: SidecarSet): ReadonlyMap<string
   return singles;
 }
 
-/** The annotation that says which slot of each hot-upgrade sidecar works; empty when it is missing or unreadable. */
+/** The working slot of each hot-upgrade sidecar, from the annotation; empty if it is missing or unreadable. */
 export function workingSlots(pod: Pod): Readonly<Record<string, unknown>> {
   return jsonObjectOf(pod.metadata?.annotations?.[WORKING_HOT_UPGRADE_ANNOTATION]) ?? {};
 }
 
-/** NAME-2 works unless the annotation says NAME-1. */
+/** The slots of a sidecar. NAME-2 works unless the annotation says NAME-1. */
 export function slotsOf(pod: Pod, sidecar: string): Slots {
   const [first, second] = slotNames(sidecar);
   return workingSlots(pod)[sidecar] === first ? { working: first, other: second } : { working: second, other: first };
 }
 
-/** Names of the slots that do not work, of all hot-upgrade sidecars. */
+/** Names of the idle slots of all hot-upgrade sidecars. */
 export function otherSlots(pod: Pod, sidecarSet: SidecarSet): ReadonlySet<string> {
   const hot = (sidecarSet.spec.containers ?? []).filter(isHotUpgrade);
   return new Set(hot.map(({ name }) => slotsOf(pod, name).other));

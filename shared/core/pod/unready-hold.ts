@@ -1,4 +1,4 @@
-/** How several holders keep a pod unready at the same time. */
+/** How several holders keep a pod unready at once. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
@@ -15,7 +15,7 @@ export function hasHoldGate({ spec }: Pod): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === POD_READY_CONDITION);
 }
 
-/** The same pod if it is held already. Ready follows at once: the kubelet would take its time. */
+/** The pod held unready; the same pod if it was. Ready changes at once, because the kubelet would be slower. */
 export function hold(pod: Pod, holder: Holder, now: string): Pod {
   const before = conditionOf(pod, POD_READY_CONDITION);
   const holders = holdersOf(before);
@@ -26,7 +26,7 @@ export function hold(pod: Pod, holder: Holder, now: string): Pod {
   return setReady(withHold(pod, { ...before, status, message, lastTransitionTime: now }));
 }
 
-/** The same pod if it isn't held by that. Ready is left to the kubelet. */
+/** The pod without this holder; the same pod if the holder is absent. The kubelet sets Ready. */
 export function release(pod: Pod, holder: Holder, now: string): Pod {
   const before = conditionOf(pod, POD_READY_CONDITION);
   const holders = holdersOf(before);
@@ -46,7 +46,7 @@ function withHold(pod: Pod, hold: Omit<PodCondition, "type">): Pod {
   return { ...pod, status: { ...pod.status, conditions: all } };
 }
 
-/** Empty for a message that is not such a list. */
+/** The holders that a message lists; empty for any other message. */
 function holdersOf(condition: PodCondition | undefined): readonly Holder[] {
   const said = jsonOf(condition?.message || undefined);
   if (!Array.isArray(said)) return [];

@@ -1,4 +1,4 @@
-/** The in-place update state annotation of a pod: the earlier images of its containers. */
+/** The annotation of a pod about its update in place: the earlier images of its containers. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import { byText } from "../../go/by-text.ts";
@@ -11,13 +11,13 @@ export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?:
 /** The statuses of a pod without a record. */
 export const NO_STATUSES: LastContainerStatuses = {};
 
-/** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
+/** The statuses in the annotation. Undefined if Go's decoder would refuse them: such a pod is never consistent. */
 export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastContainerStatuses | undefined {
   const text = pod.metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION];
   return text === undefined ? NO_STATUSES : statusesIn(text, sidecarSetName);
 }
 
-/** Why the pod counts as inconsistent whatever it runs; undefined: its record can be read, or does not exist. */
+/** The reason why the record cannot be read, which makes the pod inconsistent; undefined: it is readable or absent. */
 export function unreadableState(pod: Pod): string | undefined {
   return lastContainerStatuses(pod, "") === undefined
     ? `its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`
@@ -34,7 +34,7 @@ const statusesIn = byText((text, sidecarSetName): LastContainerStatuses | undefi
     : NO_STATUSES;
 });
 
-/** True for null, too: in Go that is a zero value. */
+/** True for a valid state. Null is one too, because it is a zero value in Go. */
 export function isUpdateState(value: unknown): boolean {
   if (value === null) return true;
   if (!isJsonObject(value)) return false;

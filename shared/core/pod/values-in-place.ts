@@ -1,6 +1,6 @@
 /**
- * Tells which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values
- * change in place.
+ * Finds the variables of a SidecarSet's containers that read their values from annotations of the pod, so that the
+ * values change in place.
  */
 import { hash } from "node:crypto";
 import type { EnvVar, Pod } from "../../api/kubernetes.ts";
@@ -16,11 +16,11 @@ import { isHotUpgrade } from "./sidecar-containers.ts";
 export type Texts = Readonly<Record<string, string>>;
 
 interface ValuesInPlace {
-  /** the injected spec: with references, and the values as a patch of the pod's annotations */
+  /** the injected spec, with references, and with the values as a patch of the pod's annotations */
   readonly spec: SidecarSetSpec;
-  /** of the pod, by key */
+  /** values of the pod's annotations, by key */
   readonly values: Texts;
-  /** container → its keys */
+  /** keys of values, by container */
   readonly keysOf: ReadonlyMap<string, readonly string[]>;
   readonly digest: string;
 }
@@ -37,7 +37,7 @@ export function hasValuesInPlace({ metadata }: Pick<SidecarSet, "metadata">): bo
 
 const known = new WeakMap<SidecarSetSpec, { readonly name: string; readonly values: ValuesInPlace }>();
 
-/** Undefined where the SidecarSet does not ask for it. */
+/** The values; undefined: the SidecarSet does not ask for values in place. */
 export function valuesInPlace(sidecarSet: SidecarSet): ValuesInPlace | undefined {
   if (!hasValuesInPlace(sidecarSet)) return undefined;
   const { metadata: { name = "" } = {}, spec } = sidecarSet;
@@ -80,7 +80,7 @@ function valuesOf(name: string, spec: SidecarSetSpec): ValuesInPlace {
   return { spec: { ...spec, ...changed }, values, keysOf, digest };
 }
 
-/** Key → value, of the variables that may be read from an annotation. */
+/** Values of the variables that can be read from an annotation, by key. */
 function literals(sidecarSet: string, { name: container, env = [] }: SidecarContainer): ReadonlyMap<string, string> {
   const counts = Map.groupBy(env, ({ name }) => name);
   return new Map(
@@ -91,7 +91,7 @@ function literals(sidecarSet: string, { name: container, env = [] }: SidecarCont
   );
 }
 
-/** A kubelet's expansion of a literal: `$$` becomes `$`. Undefined: it names another variable. */
+/** A literal after the kubelet's expansion: `$$` becomes `$`. Undefined: the literal names another variable. */
 function expanded(value: string): string | undefined {
   return value.replaceAll("$$", "").includes("$(") ? undefined : value.replaceAll("$$", () => "$");
 }
@@ -120,7 +120,7 @@ export function digestOf(values: Texts): string {
   return hash("sha256", JSON.stringify(Object.entries(values).toSorted())).slice(0, 16);
 }
 
-/** Bytes of keys and values, as they count toward the limit of a pod's annotations. */
+/** Bytes of keys and values, which count toward the limit of a pod's annotations. */
 export function valuesLength({ values }: Pick<ValuesInPlace, "values">): number {
   return textLength(values);
 }
@@ -129,13 +129,13 @@ export function textLength(texts: Texts): number {
   return Buffer.byteLength(Object.entries(texts).flat().join(""));
 }
 
-/** Annotations of pods that passes read for it. */
+/** Annotations of pods that passes read for values in place. */
 export function valueKeys(sidecarSet: SidecarSet): readonly string[] {
   const values = valuesInPlace(sidecarSet)?.values;
   return values ? [...Object.keys(values), recordKey(sidecarSet.metadata?.name ?? "")] : [];
 }
 
-/** The values on the pod are the SidecarSet's. `container`: of that one alone. */
+/** True if the values on the pod are the SidecarSet's. `container`: checks only this container. */
 export function hasValuesOf({ metadata }: Pod, sidecarSet: SidecarSet, container?: string): boolean {
   const wanted = valuesInPlace(sidecarSet);
   if (wanted === undefined) return true;

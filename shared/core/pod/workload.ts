@@ -4,17 +4,17 @@ import { counted } from "../../go/counted.ts";
 import { RESTARTED_KINDS, type Restarted } from "../actions.ts";
 import { commandText, NO_COMMAND } from "./command-text.ts";
 
-/** A controller, as kubectl names it. */
+/** A controller with the name that kubectl uses. */
 interface Workload {
   readonly namespace: string;
-  /** such as `deployment/web`; "" for a pod that has no controller */
+  /** kind and name, such as `deployment/web`; "" for a pod without a controller */
   readonly workload: string;
 }
 
 /** The recreation of one workload's pods. */
 export interface Renewal extends Workload {
   readonly pods: number;
-  /** for a shell */
+  /** command for a shell */
   readonly command: string;
 }
 
@@ -22,7 +22,7 @@ export interface Renewal extends Workload {
 export const POD_TEMPLATE_HASH_LABEL = "pod-template-hash";
 const NAMED = 5;
 
-/** A ReplicaSet that a Deployment made is named like it, with the hash of its template. */
+/** The workload of a pod. A Deployment names its ReplicaSets after itself, with the hash of their template. */
 export function workloadOf({ metadata }: Pod): Workload {
   const { namespace = "", ownerReferences = [], labels = {} } = metadata ?? {};
   const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -36,15 +36,15 @@ export function workloadOf({ metadata }: Pod): Workload {
   return { namespace, workload: `${isBuiltIn ? kind : `${kind}.${group}`}/${owner.name}` };
 }
 
-/** A workload that can be restarted, by its pod; only its ReplicaSet knows whether it is one. */
+/** A workload that may have a restart, from one of its pods. Only its ReplicaSet shows whether it has. */
 export interface RestartedWorkload extends Omit<Restarted, "uid"> {
-  /** identifies the workload */
+  /** key that identifies the workload */
   readonly key: string;
   /** the pod's controller */
   readonly owner: { readonly name: string; readonly uid: string };
 }
 
-/** undefined: its pods are not recreated by a new template, or not in an order of its own. */
+/** The workload to restart; undefined: a new template does not recreate its pods, or not in an order of its own. */
 export function restartedWorkloadOf(pod: Pod): RestartedWorkload | undefined {
   const { namespace, workload: text } = workloadOf(pod);
   const [word = "", name = ""] = text.split("/");
@@ -58,7 +58,7 @@ export function keyOfWorkload({ workload, namespace, name }: Partial<Omit<Restar
   return `${workload} ${namespace}/${name}`;
 }
 
-/** A pod, as far as it takes to say how it is recreated. */
+/** The fields of a pod that say how it is recreated. */
 export interface WorkloadPod extends Workload {
   readonly name: string;
 }
@@ -80,17 +80,17 @@ function renewals(pods: readonly WorkloadPod[]): readonly Renewal[] {
 
 function commandOf(namespace: string, workload: string, pods: readonly WorkloadPod[]): string {
   const [kind = ""] = workload.split("/");
-  // `kubectl rollout restart` knows these.
+  // Workloads that `kubectl rollout restart` knows.
   if (RESTARTED_KINDS.some((one) => one.toLowerCase() === kind))
     return commandText`kubectl -n ${namespace} rollout restart ${workload}`;
-  // The pod is working, and its deletion would count as a failed attempt.
+  // The pod is working, and its deletion counts as a failed attempt of the Job.
   if (kind === "job") return commandText`# ${namespace}: the next run of ${workload} gets it`;
   const names = pods.slice(0, NAMED).map(({ name }) => name);
   const command = commandText`kubectl -n ${namespace} delete pod ${names}`;
   return pods.length > NAMED && command !== NO_COMMAND ? `${command} # and ${pods.length - NAMED} more` : command;
 }
 
-/** The advice for pods that must be recreated. `pods`: with controllers and labels; empty: unknown. */
+/** The advice for pods that must be recreated. `pods`: with controllers and labels; empty if unknown. */
 export function renewalHint(pods: readonly Pod[]): string {
   return renewalText(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
 }
@@ -113,14 +113,14 @@ function adviceOf({ workload, command }: Renewal): string {
 
 const ALONE = "it has no workload that creates another";
 
-// The set and the ordinal in a pod's name.
+// Reads the set's name and the ordinal from a pod's name.
 
 const NAME = /^(.*)-([0-9]+)$/s;
 const INT32_MAX = 2 ** 31 - 1;
 
 /**
- * "web-12" → web, 12. Another name has no parent and ordinal -1; so has an ordinal beyond 32 bits, with its parent.
- * Compat: digits may begin with zeros (vector pod-names, name/web-007).
+ * The parts of a pod's name: "web-12" gives web and 12. Another name gives no parent and -1. An ordinal beyond 32 bits
+ * gives the parent and -1. Compat: digits may begin with zeros (vector pod-names, name/web-007).
  */
 export function parsePodName(name: string): { readonly parent: string; readonly ordinal: number } {
   const [, parent = "", digits] = NAME.exec(name) ?? [];

@@ -1,4 +1,4 @@
-/** The book of holds: for every reason to wait, how grave it is, what each place says about it, and what to do next. */
+/** The book of holds: for every reason to wait, its severity, the words of each place, and the next action. */
 import { counted } from "../../go/counted.ts";
 import { commandText } from "../pod/command-text.ts";
 import { undoHint } from "./history/history.ts";
@@ -21,7 +21,7 @@ import { WAVE_WORDS } from "./rules/waves/wave-text.ts";
 import { unavailableOf } from "./summary.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
-/** True when no pod may go down, and no pod is down that could come back. */
+/** True if no pod may go down, and no pod that is down could recover. */
 const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
 
 function usedText(held: Counted): string {
@@ -212,13 +212,13 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
 };
 
-/** A good end only when the old pods are exactly the ones kept by the partition or left out by the selector. */
+/** The end of a rollout with a partition. It is good only if the partition or the selector keeps every old pod. */
 function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }: Counted) {
   if (updated + partition + notSelected >= matched) return "well";
   return inFlight > 0 ? undefined : "badly";
 }
 
-/** Everything that holds pods now, in the order of HOLDS. */
+/** All present holds, in the order of HOLDS. */
 export function holdsIn(held: Counted): readonly Hold[] {
   return HOLDS.filter((hold) => BOOK[hold].applies?.(held) ?? hold === held.hold);
 }
@@ -229,11 +229,11 @@ export interface HeldWords {
   readonly severity: Severity;
   readonly sentence: string;
   readonly title: string;
-  /** absent: nothing, it goes on by itself */
+  /** the next action; absent: the rollout continues by itself */
   readonly next?: string | undefined;
 }
 
-/** `hold`: any hold that `held` has facts about, not only the main one. `name`: name of the SidecarSet. */
+/** The words of a hold. `hold`: any hold with facts in `held`, not only the main one. `name`: of the SidecarSet */
 export function wordsOf(hold: Hold, held: Counted, name: string): HeldWords {
   const words = BOOK[hold];
   const sentence = (words.sentence ?? words.clause)(held);
@@ -248,17 +248,17 @@ export function wordsOf(hold: Hold, held: Counted, name: string): HeldWords {
 
 const HOLDS_BY_REASON = new Map(HOLDS.map((hold) => [BOOK[hold].blocked?.reason as string, hold]));
 
-/** The hold that the condition Blocked names by this reason. */
+/** The hold whose name the condition Blocked has as its reason. */
 export function holdOfBlocked(reason: string): Hold | undefined {
   return HOLDS_BY_REASON.get(reason);
 }
 
-/** How grave it is that this rollout does no more than it does. */
+/** The severity of the reason why the rollout makes no faster progress. */
 export function severityOf(held: Counted): Severity {
   return saidBy(BOOK[held.hold].severity, held);
 }
 
-/** How a command that waits for the rollout ends when the rollout cannot go on by itself. Undefined: it may go on. */
+/** The result of a command that waits for a rollout which needs help. Undefined: the rollout may continue by itself. */
 export function endOf(held: Counted): "well" | "badly" | undefined {
   const { ends } = BOOK[held.hold];
   const isInTrouble = held.trouble?.isLasting === true && isPassTrouble(held.hold);
@@ -268,7 +268,7 @@ export function endOf(held: Counted): "well" | "badly" | undefined {
   return end ?? (severityOf(held) === "trouble" ? "badly" : undefined);
 }
 
-/** How it ends for the pods that stay as they are. */
+/** The result for pods that stay old. */
 function endWithRest({ notUpgradable, leftDown }: Counted): "well" | "badly" | undefined {
   if (leftDown?.areFailing || notUpgradable > 0) return "badly";
   return leftDown ? undefined : "well";
@@ -279,7 +279,7 @@ function isMoving(held: Counted): boolean {
   return held.selected > 0 || held.used > 0 || held.updated > held.updatedReady || areOthersMoving;
 }
 
-/** A value of the book that may depend on the facts. */
+/** A value of the book, which may depend on the facts. */
 export function saidBy<T extends string>(value: T | ((held: Counted) => T), held: Counted): T {
   return typeof value === "function" ? value(held) : value;
 }

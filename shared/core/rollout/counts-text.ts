@@ -1,4 +1,4 @@
-/** How far a rollout is, in the words that every place uses. */
+/** The progress of a rollout, in the words that every place uses. */
 import { counted } from "../../go/counted.ts";
 
 interface Counts {

@@ -29,7 +29,7 @@ import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgr
 
 /** All inputs of a decision. No field is optional, so every caller reaches the same decision as a pass. */
 export interface Observation extends Observed {
-  /** found under a name that CreateRevision wanted, after AlreadyExists */
+  /** revisions that exist under a name that CreateRevision wanted */
   readonly taken: readonly ControllerRevision[];
 }
 
@@ -42,26 +42,26 @@ export interface DecideContext extends SceneContext {
 const DOWN_PODS_NAMED = 3;
 
 export interface Decision {
-  /** in the order in which the pass carries them out */
+  /** actions in the order in which the pass runs them */
   readonly actions: readonly Action[];
-  /** as observed, even when nobody has to write it */
+  /** the status as observed, even if no write is needed */
   readonly status: SidecarSetStatus;
   readonly summary: Summary;
-  /** updated pods that cannot run, all of them */
+  /** all updated pods that cannot run */
   readonly failing: readonly FailingPod[];
-  /** why the rollout stops: failing pods, or an annotation that nobody can read; absent: it does not stop */
+  /** the reason why the rollout stops: failing pods, or an unreadable annotation; absent: it does not stop */
   readonly halt?: string;
-  /** set when the pass puts the SidecarSet back because of the halt */
+  /** the undo, if the pass restores an earlier release because of the halt */
   readonly undo?: Standstill["undo"];
-  /** what the status says about waves; absent: nothing */
+  /** the status of waves; absent: there are none */
   readonly waves?: WavesRecord;
-  /** absent: no restarts of workloads are configured, or this decision plans none */
+  /** planned restarts of workloads; absent: restarts are not configured, or this decision plans none */
   readonly restarts?: RestartPlan | undefined;
-  /** absent: no image is pulled first, and no earlier pull is left */
+  /** planned image pulls; absent: no image is pulled first, and no earlier pull is left */
   readonly pulls?: PullPlan | undefined;
   /** pods that are ready again but still registered with disruption budgets; absent: none */
   readonly ended?: readonly EndedDisruption[];
-  /** uids of reserved pods that cannot be fenced; a late patch of one counts in addition to the plan; absent: none */
+  /** uids of reserved pods that cannot be fenced, whose late patches count in addition to the plan; absent: none */
   readonly counted?: ReadonlySet<string>;
 }
 
@@ -111,7 +111,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts = countsNow(scene, sidecarSet, status);
   const failing = failingPods(sidecarSet, pods);
-  /** Restores that do not depend on other writes or on the hold of the rollout. */
+  /** Restores of pods that depend neither on other writes nor on the hold of the rollout. */
   const putBacks = (others: readonly Action[], selected: Sequence<PodState>) =>
     planPutBacks(sidecarSet, pods, writtenTo(others, selected), budgetUse.passedOver);
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
@@ -121,7 +121,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     failing,
   });
 
-  /** A drain that is under way beside these goes on. */
+  /** The actions of one hold. A running drain continues beside them. */
   const only = (hold: Hold, own: readonly Action[], selected: number): Decision => ({
     ...recordOnly(hold, selected),
     actions: [
@@ -185,7 +185,7 @@ function writtenTo(actions: readonly Action[], selected: Sequence<PodState>): Re
 
 type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "rules">;
 
-/** Counts old pods for the status when no pod is selected. If all pods are updated, there are none. */
+/** Number of old pods for the status, if no pod is selected. If all pods are updated, it is 0. */
 function leftBeside(
   { sidecarSet, revisions }: Observation,
   { states, budgetUse }: Scene,
@@ -211,7 +211,7 @@ function leftBeside(
   };
 }
 
-/** The hold of a rollout whose pods are all updated. */
+/** The hold of a rollout after all pods are updated. */
 function holdOfAll({ rules: { waves } }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
 }
@@ -225,11 +225,11 @@ function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summa
 interface Otherwise {
   readonly hold: Hold;
   readonly isNoneSelected: boolean;
-  /** the wave that others wait for has pods to update: more than a later wave is left */
+  /** true: the wave that others wait for still has pods to update, so more than a later wave is left */
   readonly isWaveOpen: boolean;
 }
 
-/** Returns nothing when no workload is restarted, waits, or has to stay. */
+/** The result of restarts; undefined: no workload is restarted, waits, or must stay as it is. */
 function restartedBy(
   plan: RestartPlan | undefined,
   { hold, isNoneSelected, isWaveOpen }: Otherwise,
@@ -240,7 +240,7 @@ function restartedBy(
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
   const isAsideOnly = underWay.length + waiting + all.length === aside;
-  // A workload's own report also blocks other workloads: unlike a partition, users can change it.
+  // A workload's own state also blocks other workloads. Unlike a partition, users can change it.
   const isStuckBy = (inTheWay: number) => isNoneSelected && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
   const { yieldsTo } = EFFECTS[hold];
   const areThere = {
@@ -253,10 +253,10 @@ function restartedBy(
   return { facts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
-/** A pass tries at most four times while it has nothing else to do. */
+/** Limit of tries in a pass that has nothing else to do. */
 const TIMES_OF_A_PASS = 4;
 
-/** The refusals of the pods that are next. */
+/** The refused writes of the next pods. */
 function refusedWrites(scene: Scene, sidecarSet: SidecarSet, { line }: Batch["selection"]): Pick<Summary, "trouble"> {
   const { refused: known } = scene;
   if (known.length === 0) return {};
@@ -334,10 +334,10 @@ function holdOf(batch: Batch): Hold {
   return HELD_BY.find(([, isHeld]) => isHeld(batch, isNoneSelected))?.[0] ?? (isNoneSelected ? "nothingWaits" : "none");
 }
 
-/** The first that applies names the hold. */
+/** Conditions for holds. The first one that applies names the hold. */
 const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
   ["drain", ({ isDraining }) => isDraining],
-  // Nothing comes back before a write is accepted.
+  // No pod recovers before the API server accepts a write.
   ["refused", ({ areUsersRefused }, isNoneSelected) => isNoneSelected && areUsersRefused],
   ["budget", ({ selection }) => selection.blocked > 0],
   ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
@@ -355,7 +355,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["partition", ({ selection }) => selection.kept > 0],
 ];
 
-// The status of a SidecarSet, counted from the matched pods as observed, before this pass acts.
+// Counts the status of a SidecarSet from the matched pods as observed, before this pass acts.
 
 /** The newest ControllerRevision and the number of name collisions so far. */
 interface LatestRevision {
@@ -363,7 +363,7 @@ interface LatestRevision {
   readonly collisionCount: number;
 }
 
-/** Counts pods. A member that is zero and that the API omits when zero is omitted. */
+/** The counts of pods. Like the API, it leaves out optional counts that are zero. */
 export function calculateStatus(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
@@ -387,7 +387,7 @@ export function calculateStatus(
   };
 }
 
-/** True when the stored status differs. A change of observedGeneration counts only when it grows. */
+/** True if the stored status differs. A change of observedGeneration counts only if the number grows. */
 export function isStatusChanged(stored: SidecarSetStatus | undefined, wanted: SidecarSetStatus): boolean {
   if ((wanted.observedGeneration ?? 0) > (stored?.observedGeneration ?? 0)) return true;
   if (stored?.collisionCount !== wanted.collisionCount) return true;

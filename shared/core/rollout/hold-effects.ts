@@ -1,37 +1,37 @@
-/** The actions of passes, plans, evictions and restarts while a hold lasts, in one table. book.ts has the words. */
+/** The effects of each hold on passes, plans, evictions and restarts, in one table. book.ts has the words. */
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import type { Summary } from "./summary.ts";
 
 interface HoldEffects {
   /**
-   * off: updates are switched off, the pass ends; wait: the pass waits; retry: each second; clock: the pass waits if
-   * `endsIn` is soon; pods: the pass waits while pods are on their way
+   * off: updates are off, and the pass ends; wait: the pass waits; retry: it retries each second; clock: it waits if
+   * `endsIn` is soon; pods: it waits while pods are being updated
    */
   readonly follow: "off" | "wait" | "retry" | "clock" | "pods";
-  /** pods that missed their sidecars are not evicted */
+  /** true: pods that missed their sidecars are not evicted */
   readonly stopsEvictions: boolean;
-  /** seconds after `now` (RFC3339) until the hold ends by time alone; undefined: it does not */
+  /** seconds after `now` (RFC3339) until the hold ends by time alone; undefined: it does not end so */
   readonly endsIn: (held: Summary, now: string) => number | undefined;
-  /** true when the hold may end without an event of a pod, so a pass looks again; absent: never */
+  /** returns true if the hold may end without an event of a pod, so that a pass looks again; absent: it never does */
   readonly changesUnseen?: (held: Summary) => boolean;
-  /** restarts that are named instead of this hold; absent: none, unless a restart is under way */
+  /** restarts that are reported instead of this hold; absent: none, unless a restart is running */
   readonly yieldsTo?: "anyRestart" | "waitingRestart" | "keptRestart" | "stuckRestart";
-  /** no pod is written to while it lasts */
+  /** true: no pod is written to during the hold */
   readonly isStill?: true;
-  /** its pods get no other release until the hold ends, so an undo alone does not reach them */
+  /** true: its pods get no other release until the hold ends, so an undo alone does not reach them */
   readonly keepsRelease?: true;
-  /** the rollout has stopped when no pod that uses the budget can come back */
+  /** true: the rollout has stopped when no pod that uses the budget can recover */
   readonly waitsForPods?: true;
-  /** the rollout is complete as far as possible: nothing has stopped it */
+  /** true: the rollout is as complete as possible, and nothing has stopped it */
   readonly isEnd?: true;
-  /** asked: the next batch waits for an outside answer; later: the allowed batch ends first; absent: neither */
+  /** asked: the next batch waits for an outside answer; later: the allowed batch ends first; absent: no batch */
   readonly batch?: "asked" | "later";
 }
 
 const NEVER = () => undefined;
 
-/** The effects of each hold: the compiler asks for the three required columns. */
+/** The effects of each hold. The compiler requires the three columns that are not optional. */
 export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   paused: { follow: "off", stopsEvictions: true, endsIn: NEVER, isStill: true, keepsRelease: true },
   NotUpdate: { follow: "off", stopsEvictions: false, endsIn: NEVER, isStill: true, keepsRelease: true },
@@ -81,21 +81,21 @@ export function isRestarting({ rules: { restarts } }: Pick<Summary, "rules">): b
   return restarts !== undefined && restarts.underWay.length > 0;
 }
 
-/** True while the next pods wait until other SidecarSets restore theirs. */
+/** True while the next pods wait for other SidecarSets that drain their pods. */
 export function waitsForOthers({ hold, drainedElsewhere }: Pick<Summary, "hold" | "drainedElsewhere">): boolean {
   return Boolean(EFFECTS[hold].waitsForPods && drainedElsewhere);
 }
 
-/** Returns whether no pod is written to while this holds. */
+/** Returns true if no pod is written to during this hold. */
 export function isStill(hold: Hold): boolean {
   return EFFECTS[hold].isStill === true;
 }
 
-/** The next moment at which a hold ends by the clock, in seconds after `now`; undefined: none does. */
+/** Seconds from `now` until the first of the holds ends by the clock; undefined: none does. */
 export function nextEnd(held: Summary, now: string, holds: readonly Hold[] = HOLDS): number | undefined {
   const ends = holds.flatMap((hold) => EFFECTS[hold].endsIn(held, now) ?? []);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** Holds that end by the clock, so a pass waits for the moment. */
+/** Holds that end by the clock. A pass waits for the moment. */
 export const CLOCKED = HOLDS.filter((hold) => EFFECTS[hold].follow === "clock");

@@ -1,4 +1,4 @@
-/** All reasons why a pass does not do more, and their causes. hold-effects.ts has the effects, book.ts the words. */
+/** All holds: reasons why a pass makes no more changes. hold-effects.ts has their effects, book.ts their words. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
 export const HOLDS = [
@@ -8,71 +8,71 @@ export const HOLDS = [
   "halted",
   /** an annotation cannot be read */
   "unreadable",
-  /** the API server, or a policy, refuses every write to the pods that are next */
+  /** the API server, or a policy, refuses every write to the next pods */
   "refused",
-  /** the API server refuses what a pass reads, or records before it writes to pods */
+  /** the API server refuses a read of the pass, or a record that it must write before pods */
   "passRefused",
   /** the API server gave a pass no usable answer */
   "unreachable",
-  /** others wrote the same objects again and again, so a pass gave up */
+  /** other writers changed the same objects again and again, so the pass gave up */
   "contention",
-  /** a whole pass was too short to read the pods */
+  /** one pass was too short to read all pods */
   "unread",
   /** a pass failed for another reason */
   "passFailed",
   /** a gate has not allowed the next batch */
   "gate",
-  /** a gate cannot be asked, or gives no answer that can be read */
+  /** a gate does not answer, or its answer cannot be read */
   "gateDown",
-  /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
+  /** metric checks have not passed, or must be evaluated again some time after the last batch */
   "metrics",
   /** every matched pod is updated */
   "finished",
-  /** hot upgrades are flipped first, new ones begin in the next pass */
+  /** running hot upgrades switch containers first, and new upgrades begin in the next pass */
   "flip",
-  /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
+  /** pods with a running new image get their smaller resources first, and other pods are upgraded in the next pass */
   "shrink",
   /** pods are out of endpoints for a time before their sidecars restart */
   "drain",
-  /** every pod that waits is kept by the partition */
+  /** the partition keeps every waiting pod */
   "partition",
-  /** pods wait for others to become ready */
+  /** pods wait until others become ready */
   "budget",
-  /** pods wait for the images, which are pulled to their nodes first */
+  /** pods wait while their nodes pull the images first */
   "prePull",
-  /** pods of StatefulSets wait for their turn, where ordinals are followed */
+  /** pods of StatefulSets wait for their turn, because the SidecarSet follows ordinals */
   "order",
-  /** pods wait for others of their owners, where those have budgets */
+  /** pods wait for other pods of the same owner, because owners have budgets */
   "ownerBudget",
   /** pods wait for namespaces of earlier waves */
   "wave",
   /** pods wait for disruption budgets that select them */
   "disruptionBudget",
-  /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
+  /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and no other action is possible */
   "evictionRefused",
-  /** workloads are being restarted, wait for a restart, or cannot be restarted */
+  /** workloads are restarting, wait for a restart, or cannot be restarted */
   "restart",
-  /** none of the next pods can be handled, so passes skip them */
+  /** the next pods cannot be handled, so passes skip them */
   "leftAlone",
-  /** the old pods still carry out an older release */
+  /** the old pods are still being updated to an older release */
   "inFlight",
   /** `updateStrategy.selector` leaves old pods out */
   "notSelected",
-  /** no pod waits: the old ones cannot be upgraded in place */
+  /** no pod waits, because the old pods cannot be upgraded in place */
   "nothingWaits",
-  /** everything that may be upgraded is being upgraded by this decision */
+  /** this decision upgrades all pods that may be upgraded */
   "none",
 ] as const;
 
 export type Hold = (typeof HOLDS)[number];
 
-/** The holds that the strategy itself asks for. The first one is named. */
+/** The holds that the strategy itself requests. The first one is reported. */
 export function askedHolds({ spec }: Pick<SidecarSet, "spec">): readonly ("NotUpdate" | "paused")[] {
   const { type, paused } = spec.updateStrategy ?? {};
   return [...(type === "NotUpdate" ? (["NotUpdate"] as const) : []), ...(paused ? (["paused"] as const) : [])];
 }
 
-// The causes that the book of holds names, and what docs/reasons.md says about each.
+// The causes that the book of holds names, with their explanation in docs/reasons.md.
 
 /** Every cause that `explain`, `check` and the page name, with its paragraph in docs/reasons.md. */
 export const CAUSES = {
@@ -128,5 +128,5 @@ export const CAUSES = {
 } as const;
 
 export type HoldCause = keyof typeof CAUSES;
-/** PodsFail: the condition Degraded has it, and no hold. */
+/** A cause of a rollout. PodsFail is a cause of the condition Degraded, and not of a hold. */
 export type RolloutCause = HoldCause | "PodsFail";

@@ -1,5 +1,5 @@
 /**
- * Narrows a decision by outside answers: checks of metrics, a gate, disruption budgets. An answer only removes actions.
+ * Narrows a decision by outside answers: metric checks, a gate, disruption budgets. An answer only removes actions.
  * Passes ask for answers; readers assume the last ones.
  */
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -21,17 +21,17 @@ import {
 import { checksNow } from "./rules/waves/standing.ts";
 import type { Observed } from "./select/observed-states.ts";
 
-/** The results of the checks that were just evaluated. */
+/** The results of the metric checks that were just evaluated. */
 export interface Checked {
   readonly known: readonly KnownCheck[];
-  /** when they were asked, RFC 3339 */
+  /** time of the evaluation, RFC 3339 */
   readonly at: string;
 }
 
-/** Outside answers about a decision. Absent: nobody was asked, or the answer allows it. */
+/** Outside answers about a decision. An absent answer was not requested, or it allows the decision. */
 export interface Answers {
   readonly checked?: Checked | undefined;
-  /** why a gate does not allow the batch, one sentence */
+  /** the reason why a gate does not allow the batch, in one sentence */
   readonly gate?: string | undefined;
   /** pods that could not be registered with their disruption budgets */
   readonly uncounted?: readonly Uncounted[];
@@ -39,15 +39,14 @@ export interface Answers {
 
 interface Uncounted {
   readonly uid: string;
-  /** ids of budgets */
+  /** ids of the disruption budgets */
   readonly disruption: { readonly budgets: readonly string[] };
-  /** one sentence */
+  /** the reason in one sentence */
   readonly why: string;
 }
 
 /**
- * Removes from the decision what the answers do not allow. `reserved`: uids of pods that an earlier pass was allowed to
- * reserve.
+ * Removes from the decision what the answers do not allow. `reserved`: uids of pods that an earlier pass could reserve.
  */
 export function narrow<T extends Batched>(
   decision: T,
@@ -60,7 +59,7 @@ export function narrow<T extends Batched>(
   return withoutUncounted(allowed, uncounted);
 }
 
-/** `now`: RFC 3339 */
+/** The decision with the last known answers. `now`: RFC 3339 */
 export function asLastAnswered<T extends Batched>(
   { sidecarSet, checks, reserved }: Pick<Observed, "sidecarSet" | "checks" | "reserved">,
   decision: T,
@@ -112,7 +111,7 @@ function byChecks<T extends Batched>(decision: T, checked: Checked | undefined, 
   });
 }
 
-/** The reason why a batch is not allowed: a gate's answer, as one sentence, or checks of metrics. */
+/** The reason why a batch is not allowed: a gate's answer, as one sentence, or metric checks. */
 type InTheWay = GateHold | { readonly hold: "metrics"; readonly rules: { readonly metrics: Held } };
 
 function without<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {

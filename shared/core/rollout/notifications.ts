@@ -1,4 +1,4 @@
-/** Notifications: news of a rollout that wait in the status until a receiver outside the cluster has taken them. */
+/** Notifications: news about a rollout. They wait in the status until a receiver outside the cluster accepts them. */
 import type { Notification, SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { shortText, visibleLine } from "../../go/unseen.ts";
@@ -6,22 +6,22 @@ import type { Action } from "../actions.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
-/** One change that people hear about, in the words of its Event. */
+/** One change to report to people, in the words of its Event. */
 export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
   /** reason of the condition; absent: no condition is involved */
   readonly cause?: string;
 }
 
-/** Limit of waiting notifications: the oldest are dropped, and any that waited a day. The newest waits a week. */
+/** Limit of waiting notifications: the oldest are dropped. One waits at most a day, and the newest a week. */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
 const NEWEST_SECONDS = 7 * LONGEST_SECONDS;
-/** A claim by a pass that died expires after this time, and another pass sends the notifications. */
+/** Milliseconds until the claim of a dead pass expires. Then another pass sends the notifications. */
 export const CLAIM_MS = 60_000;
 const MOST_MESSAGE = 500;
 
 /**
- * Adds the news to the status in the write that makes them true, so that a killed or concurrent pass neither loses nor
+ * Adds the news to the status, in the write that makes them true. A killed or concurrent pass then neither loses nor
  * repeats one. `sidecarSet`: the stored object, precondition of that write.
  */
 export function withNews(
@@ -36,7 +36,7 @@ export function withNews(
   const isOfBefore = (one: Notification) =>
     isNew && one.givenUp === undefined && toldIn(before).some((other) => isAlike(other, one)) && !isThere(one, status);
   const waiting = untakenIn(before).filter((one) => !isOfBefore(one));
-  // Pods of one tenant that fail and recover all the time must not push out the other notifications.
+  // Pods of one tenant that repeatedly fail and recover must not replace the other notifications.
   const isRepeated = ({ reason: event, cause }: News) => waiting.some((one) => isAlike(one, { event, cause }));
   const untold = news.filter((one) => !(REPEATED.has(one.reason) && isRepeated(one)));
   if (untold.length === 0) return status;
@@ -50,11 +50,11 @@ export function withNews(
   return { ...status, notifications: [...told, ...bounded([...waiting, ...added], at)] };
 }
 
-/** Obstacles that come and go: while one waits to be sent, it is not added again. */
+/** Obstacles that come and go. While one of them waits to be sent, it is not added again. */
 const REPEATED: ReadonlySet<string> = new Set(["Blocked", "Degraded", "MissedInjection"]);
-/** Pause between two notifications about the same obstacle. The second is sent only if the obstacle is still there. */
+/** Seconds between two notifications about an obstacle. The second is sent only if the obstacle still exists. */
 const PAUSE_SECONDS = 600;
-/** Marks what a receiver was told of, in a field that every definition of SidecarSets keeps. */
+/** Marks the obstacles that a receiver knows, in a field that every definition of SidecarSets keeps. */
 const TOLD_ID = "told";
 
 type Kind = Pick<Notification, "event"> & { readonly cause?: string | undefined };
@@ -67,12 +67,12 @@ function untakenIn(status: SidecarSetStatus | undefined): readonly Notification[
   return (status?.notifications ?? []).filter(({ id }) => id !== TOLD_ID);
 }
 
-/** The obstacles that a receiver was told of. */
+/** The obstacles that a receiver has been notified about. */
 function toldIn(status: SidecarSetStatus | undefined): readonly Notification[] {
   return (status?.notifications ?? []).filter(({ id }) => id === TOLD_ID);
 }
 
-/** The notifications that wait for a receiver, without the repeated ones that wait for the pause. */
+/** The notifications that wait for a receiver, without repeated ones during the pause. */
 export function waitingFor(status: SidecarSetStatus | undefined): readonly Notification[] {
   return untakenIn(status).filter((one) => !toldIn(status).some((told) => isAlike(told, one)));
 }
@@ -82,8 +82,8 @@ export function hasUntaken(status: SidecarSetStatus | undefined): boolean {
 }
 
 /**
- * The waiting notifications, without the dropped ones and the obstacles that ended before their turn. A pass claims the ones
- * that it sends now. Undefined: it sends none, or another pass does.
+ * The waiting notifications, without dropped ones and without obstacles that have ended. A pass claims the ones that it
+ * sends now. Undefined: it sends none, or another pass does.
  */
 export function claimed({ status }: SidecarSet, now: string): readonly Notification[] | undefined {
   const waiting = untakenIn(status);
@@ -106,13 +106,13 @@ export function claimed({ status }: SidecarSet, now: string): readonly Notificat
   return isIdle ? undefined : [...lately, ...left];
 }
 
-/** The condition says so now. */
+/** True if the condition reports the obstacle now. */
 function isThere({ event, cause }: Notification, status: SidecarSetStatus | undefined): boolean {
   const condition = status?.conditions?.find(({ type }) => type === event);
   return condition?.status === "True" && (event !== "Blocked" || condition.reason === cause);
 }
 
-/** The notifications that are left after a receiver has taken one at `now`, RFC3339. */
+/** The remaining notifications after a receiver has accepted one at `now`, RFC3339. */
 export function withoutTaken({ status }: SidecarSet, id: string, now: string): readonly Notification[] | undefined {
   const all = status?.notifications ?? [];
   const taken = all.find((one) => one.id === id);
@@ -122,7 +122,7 @@ export function withoutTaken({ status }: SidecarSet, id: string, now: string): r
   return REPEATED.has(taken.event) ? [{ ...one, id: TOLD_ID, at: now }, ...others] : others;
 }
 
-/** The next notification says how many earlier ones were given up. */
+/** The newest notifications. The next one reports how many earlier ones were dropped. */
 function bounded(waiting: readonly Notification[], now: string): readonly Notification[] {
   const longest = (place: number) => (place === waiting.length - 1 ? NEWEST_SECONDS : LONGEST_SECONDS);
   const kept = waiting.filter(({ at }, place) => (secondsBetween(at, now) ?? 0) <= longest(place)).slice(-MOST_WAITING);
@@ -133,7 +133,7 @@ function bounded(waiting: readonly Notification[], now: string): readonly Notifi
   return [{ ...first, givenUp }, ...others];
 }
 
-/** How many a claim at `now` gave up. `after`: the result of `claimed`. */
+/** The number of notifications that a claim at `now` dropped. `after`: the result of `claimed`. */
 export function givenUpBy(before: SidecarSetStatus | undefined, after: readonly Notification[], now: string): number {
   const sum = (all: readonly Notification[]) => all.reduce((count, { givenUp = 0 }) => count + givenUp, 0);
   const waiting = untakenIn(before);
@@ -149,10 +149,10 @@ export interface NotifiedSubject {
   readonly generation: number;
 }
 
-/** The format of a request body. */
+/** The format of a request's body. */
 export type NotificationFormat = "slack" | "json";
 
-/** Title of a message by the name of its event. Where the cause says more, the title is by the cause. */
+/** Titles of messages by event. For some events the cause gives the title. */
 const TITLES: Readonly<Record<string, string>> = {
   RolloutStarted: "rollout started",
   Blocked: "rollout is blocked",
@@ -164,7 +164,7 @@ const TITLES: Readonly<Record<string, string>> = {
   MissedInjection: "pods lack the sidecars",
 };
 
-/** The body of one request. `where`: which cluster it is, in the operator's words. */
+/** The body of one request. `where`: the name of the cluster, in the operator's words. */
 export function notificationBody(
   format: NotificationFormat,
   sidecarSet: NotifiedSubject,

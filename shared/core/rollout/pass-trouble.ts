@@ -1,18 +1,18 @@
-/** The status and its texts about a rollout whose passes are refused, or fail. */
+/** The status and the texts for a rollout whose passes are refused or fail. */
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import { countsText } from "./counts-text.ts";
 import type { Hold } from "./hold.ts";
 
 export interface PassTrouble {
-  /** the object and the words of the API server, or of the failure; one clause */
+  /** the object, with the words of the API server or of the failure, in one clause */
   readonly text: string;
-  /** an earlier pass met such trouble too */
+  /** true: an earlier pass had such trouble too */
   readonly isLasting: boolean;
-  /** what the pass does instead when no image may change: the end of `text`; absent: another cause */
+  /** the pass's other action if no image may change, which ends `text`; absent: the cause is another one */
   readonly instead?: string;
 }
 
-/** All troubles of passes. Nothing is updated while one lasts. */
+/** All troubles of passes. No pod is updated during one. */
 const PASS_TROUBLES = ["refused", "passRefused", "unreachable", "contention", "unread", "passFailed"] as const;
 export type PassTroubleHold = (typeof PASS_TROUBLES)[number];
 /** Trouble that prevents a pass from reaching a decision. */
@@ -23,15 +23,15 @@ export function isOfWrites(hold: Hold): hold is "refused" {
   return hold === "refused";
 }
 
-/** True while the trouble holds the whole rollout; otherwise it concerns single pods and the others continue. */
+/** True if the trouble holds the whole rollout. False if it concerns single pods, and the others continue. */
 export function isPassTrouble(hold: Hold): boolean {
   return PASS_TROUBLES.some((one) => one === hold);
 }
 
-/** Why a pass reached no decision. */
+/** The reason why a pass made no decision. */
 export interface PassFailure {
   readonly hold: PassHold;
-  /** one clause */
+  /** the reason in one clause */
   readonly text: string;
 }
 
@@ -48,7 +48,7 @@ interface LastTrouble extends PassTrouble {
   readonly hold: PassTroubleHold;
 }
 
-/** The trouble of the last pass, by the stored status. Undefined: none. A failed pass did not see the generation. */
+/** The trouble of the last pass, from the stored status; undefined: none. A failed pass did not see the generation. */
 export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | undefined {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   const hold = troubleOf(blocked?.reason);
@@ -57,7 +57,7 @@ export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | und
   return { hold, text: blocked.message, isLasting: blocked.status === "True" };
 }
 
-/** Why two or more passes in a row failed. Undefined: they did not. */
+/** The reason why two or more passes in a row failed; undefined: they did not. */
 export function lastFailure(sidecarSet: SidecarSet): PassTrouble | undefined {
   const trouble = lastTrouble(sidecarSet);
   return trouble?.isLasting && !isOfWrites(trouble.hold) ? trouble : undefined;
@@ -67,17 +67,14 @@ interface Troubled {
   readonly summary: { readonly hold: Hold; readonly selected: number };
 }
 
-/** The decision while passes are in trouble: a lasting trouble removes all further actions. */
+/** The decision while passes are in trouble. A lasting trouble removes all further actions. */
 export function withTrouble<T extends Troubled>(decision: T, { hold, text, isLasting }: LastTrouble) {
   const { summary } = decision;
   const selected = isLasting ? 0 : summary.selected;
   return { ...decision, summary: { ...summary, selected, hold, trouble: { text, isLasting } } };
 }
 
-/**
- * The conditions after a failed pass. After the first failure only `Blocked` changes, and stays False; the others keep
- * their last values. `now`: RFC3339
- */
+/** The conditions after a failed pass. The first failure changes only `Blocked`, which stays False. `now`: RFC3339 */
 export function conditionsOfFailure(
   sidecarSet: SidecarSet,
   { hold, text }: PassFailure,
@@ -104,7 +101,7 @@ export function conditionsOfFailure(
 /** The reason of the Event about a SidecarSet whose status passes may not write. */
 export const STATUS_REFUSED = "StatusRefused";
 
-/** True when a failed pass, or something that this pass did not see, set Blocked. */
+/** Keeps a Finished condition, because no other field records that the rollout has finished. */
 function isBlocked(stored: readonly StatusCondition[]): boolean {
   const blocked = stored.find(({ type }) => type === "Blocked");
   const trouble = troubleOf(blocked?.reason);

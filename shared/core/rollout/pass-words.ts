@@ -1,4 +1,4 @@
-/** The words of holds that a pass meets outside its decision: refusals, failures, gates and metrics. */
+/** The words of holds outside the decision: refusals, failures, gates and metrics. */
 import type { HoldCause } from "./hold.ts";
 import type { Blocks, HoldWords } from "./hold-words.ts";
 import { isPassTrouble, type PassTroubleHold, reasonOfTrouble } from "./pass-trouble.ts";
@@ -18,7 +18,7 @@ interface Trouble {
   readonly seeAlso?: string;
 }
 
-/** Words about a pass that was refused or failed: the first such pass warns, the second blocks. */
+/** Words about a refused or failed pass. The first such pass warns, and the second one blocks. */
 function troubleWords(hold: PassTroubleHold, { cause, title, next, ...more }: Trouble): HoldWords {
   const reason = reasonOfTrouble(hold);
   return {

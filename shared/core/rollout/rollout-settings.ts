@@ -1,23 +1,23 @@
 /** Feature gates that change what pods get. Every function that decides or predicts a decision receives all of them. */
 
 export interface RolloutSettings {
-  /** ours: cpu and memory of sidecars are changed in place */
+  /** a gate of this project: cpu and memory of sidecars change in place */
   readonly InPlaceResize: boolean;
-  /** ours: native sidecars get new images in place */
+  /** a gate of this project: native sidecars get new images in place */
   readonly NativeSidecarInPlaceUpdate: boolean;
   /** passes set the readiness condition that the pod's readiness gate waits for */
   readonly KruisePodReadinessGate: boolean;
-  /** ours: new pods may decline sidecars */
+  /** a gate of this project: new pods may decline sidecars */
   readonly PodOptOut: boolean;
-  /** ours: pods are restarted only where every PodDisruptionBudget that selects them allows it */
+  /** a gate of this project: a pod restarts only if every PodDisruptionBudget that selects it allows it */
   readonly RespectDisruptionBudgets: boolean;
-  /** sidecars of jobs that are done are ended */
+  /** sidecars end when the job of their pod is done */
   readonly SidecarTerminator: boolean;
-  /** ours: pods of jobs may be Succeeded or Failed before their sidecars have stopped */
+  /** a gate of this project: pods of jobs may be Succeeded or Failed before their sidecars have stopped */
   readonly SidecarTerminatorByPhase: boolean;
-  /** ours: pods get no SidecarSetUpgradable condition, which is a second write for each */
+  /** a gate of this project: pods get no SidecarSetUpgradable condition, which saves a second write for each */
   readonly SkipUpgradableCondition: boolean;
-  /** ours: every pod that is down uses budget, even an old one */
+  /** a gate of this project: every pod that is down uses budget, even an old one */
   readonly StrictMaxUnavailable: boolean;
 }
 

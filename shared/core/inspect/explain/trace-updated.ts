@@ -16,7 +16,7 @@ import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
-/** The step about an updated pod: whether it runs and is ready. */
+/** The step about an updated pod: it says whether the pod runs and is ready. */
 export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step {
   const { pod, isConsistent: isRunning, isReady } = state;
   if (isRunning && isReady) return traceMetadata(pod, sidecarSet);
@@ -61,7 +61,7 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
   return "hot upgrade: the new container starts beside the old one, which works until then";
 }
 
-/** Looks at the SidecarSet's own containers first. */
+/** The step about a failing container. The SidecarSet's own containers come first. */
 function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step | undefined {
   const own = ownContainers(sidecarSet);
   const failure = failureOf(pod, own) ?? failureOf(pod);

@@ -1,5 +1,5 @@
 /**
- * The move from OpenKruise's manager to this project: pods are injected at every moment, and never two rollouts run.
+ * The move from OpenKruise's manager to this project. Pods are always injected, and two rollouts never run together.
  */
 import { counted } from "../../../go/counted.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
@@ -22,7 +22,7 @@ import {
   type Workload,
 } from "./inventory.ts";
 
-/** `problems`: why some SidecarSets would not be accepted here unchanged. */
+/** The plan of the move. `problems`: reasons why some SidecarSets are not accepted here unchanged. */
 export function planFromKruise(facts: MigrationFacts, options: WebhookOptions, problems: readonly string[]): Migration {
   const blocks = [...problems, ...blocksOf(facts)];
   return {
@@ -105,14 +105,14 @@ function changesOf(facts: MigrationFacts): readonly string[] {
   ];
 }
 
-// The steps of the move: the commands of each, and the commands that take it back.
+// The steps of the move, each with its commands and the commands that undo it.
 
 /** Options of `sidecarset webhooks`. */
 interface WebhookOptions {
   readonly url: string;
-  /** path of a file */
+  /** path of the file with the certificate authority */
   readonly caBundle?: string;
-  /** path of a file */
+  /** path of the file with the secrets of paths */
   readonly pathSecrets?: string;
 }
 
@@ -209,13 +209,13 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
   const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
   const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
   const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
-  // The commands use printf, a shell builtin: everybody can read arguments of processes.
+  // The commands use printf, a shell builtin, because every user can read the arguments of processes.
   const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
   const { service } = conversion ?? {};
   const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
   return {
     what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
-    // The API server refuses an address of both kinds.
+    // The API server refuses an address that names both a service and a URL.
     commands: [...(service === undefined ? [] : [patch]), install],
     back:
       service === undefined
@@ -235,7 +235,7 @@ function defineSets({ setConversion: { service } = {} }: MigrationFacts): Migrat
   const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
   return {
     what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
-    // The API server refuses an address beside a strategy that needs none.
+    // The API server refuses an address with a strategy that needs none.
     commands: [
       ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
       "kubectl apply -f infra/crd/statefulsets.yaml",
@@ -283,7 +283,7 @@ function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
   ].join(" ");
 }
 
-// The move to OpenKruise: passes end first, and its webhooks come before the ones of this project go.
+// The move to OpenKruise. Passes end first, and OpenKruise's webhooks start before this project's webhooks are removed.
 
 export function planToKruise(facts: MigrationFacts): Migration {
   return {

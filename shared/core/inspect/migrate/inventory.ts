@@ -1,4 +1,4 @@
-/** The parts of OpenKruise in a cluster, and its features without a replacement here. */
+/** The parts of OpenKruise in a cluster, and its features that this project does not replace. */
 import type { ConfigMap, KubernetesObject, LabelSelector, Namespace } from "../../../api/kubernetes.ts";
 import { DELETE_PROTECTION_LABEL, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -12,7 +12,7 @@ export interface CountedKind {
   readonly group: string;
   readonly kind: string;
   readonly plural: string;
-  /** undefined: they may not be counted */
+  /** number of objects; undefined: the caller may not count them */
   readonly count: number | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface MigrationFacts {
   readonly revisions: number;
   readonly namespaces: readonly Namespace[];
   readonly ledgers: readonly ConfigMap[];
-  /** conversion of the SidecarSet CRD; undefined: none */
+  /** conversion of the SidecarSet CRD; undefined: it has none */
   readonly conversion: ConversionClient | undefined;
   /** conversion of the StatefulSet CRD */
   readonly setConversion?: ConversionClient | undefined;
@@ -59,20 +59,20 @@ export function lackingKinds({ kinds }: MigrationFacts): readonly CountedKind[] 
   return kinds.filter(({ plural, count }) => !SERVED.has(plural) && !BOOKKEEPING.has(plural) && count !== 0);
 }
 
-/** Optional kinds that this project serves, each with its own role. */
+/** Optional kinds that this project serves, each with a role of its own. */
 export function optionalKinds({ kinds }: MigrationFacts): readonly CountedKind[] {
   return kinds.filter(
     ({ group, plural, count = 0 }) => group === SIDECARSET_GROUP && plural in OPTIONAL_ROLES && count > 0,
   );
 }
 
-/** Version in the image's tag; undefined: none */
+/** The version in the image's tag; undefined: the tag has none. */
 export function versionOf({ spec }: Workload): string | undefined {
   const image = spec?.template?.spec?.containers?.[0]?.image ?? "";
   return /:([^:/@]+)(?:@|$)/.exec(image)?.[1];
 }
 
-/** Feature gates that its manager sets. */
+/** Feature gates that the manager sets. */
 export function gatesOf({ spec }: Workload): readonly string[] {
   const args = (spec?.template?.spec?.containers ?? []).flatMap(({ args = [] }) => args);
   return args.flatMap((arg) => /^--feature-gates=(.+)$/.exec(arg)?.[1]?.split(",") ?? []);
@@ -84,7 +84,7 @@ export function protectedNamespaces({ namespaces }: MigrationFacts): readonly st
     .map(({ metadata }) => metadata?.name ?? "");
 }
 
-/** SidecarSets whose rollouts are running, by their status. */
+/** SidecarSets with a running rollout, by their status. */
 export function underWay({ sidecarSets }: MigrationFacts): readonly string[] {
   return sidecarSets
     .filter(({ metadata, spec, status = {} }) => {
@@ -95,7 +95,7 @@ export function underWay({ sidecarSets }: MigrationFacts): readonly string[] {
     .map(({ metadata }) => metadata?.name ?? "");
 }
 
-/** Pods that are reserved for an update by a pass. */
+/** Pods that a pass has reserved for an update. */
 export function reservedPods({ ledgers }: MigrationFacts): number {
   return ledgers.reduce((sum, { data }) => sum + (parseLedger(data)?.reservations.length ?? 0), 0);
 }
@@ -103,11 +103,11 @@ export function reservedPods({ ledgers }: MigrationFacts): number {
 // The parts of a migration's plan.
 
 export interface MigrationStep {
-  /** one sentence */
+  /** the step in one sentence */
   readonly what: string;
-  /** lines for a shell, in order */
+  /** commands for a shell, in order */
   readonly commands: readonly string[];
-  /** lines that take the step back */
+  /** commands that undo the step */
   readonly back: readonly string[];
 }
 
@@ -115,18 +115,18 @@ export interface Migration {
   readonly direction: "from-kruise" | "to-kruise";
   /** facts about the cluster */
   readonly found: readonly string[];
-  /** what has to be fixed first; empty: nothing */
+  /** facts to fix before the move; empty: nothing blocks it */
   readonly blocks: readonly string[];
-  /** what stays the same */
+  /** behaviour that stays the same */
   readonly same: readonly string[];
-  /** what changes */
+  /** behaviour that changes */
   readonly changes: readonly string[];
   readonly risks: readonly string[];
-  /** empty while something blocks */
+  /** steps of the move; empty while something blocks it */
   readonly steps: readonly MigrationStep[];
 }
 
-/** test/e2e/takeover*.e2e.ts checks these on a real control plane. */
+/** Behaviour that stays the same; test/e2e/takeover*.e2e.ts checks it on a real control plane. */
 export const SAME: readonly string[] = [
   "the hashes of every SidecarSet (kruise.io/sidecarset-hash): no pod counts as old because of the move",
   "the annotations of injected pods, and the sidecars in them: no pod restarts",

@@ -1,19 +1,19 @@
-/** Tells which pods were changed together, and how many were down at once since, by the records in the pods. */
+/** Finds the pods that were changed together, and how many were down at once, from the records in the pods. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { PodStanding } from "./pod-standing.ts";
 
-/** Pods that were changed in place by one decision. */
+/** Pods that one decision changed in place. */
 export interface Batch {
-  /** RFC3339 */
+  /** time of the change, RFC3339 */
   readonly at: string;
-  /** namespace/name, sorted */
+  /** names of pods as namespace/name, sorted */
   readonly pods: readonly string[];
-  /** pods of the batch that are ready now */
+  /** number of the batch's pods that are ready now */
   readonly ready: number;
 }
 
-/** The number of pods that were down from that time on. */
+/** A number of pods that are down, from a point of time on. */
 interface DownPoint {
   readonly atSeconds: number;
   readonly down: number;
@@ -30,7 +30,7 @@ interface Write {
   readonly pods: readonly PodStanding[];
 }
 
-/** Newest first. */
+/** The batches, newest first. */
 export function batchesOf(updated: readonly PodStanding[], maxUnavailable: number): readonly Batch[] {
   return writesOf(updated, maxUnavailable)
     .toReversed()
@@ -41,7 +41,7 @@ export function batchesOf(updated: readonly PodStanding[], maxUnavailable: numbe
     }));
 }
 
-/** The number of pods that were down at once; each from the second of its change until it last became ready. */
+/** The number of pods that were down at once. A pod counts from its change until it last became ready. */
 function downOverTime(updated: readonly PodStanding[], { from, seconds, maxUnavailable }: Span): readonly DownPoint[] {
   const changes = new Map<number, number>();
   const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
@@ -62,13 +62,13 @@ function downOverTime(updated: readonly PodStanding[], { from, seconds, maxUnava
 }
 
 interface Span {
-  /** RFC3339 */
+  /** start of the time, RFC3339 */
   readonly from: string;
   readonly seconds: number;
   readonly maxUnavailable: number;
 }
 
-/** Seconds since `from`; empty for a pod that stayed ready. */
+/** The times for which a pod was down, in seconds since `from`; empty for a pod that stayed ready. */
 function timesDown(write: Write, from: string): readonly { readonly begin: number; readonly end: number }[] {
   const second = secondsBetween(from, write.at) ?? 0;
   const begin = second + write.place / write.places;
@@ -80,13 +80,13 @@ function timesDown(write: Write, from: string): readonly { readonly begin: numbe
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/** A pod that recovered within the second of its write made room for the next one. */
+/** The end of a pod's downtime. A pod that recovered within the second of its write made room for the next one. */
 function endOf(second: number, { place, places }: Write, turned: number | undefined): number {
   if (turned === undefined) return -FOREVER;
   return turned === second ? second + (place + 1) / places : turned;
 }
 
-/** Oldest first. */
+/** The writes, oldest first. */
 function writesOf(updated: readonly PodStanding[], maxUnavailable: number): readonly Write[] {
   const bySecond = Map.groupBy(
     updated.filter(({ isInPlace, since }) => isInPlace && since !== undefined),
@@ -101,8 +101,8 @@ function writesOf(updated: readonly PodStanding[], maxUnavailable: number): read
 }
 
 /**
- * Splits the writes of one second, because times have whole seconds and a quick rollout writes several times in one.
- * Only pods that recovered within it can have made room for others.
+ * Splits the writes of one second: times have whole seconds, and a quick rollout writes several times in one. Only pods
+ * that recovered within it can have made room for others.
  */
 function apart(pods: readonly PodStanding[], at: string, size: number): readonly (readonly PodStanding[])[] {
   const { quick = [], other = [] } = Object.groupBy(pods, ({ isReady, turnedAt }) =>
@@ -115,7 +115,7 @@ function apart(pods: readonly PodStanding[], at: string, size: number): readonly
   return other.length === 0 ? full : [...full, other];
 }
 
-/** At most as many points as a chart shows: the highest of each group of neighbours stays. */
+/** The points of a chart, up to its limit. It keeps the highest point of each group of neighbours. */
 function thinned(points: readonly DownPoint[]): readonly DownPoint[] {
   const size = Math.ceil(points.length / MAX_POINTS);
   if (size <= 1) return points;
@@ -126,7 +126,7 @@ function thinned(points: readonly DownPoint[]): readonly DownPoint[] {
 
 // The progress of a rollout so far, by the times recorded in its pods.
 
-/** The number of pods with the current version from that time on. */
+/** A number of pods with the current version, from a point of time on. */
 interface ProgressPoint {
   /** seconds since the start of the progress */
   readonly atSeconds: number;
@@ -134,35 +134,35 @@ interface ProgressPoint {
 }
 
 export interface Progress {
-  /** RFC3339 */
+  /** start of the progress, RFC3339 */
   readonly from: string;
-  /** RFC3339 */
+  /** end of the progress, RFC3339 */
   readonly to: string;
   readonly seconds: number;
-  /** true when no further change comes by itself */
+  /** true: no further change happens without help */
   readonly isOver: boolean;
-  /** rising; the first point is at 0 */
+  /** points with rising numbers; the first one is at 0 */
   readonly points: readonly ProgressPoint[];
-  /** pods that were down after their change, over the same time */
+  /** numbers of pods that were down after their change, over the same time */
   readonly down: ReturnType<typeof downOverTime>;
 }
 
 /** The time frame of a progress. */
 export interface Course {
-  /** RFC3339: start of the frame; undefined: unknown */
+  /** start of the frame, RFC3339; undefined: it is unknown */
   readonly after: string | undefined;
-  /** RFC3339: time of the change; undefined: unknown, so the progress begins with the first pod */
+  /** time of the change, RFC3339; undefined: it is unknown, and the progress begins with the first pod */
   readonly changedAt: string | undefined;
-  /** RFC3339: when the rollout came to rest; undefined: it is running */
+  /** end of the rollout, RFC3339; undefined: the rollout is running */
   readonly endedAt: string | undefined;
   readonly maxUnavailable: number;
-  /** RFC3339 */
+  /** the present time, RFC3339 */
   readonly now: string;
 }
 
 /** Limit of points in a chart. */
 /**
- * Counts only existing pods. Undefined while none has the current version, or no time is recorded. @param updated the
+ * The progress of existing pods. Undefined if none has the current version, or no time is recorded. @param updated the
  * pods with the current version
  */
 export function progressOf(updated: readonly PodStanding[], course: Course): Progress | undefined {
@@ -171,7 +171,7 @@ export function progressOf(updated: readonly PodStanding[], course: Course): Pro
   const from = beginOf(times, course);
   if (from === undefined) return undefined;
   const offset = (time: string) => secondsBetween(from, time) ?? 0;
-  // Pods created after the end are not part of it.
+  // Pods created after the end are not counted.
   const last = timesOf(endedAt === undefined ? updated : updated.filter(({ isInPlace }) => isInPlace)).at(-1) ?? from;
   const seconds = Math.max(0, offset(endedAt ?? now), offset(last));
   const at = (time: string) => Math.min(offset(time), seconds);
@@ -192,7 +192,7 @@ function timesOf(pods: readonly PodStanding[]): readonly string[] {
   return pods.flatMap(({ since }) => since ?? []).sort(compareUtf8);
 }
 
-/** The time of the change, or else of the first pod that got it. */
+/** The time of the change, or else the time of the first pod with the new version. */
 function beginOf(times: readonly string[], { after, changedAt }: Course): string | undefined {
   const isLater = (time: string) => after === undefined || (secondsBetween(after, time) ?? -1) >= 0;
   const first = times.find(isLater);

@@ -11,7 +11,7 @@ import type { EventLine, RevisionRow, SetRow } from "./rows.ts";
 
 /** One of the next batches. */
 export interface NextBatch {
-  /** namespace/name, in the order of the rollout */
+  /** names as namespace/name, in the order of the rollout */
   readonly pods: readonly string[];
   readonly isFlip: boolean;
   readonly isDrain: boolean;
@@ -20,20 +20,20 @@ export interface NextBatch {
 /** One SidecarSet with its pods. */
 export interface SetDetail {
   readonly name: string;
-  /** RFC3339: when the pods were read */
+  /** time at which the pods were read, RFC3339 */
   readonly at: string;
   readonly verdict: RolloutVerdict;
-  /** one sentence */
+  /** the state in one sentence */
   readonly headline: string;
   readonly images: readonly string[];
-  /** such as ["maxUnavailable", "10% (2 pods)"] */
+  /** pairs of a name and a value, such as ["maxUnavailable", "10% (2 pods)"] */
   readonly facts: readonly (readonly [string, string])[];
   readonly matched: number;
   readonly updated: number;
   readonly ready: number;
-  /** number of pods to update, after the partition */
+  /** number of pods to update, without those that the partition keeps */
   readonly target: number;
-  /** maxUnavailable in pods */
+  /** number of pods that maxUnavailable allows */
   readonly maxUnavailable: number;
   readonly counts: StandingCounts;
   readonly reasons: readonly Reason[];
@@ -41,30 +41,30 @@ export interface SetDetail {
   readonly batches: readonly Batch[];
   readonly next: readonly NextBatch[];
   readonly nodes: readonly PodGroup[];
-  /** workloads with pods that need somebody come first */
+  /** workloads; workloads with pods that need a person come first */
   readonly workloads: readonly PodGroup[];
   readonly pods: readonly PodStanding[];
   readonly revisions: readonly RevisionRow[];
-  /** undefined: they cannot be read */
+  /** Events; undefined: they cannot be read */
   readonly events: readonly EventLine[] | undefined;
 }
 
 export interface ReportContent {
-  /** RFC3339: when the cluster was read */
+  /** time at which the cluster was read, RFC3339 */
   readonly at: string;
-  /** address of the API server, or name of the context; "" when unknown */
+  /** address of the API server, or name of the context; "" if unknown */
   readonly cluster: string;
-  /** why nothing continues: no pass runs; undefined: one does, or that is unknown */
+  /** the reason why no pass runs; undefined: a pass runs, or that is unknown */
   readonly idle: Reason | undefined;
-  /** absent: not requested */
+  /** rows of the list; absent: the list was not requested */
   readonly sets?: readonly SetRow[];
-  /** details of all, one, or none of `sets` */
+  /** details of SidecarSets in `sets`: all, one or none */
   readonly details: readonly SetDetail[];
 }
 
-// The words of the page: standings, times, durations, counts.
+// The words of the page for states, times, durations and counts.
 
-/** In display order. */
+/** The states of pods, in display order. */
 export const STANDINGS: readonly (readonly [Standing, string])[] = [
   ["updated", "Updated"],
   ["failing", "Failing"],
@@ -80,14 +80,14 @@ export function standingName(standing: Standing): string {
   return STANDINGS.find(([key]) => key === standing)?.[1] ?? standing;
 }
 
-/** "2026-01-02T03:04:05Z" → 2026-01-02 03:04:05, and on the same day 03:04:05; the page says UTC once. */
+/** A time as text: 2026-01-02 03:04:05, and 03:04:05 for the same day. The page says once that times are UTC. */
 export function timeOf(at: string | undefined, now = ""): Html {
   if (at === undefined || at === "") return html`–`;
   const [day = "", time = ""] = at.replace(/(\.\d+)?Z$/, "").split("T");
   return html`<time datetime="${at}">${now.startsWith(`${day}T`) ? time : html`${day}<wbr> ${time}`}</time>`;
 }
 
-/** 200 → "3 min 20 s" */
+/** A duration as text: 200 gives "3 min 20 s". */
 export function lengthOf(seconds: number): string {
   const units: readonly (readonly [string, number])[] = [
     ["d", 86_400],
@@ -102,7 +102,7 @@ export function lengthOf(seconds: number): string {
   return `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${nextUnit}` : ""}`;
 }
 
-/** A duration in its largest unit: 200 → "3 min" */
+/** A duration in its largest unit: 200 gives "3 min". */
 export function roughLengthOf(seconds: number): string {
   return lengthOf(seconds).split(" ").slice(0, 2).join(" ");
 }
@@ -111,9 +111,9 @@ export function countOf(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
 }
 
-// The drawings of the page: bars of pods, and the curve of a rollout. Text stays outside, at its own size.
+// The drawings of the page: bars of pods, and the curve of a rollout. Text is not part of a drawing.
 
-/** A drawing only: the counts stand beside it as text. */
+/** A bar without text; the page prints the counts beside it. */
 export function bar(counts: StandingCounts, total: number): Html {
   let x = 0;
   const parts = STANDINGS.map(([standing]) => {
@@ -135,11 +135,11 @@ interface Curve {
   readonly matched: number;
   /** number of pods to update */
   readonly target: number;
-  /** maxUnavailable in pods */
+  /** number of pods that maxUnavailable allows */
   readonly maxUnavailable: number;
 }
 
-/** The number of pods with the current version over time, and below it the number of pods that were down. */
+/** The number of pods with the current version over time. Below it is the number of pods that were down. */
 export function curve(what: Curve): Html {
   const { progress, batches, matched, target } = what;
   const { points, seconds, from, to, isOver } = progress;
@@ -186,9 +186,9 @@ ${drawing(plot, `${said}, from ${from} to ${to}; maxUnavailable allows ${maxUnav
 interface Plot {
   readonly progress: Progress;
   readonly height: number;
-  /** the value at the top */
+  /** the highest value of the axis */
   readonly most: number;
-  /** seconds, and the number of pods from then on */
+  /** pairs of a time in seconds and the number of pods from that time on */
   readonly steps: readonly (readonly [number, number])[];
 }
 

@@ -4,7 +4,7 @@ import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { lengthOf, timeOf } from "./content.ts";
 import { type Html, html, verbatim } from "./html.ts";
 
-// The look of the page: calm, at any width, in light and dark.
+// The style of the page, for any width, in light and dark.
 
 /** All colours in one place: text has a contrast of 4.5:1 or more, shapes 3:1 or more. */
 const COLOURS = `:root{color-scheme:light dark;
@@ -16,7 +16,7 @@ const COLOURS = `:root{color-scheme:light dark;
 --updated:#37a886;--failing:#ff8a80;--down:#dd9140;--changing:#a58ce8;--waiting:#7590aa;--notSelected:#7f8986;--notUpgradable:#cc78a4;--without:#ea645c;
 --good:#63cfae;--warn:#f0b06a;--bad:#ff948c;--quiet:#b3c1ce}}`;
 
-/** The colour of each state: trouble is red, waiting is amber, a user's wish is grey. */
+/** The colour of each state: trouble is red, waiting is amber, and a user's choice is grey. */
 const TONES: Readonly<Record<RolloutVerdict | "unseen", string>> = {
   Halted: "bad",
   Blocked: "bad",
@@ -132,11 +132,10 @@ const STYLE = [COLOURS, TEXT, PAGE, PARTS, FILLS, WORDS, TABLES].join("\n");
 // The page's actions: copying a command, filtering rows, and reloading in the same state.
 
 /**
- * One text, so that the page's policy can name it by its hash. It reads only its own document. Without it the page
- * shows
- * the same, and a tap on a command selects it.
+ * One text, so that the page's policy can name it by its hash. It reads only its own document. Without the script the
+ * page shows the same, and a tap on a command selects it.
  *
- * The fragment of the address holds the filter: it can be shared, survives a reload, and never reaches a server.
+ * The filter is in the fragment of the address: users can share it, a reload keeps it, and no server receives it.
  */
 export const SCRIPT = `(() => {
 const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -234,15 +233,15 @@ read();
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** The page loads and sends nothing. Only this style sheet and this script run; the script makes no markup. */
+/** The page loads and sends nothing. Only this style sheet and this script run; the script creates no markup. */
 const POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
-/** The policy for a server of the page: a header can also forbid frames. */
+/** The policy for a server of the page. As a header it can also forbid frames. */
 export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
 
 /** The reload links of a page. */
 export interface Refresh {
-  /** undefined: the page does not reload */
+  /** seconds between reloads; undefined: the page does not reload */
   readonly seconds: number | undefined;
   /** address of the same page with the other choice */
   readonly other: string;
@@ -250,15 +249,15 @@ export interface Refresh {
 
 export interface Frame {
   readonly title: string;
-  /** RFC3339: when the cluster was read */
+  /** time at which the cluster was read, RFC3339 */
   readonly at: string;
-  /** "" when unknown */
+  /** name of the cluster; "" if unknown */
   readonly cluster: string;
-  /** absent: the page cannot reload */
+  /** reload links; absent: the page cannot reload */
   readonly refresh?: Refresh | undefined;
   /** addresses and names of the parent pages, outermost first */
   readonly up: readonly (readonly [string, string])[];
-  /** absent: no filter */
+  /** the filter; absent: the page has none */
   readonly filter?: Html | undefined;
 }
 
@@ -291,7 +290,7 @@ ${body}
   return page.toString();
 }
 
-/** A page with one sentence: no such name, or the cluster cannot be read. */
+/** A page with one sentence, such as an unknown name or a cluster that cannot be read. */
 export function renderNotice(sentence: string, frame: Pick<Frame, "at" | "refresh" | "up">): string {
   return document({ ...frame, title: sentence, cluster: "" }, html`<div class="card"><p>${sentence}.</p></div>`);
 }

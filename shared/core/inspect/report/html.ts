@@ -1,4 +1,4 @@
-/** Text in HTML: everything is escaped, except HTML. */
+/** Builds HTML from text: it escapes every value, except values of the class Html. */
 import { UNSEEN } from "../../../go/unseen.ts";
 
 /** A piece of HTML. Only `html` creates one, so no content of the cluster becomes markup. */
@@ -16,7 +16,7 @@ class Html {
 
 export type { Html };
 
-/** Lists are joined without a separator; undefined and false are left out. */
+/** A value to insert. Lists are joined without a separator; undefined and false are left out. */
 type Part = Html | string | number | undefined | false | readonly Part[];
 
 /** A piece of HTML. Inserted values are escaped for text and for quoted attributes, the only allowed places. */
@@ -25,7 +25,7 @@ export function html(literals: TemplateStringsArray, ...parts: readonly Part[]):
   return new Html(texts.join(""));
 }
 
-/** A constant of this code, such as the style sheet, inserted without escaping. */
+/** A constant of this code, such as the style sheet, which is inserted without escaping. */
 export function verbatim(text: string): Html {
   return new Html(text);
 }

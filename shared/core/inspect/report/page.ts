@@ -28,11 +28,11 @@ export interface PageOptions {
   readonly linkToPod?: LinkToPod;
   /** addresses and names of the parent pages, outermost first; absent: none */
   readonly up?: Frame["up"];
-  /** absent: the page cannot reload */
+  /** reload links; absent: the page cannot reload */
   readonly refresh?: Refresh;
 }
 
-/** Pure. The whole document, as text. */
+/** Returns the whole document as text, without side effects. */
 export function renderPage(content: ReportContent, options: PageOptions = {}): string {
   const { at, cluster, idle, sets, details } = content;
   const ids = new Map(details.map(({ name }, index) => [name, `set-${index + 1}`]));
@@ -55,12 +55,12 @@ function titleOf(details: readonly SetDetail[]): string {
   return only !== undefined && details.length === 1 ? `${only.name}: ${only.verdict} · SidecarSet` : "SidecarSets";
 }
 
-// The filters for the rows of a page. The page's script applies them, and without a script there are none.
+// The filters for the rows of a page. The page's script applies them; without a script there are none.
 
-/** Fewer rows than this need no filter. */
+/** Lists with fewer rows have no filter. */
 const FEW = 3;
 
-/** undefined: there is too little to filter */
+/** The filter; undefined: there are too few rows. */
 function filterOf({ sets = [], details }: ReportContent): Html | undefined {
   const isList = sets.length !== 1 || details.length === 0;
   const verdicts = isList ? sets.map(({ verdict }) => verdict ?? "unseen") : [];
@@ -90,7 +90,7 @@ function byOrder(one: Standing, other: Standing): number {
 
 /** The section about one SidecarSet, in order: its state, the reason, its history, and its parts. */
 const REASON_PODS = 6;
-/** Longer lists begin closed. */
+/** Lists with more pods begin closed. */
 const FEW_PODS = 30;
 
 /** `linkToPod`: address of a pod's explanation; absent: no link */
@@ -187,7 +187,7 @@ function partly<Row>(rows: readonly Row[], noun: string, table: (some: readonly 
 <details class="more"><summary>${other}</summary>${table(rest, other)}</details>`;
 }
 
-/** The first names, and a closed list of the rest. */
+/** The first names, and a closed list of the others. */
 function names(pods: readonly string[]): Html {
   const rest = pods.slice(NAMES_SHOWN);
   const first = pods.slice(0, NAMES_SHOWN).join(", ");
@@ -199,7 +199,7 @@ function mark(standing: string): Html {
   return html`<span class="mark ${standing}" aria-hidden="true"></span>`;
 }
 
-/** `now`: when the SidecarSets were read */
+/** The table of SidecarSets. `now`: time at which they were read */
 function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
   return html`<table class="sets"><caption>${countOf(sets.length, "SidecarSet")}: ${verdictCounts(sets)}</caption>
 <thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Updated</th></tr></thead>
@@ -230,7 +230,7 @@ function setBar({ updated, updatedReady, matched, verdict }: SetRow) {
 
 const UNSEEN = "not seen yet";
 
-/** In the order of the list. */
+/** Counts of SidecarSets by state, in the order of the list. */
 function verdictCounts(sets: readonly SetRow[]): string {
   return [...Map.groupBy(sets, ({ verdict }) => verdict ?? UNSEEN)]
     .map(([verdict, group]) => `${group.length} ${verdict}`)
@@ -310,7 +310,7 @@ const MARKS: Readonly<Record<Verdict, readonly [string, string, string]>> = {
   stop: ["✗", "needs you to do something", "trouble"],
 };
 
-/** Pure. The whole document, as text. */
+/** Returns the whole document as text, without side effects. */
 export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "title">): string {
   const { sidecarSet, namespace, name, steps } = explanation;
   return document(
@@ -326,7 +326,7 @@ export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "t
   );
 }
 
-// Tells which words of an advice are a command, so that readers can copy exactly these.
+// Finds the commands in an advice, so that readers can copy exactly these words.
 
 /**
  * Matches a quotation, which is never a command, or a command with its separator. Punctuation ends a command, and so
@@ -336,8 +336,8 @@ const QUOTED_OR_COMMAND =
   /"(?:[^"\\]|\\.)*"|\b((?:kubectl|sidecarset) (?=[a-z-])(?:(?![,;] | [(#]| (?:or|says|shows|tells|makes|names|when) ).)+)(?:[,;] | # )?/g;
 
 /**
- * The advice as a sentence, with each kubectl or sidecarset command in its own box. @param advice must come from this
- * code, because readers can copy anything in it that looks like a command
+ * The advice as a sentence, with each kubectl or sidecarset command in its own box. @param advice a text of this code
+ * only, because readers can copy anything in it that looks like a command
  */
 export function withCommands(advice: string): Html {
   const parts: Html[] = [];

@@ -1,4 +1,4 @@
-/** One pod on the page: its state, since when, and what it waits for. */
+/** One pod on the page: its state, the time of its last change, and the reason why it waits. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, IGNORE_MISSED_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -20,50 +20,50 @@ export const NO_WORKLOAD = "pods without a workload";
 
 /** The state of a pod; each pod has exactly one. */
 export type Standing =
-  /** runs the current version, ready */
+  /** the pod runs the current version and is ready */
   | "updated"
-  /** has the current version, but is not ready yet */
+  /** the pod has the current version, but is not ready yet */
   | "down"
-  /** has the current version, but one of its containers cannot run */
+  /** the pod has the current version, but one of its containers cannot run */
   | "failing"
-  /** between two versions */
+  /** the pod is between two versions */
   | "changing"
-  /** old, and will be updated */
+  /** the pod is old and will be updated */
   | "waiting"
-  /** old, the update strategy's selector leaves it out */
+  /** the pod is old, and the update strategy's selector leaves it out */
   | "notSelected"
-  /** old, and only a new pod gets the current version */
+  /** the pod is old, and only a new pod gets the current version */
   | "notUpgradable"
-  /** selected, but without the sidecars */
+  /** the pod is selected, but has no sidecars */
   | "without";
 
 export interface PodStanding {
   readonly namespace: string;
   readonly name: string;
-  /** "" without a node */
+  /** name of the node; "" without a node */
   readonly node: string;
-  /** with its namespace, such as `shop/deployment/web` */
+  /** workload with its namespace, such as `shop/deployment/web` */
   readonly workload: string;
   readonly standing: Standing;
-  /** one clause; "" when there is nothing to say */
+  /** the reason in one clause; "" if there is none */
   readonly why: string;
-  /** hash of the last version that the pod got, "" when not recorded */
+  /** hash of the last version that the pod got; "" if not recorded */
   readonly hash: string;
-  /** RFC3339; when the pod got it, by creation or in place */
+  /** time at which the pod got that version, by creation or in place, RFC3339 */
   readonly since: string | undefined;
-  /** was changed in place at least once */
+  /** true: the pod was changed in place at least once */
   readonly isInPlace: boolean;
   readonly isReady: boolean;
-  /** the failing container, or its image, does not belong to the SidecarSet; absent: it does, or none fails */
+  /** true: the failing container, or its image, is not part of the SidecarSet; absent: it is, or no container fails */
   readonly isForeign?: true;
   /** updated, and kept unready by the scheduler or a gate that no pass opens; absent: it is not */
   readonly isHeldElsewhere?: true;
-  /** RFC3339: when its readiness last changed */
+  /** time at which the pod's readiness last changed, RFC3339 */
   readonly turnedAt: string | undefined;
 }
 
 /**
- * Undefined for a pod that the page leaves out: it is finished, terminating, or excluded from sidecars. `isMissed`: it
+ * The state of a pod; undefined for a pod that is finished, terminating or excluded from sidecars. `isMissed`: the pod
  * should have got sidecars at its creation, but did not.
  */
 export function podStanding(state: PodState, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
@@ -104,13 +104,13 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };
 }
 
-/** The clause about an old pod beside its class. */
+/** A clause about an old pod, which the page shows after the pod's state. */
 function whyOld(kind: PodClass, { pod, isConsistent, native, drain }: PodState): { readonly why?: string } {
   if (kind === "notUpgradable") return native?.hindrance === undefined ? {} : { why: native.hindrance };
   const failure = failureOf(pod);
   if (kind === "waiting" && drain) return { why: `drained since ${drain.since}` };
   if (kind === "waiting" && failure) return { why: failureText(failure) };
-  // Its last change never completes.
+  // The last change of such a pod never completes.
   const unreadable = kind === "inFlight" && !isConsistent ? unreadableState(pod) : undefined;
   return unreadable === undefined ? {} : { why: unreadable };
 }
@@ -152,7 +152,7 @@ export interface PodGroup {
   readonly pods: readonly PodStanding[];
 }
 
-/** Sorted by name. */
+/** The groups, sorted by name. */
 export function groupPods(pods: readonly PodStanding[], by: "node" | "workload"): readonly PodGroup[] {
   return [...Map.groupBy(pods, (pod) => pod[by])]
     .sort(([a], [b]) => compareUtf8(a, b))
@@ -164,7 +164,7 @@ export function groupPods(pods: readonly PodStanding[], by: "node" | "workload")
     }));
 }
 
-/** Sorts groups by the number of pods that need somebody, most first. */
+/** Sorts groups by the number of pods that need a person, most first. */
 export function byNeed(groups: readonly PodGroup[]): readonly PodGroup[] {
   const need = ({ counts: { failing = 0, down = 0, without = 0, notUpgradable = 0 } }: PodGroup) =>
     failing + down + without + notUpgradable;

@@ -1,4 +1,4 @@
-/** The page's reasons why a rollout does not do more. */
+/** The page's reasons why a rollout makes no faster progress. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { foreignHint } from "../../pod/failing-pods.ts";
 import { renewalText } from "../../pod/workload.ts";
@@ -14,7 +14,7 @@ import { elsewhereHint } from "../explain/trace-updated.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 
-/** Reasons that need somebody come first. */
+/** The reasons; reasons that need a person come first. */
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const all = [
     ...observation(sidecarSet),
@@ -122,7 +122,7 @@ function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly
   ];
 }
 
-/** All current holds of the book. */
+/** The present holds, from the book of holds. */
 function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {
   return holdsIn(counted)
     .filter((hold) => !BOOK[hold].isToldWithPods)
@@ -192,7 +192,7 @@ function reason(
   ];
 }
 
-/** How the pods are recreated, by workload, or why new pods would not have what is `promised`. */
+/** The command that recreates the pods, by workload, or the reason why new pods would lack `promised`. */
 function renewal(pods: readonly PodStanding[], sidecarSet: SidecarSet, promised: "newest" | "any"): string {
   const why = whyNotByNewPods(sidecarSet, promised);
   if (why !== undefined) return why;
@@ -204,7 +204,7 @@ function renewal(pods: readonly PodStanding[], sidecarSet: SidecarSet, promised:
   );
 }
 
-/** Drops the clause that the title has already. */
+/** Removes the clause that the title repeats. */
 function withoutWhy(pod: PodStanding): PodStanding {
   return { ...pod, why: "" };
 }
@@ -213,18 +213,18 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A reason on the page why a rollout does not do more. */
+/** A reason on the page why a rollout makes no faster progress. */
 export interface Reason {
   /** name of the reason in docs/reasons.md */
   readonly reason: ReasonName;
-  /** trouble: somebody has to act; wait: it continues by itself; held: a user asked for it */
+  /** trouble: a person has to act; wait: the rollout continues by itself; held: a user asked for the hold */
   readonly kind: Exclude<Severity, "none">;
   readonly title: string;
-  /** one or two sentences about it */
+  /** the reason in one or two sentences */
   readonly text: string;
-  /** the advice, written by this code, because readers can copy commands in it; absent: none, or the text has it */
+  /** the advice, written only by this code, because readers can copy commands; absent: none, or `text` has it */
   readonly next?: string | undefined;
-  /** the pods concerned, in the list's order */
+  /** the pods that the reason concerns, in the list's order */
   readonly pods: readonly { readonly name: string; readonly why: string }[];
 }
 

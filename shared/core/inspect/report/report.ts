@@ -1,4 +1,4 @@
-/** A report about SidecarSets: the state of each, its history, its next batches, and what holds it. */
+/** A report about SidecarSets: the state of each, its history, its next batches, and what holds its rollout. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
@@ -28,16 +28,16 @@ export interface ReportSubject {
   readonly events: readonly EventObject[] | undefined;
   /** uids of pods that were created without the sidecars that they should have */
   readonly missed: ReadonlySet<string>;
-  /** when a pass last renewed its Lease, RFC3339; undefined: unknown */
+  /** time at which a pass last renewed its Lease, RFC3339; undefined: it is unknown */
   readonly lastPass: string | undefined;
 }
 
-/** Number of future batches that are named. */
+/** Number of future batches that the report names. */
 const BATCHES_FORESEEN = 5;
 
 /**
- * Pure: the page's content about one SidecarSet, from the same observation that a pass decides on. @throws TypeError
- * for a spec that the API server would not have stored
+ * The page's content about one SidecarSet, from the same observation that a pass decides on. No side effects. @throws
+ * TypeError for a spec that the API server would not have stored
  */
 export function reportOnSidecarSet(subject: ReportSubject, context: DecideContext): SetDetail {
   const { observation, events, missed, lastPass } = subject;
@@ -95,14 +95,14 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   };
 }
 
-/** The reason that no pass runs, if that is known. `lastPass`: when one last renewed its Lease, RFC3339 */
+/** The reason why no pass runs, if it is known. `lastPass`: time of the last renewal of a Lease, RFC3339 */
 export function idleness(lastPass: string | undefined, now: string): Reason | undefined {
   const { reason, verdict, message, hint } = traceTick(lastPass, now);
   if (verdict !== "stop") return undefined;
   return { reason, kind: "trouble", title: sentence(message), text: "", next: hint, pods: [] };
 }
 
-/** The verdict that a pass would record now. */
+/** The state that a pass would record now. */
 function verdictOf(sidecarSet: SidecarSet, decision: Decision, now: string): RolloutVerdict {
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: undefined };
@@ -151,11 +151,11 @@ function nextBatches(observation: Observation, context: DecideContext): readonly
   }));
 }
 
-// When a SidecarSet got its current spec, and when its rollout came to rest, as far as recorded.
+// The recorded times at which a SidecarSet got its present spec, and at which its rollout ended.
 
 /**
- * When the spec changed. The first pass after a change records the revision, up to a minute late. A returning revision
- * is older: the change then came after the newest other revision.
+ * The time at which the spec changed. The first pass after a change records the revision, up to a minute late. A
+ * rollback reuses an older revision, so the change came after the newest other revision.
  */
 function changeOf(sidecarSet: SidecarSet, rows: readonly RevisionRow[]): Pick<Course, "after" | "changedAt"> {
   const recordedAt = rows.find(({ isCurrent }) => isCurrent)?.createdAt;
@@ -172,14 +172,14 @@ function changeOf(sidecarSet: SidecarSet, rows: readonly RevisionRow[]): Pick<Co
   };
 }
 
-/** When `Progressing` ended; without the condition, the time of the last pod. */
+/** The time when `Progressing` ended; without the condition, the time of the last pod. */
 function endOf({ status }: SidecarSet, isAtRest: boolean): string | undefined {
   if (!isAtRest) return undefined;
   const progressing = status?.conditions?.find(({ type }) => type === "Progressing");
   return progressing?.status === "False" ? progressing.lastTransitionTime : NEVER;
 }
 
-/** Earlier than any change, so that the last pod counts. */
+/** A time before any change, so that the last pod counts. */
 const NEVER = "1970-01-01T00:00:00Z";
 
 function latest(times: readonly string[]): string | undefined {

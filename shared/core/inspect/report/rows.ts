@@ -1,4 +1,4 @@
-/** The list of SidecarSets: one line each, from the stored object alone; SidecarSets that need somebody come first. */
+/** The list of SidecarSets, one line each, from the stored object alone. SidecarSets that need a person come first. */
 
 import type { ControllerRevision, KubernetesObject } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../../api/names.ts";
@@ -17,13 +17,13 @@ export interface SetRow {
   readonly matched: number;
   readonly updated: number;
   readonly ready: number;
-  /** pods that have the current version and are ready */
+  /** number of pods that have the current version and are ready */
   readonly updatedReady: number;
-  /** absent: no pass has seen the last change yet */
+  /** state of the rollout; absent: no pass has seen the last change yet */
   readonly verdict?: RolloutVerdict;
-  /** RFC3339 */
+  /** start of the state, RFC3339 */
   readonly since?: string;
-  /** one clause */
+  /** the reason in one clause */
   readonly reason: string;
 }
 
@@ -59,18 +59,18 @@ function standingOf(sidecarSet: SidecarSet): Pick<SetRow, "verdict" | "since" | 
 export interface RevisionRow {
   readonly revision: number;
   readonly name: string;
-  /** RFC3339; undefined: not stored yet */
+  /** creation time, RFC3339; undefined: the revision is not stored yet */
   readonly createdAt: string | undefined;
   readonly customVersion: string | undefined;
-  /** such as `agent fluent-bit:4.1.0` */
+  /** images of containers, such as `agent fluent-bit:4.1.0` */
   readonly images: readonly string[];
-  /** number of pods that have it now */
+  /** number of pods that have the revision now */
   readonly pods: number;
-  /** the SidecarSet's current revision */
+  /** true: this is the SidecarSet's current revision */
   readonly isCurrent: boolean;
 }
 
-/** Newest first. If OpenKruise recorded a revision twice under one hash, the newest row counts its pods. */
+/** The rows, newest first. If OpenKruise recorded a revision twice under one hash, the newest row counts its pods. */
 export function revisionRows(
   sidecarSet: SidecarSet,
   revisions: readonly ControllerRevision[],
@@ -96,7 +96,7 @@ export function revisionRows(
     });
 }
 
-/** Returns the images that the spec of a SidecarSet has, or that a revision recorded. */
+/** Returns the images in the spec of a SidecarSet or of a recorded revision. */
 export function imagesOf(spec: unknown): readonly string[] {
   if (!isJsonObject(spec)) return [];
   return [spec["initContainers"], spec["containers"]].flatMap((list) =>
@@ -108,9 +108,9 @@ export function imagesOf(spec: unknown): readonly string[] {
   );
 }
 
-// Tells which Events the page shows, and which of their fields.
+// Chooses the Events that the page shows, and their fields.
 
-/** core/v1 Event, reduced to the fields that are read. */
+/** A core/v1 Event with the fields that are read. */
 export interface EventObject extends KubernetesObject {
   readonly type?: string;
   readonly reason?: string;
@@ -128,19 +128,19 @@ export interface EventObject extends KubernetesObject {
 }
 
 export interface EventLine {
-  /** RFC3339 */
+  /** time of the Event, RFC3339 */
   readonly at: string;
   readonly isWarning: boolean;
   readonly reason: string;
   readonly message: string;
-  /** such as `Pod shop/web-1` */
+  /** the object of the Event, such as `Pod shop/web-1` */
   readonly about: string;
   readonly count: number;
 }
 
 const MAX_LINES = 50;
 
-/** The last 50, newest first. */
+/** The last 50 Events, newest first. */
 export function eventLines(events: readonly EventObject[]): readonly EventLine[] {
   return events
     .map(({ type, reason = "", message = "", count = 1, involvedObject, ...event }) => ({

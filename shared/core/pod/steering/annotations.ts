@@ -8,29 +8,29 @@ import { shownText } from "../../../go/unseen.ts";
 import { type MetricCheck, parseChecks } from "./metric-checks.ts";
 import { parseWaves, type Wave } from "./waves.ts";
 
-/** A number of pods, or a share of them. */
+/** A number of pods or a percentage. */
 export interface Amount {
   readonly amount: number;
   readonly isPercent: boolean;
 }
 
-/** How many of the updated pods may fail before the rollout stops. */
+/** The number of updated pods that may fail before the rollout stops. */
 export interface HaltOn extends Amount {
-  /** the written text */
+  /** the text of the annotation */
   readonly text: string;
-  /** between the updates of pods that count together; absent: all count */
+  /** seconds within which counted pods were updated; absent: all pods count */
   readonly withinSeconds?: number;
 }
 
-/** A release that was taken back: it is never taken back again, and what it was taken back to is not given up. */
+/** A release that was rolled back. It is never rolled back again, and the release that replaced it is not given up. */
 export interface Undone {
   /** hash of the release */
   readonly from: string;
   /** hash of the earlier, working release */
   readonly to: string;
-  /** RFC3339 */
+  /** time of the rollback, RFC3339 */
   readonly at: string;
-  /** the action and its reason, one sentence */
+  /** the action and its reason in one sentence */
   readonly message: string;
 }
 
@@ -42,13 +42,13 @@ export interface GivenUpRelease {
   /** hash of the release */
   readonly hash: string;
   readonly outcome: GivenUp;
-  /** RFC3339 */
+  /** time at which it was given up, RFC3339 */
   readonly at: string;
 }
 
 /**
- * Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the other two; an eviction counts as a failed attempt of
- * the Job.
+ * Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the two others. An eviction counts as a failed attempt
+ * of a Job.
  */
 const REPLACED = ["NotUpgradable", "Missed", "Jobs"] as const;
 
@@ -59,22 +59,22 @@ export interface Replace {
 }
 
 export interface Read<T> {
-  /** absent: it cannot be read */
+  /** the parsed value; absent: it cannot be read */
   readonly value?: T | undefined;
-  /** each completes "the annotation …" */
+  /** problems, each a text that completes "the annotation …" */
   readonly problems: readonly string[];
 }
 
 interface Row<T> {
-  /** people write it without a new generation, so the status says which ones passes obey */
+  /** people write the annotation without a new generation, so the status lists the ones that passes obey */
   readonly isObserved: boolean;
-  /** a problem with it stops the rollout; false: the annotation is ignored */
+  /** true: a problem with the annotation stops the rollout; false: the annotation is ignored */
   readonly isStopping: boolean;
-  /** `sidecarSet`: its name */
+  /** parses the text. `sidecarSet`: name of the SidecarSet */
   readonly read: (text: string, sidecarSet: string) => Read<T>;
-  /** passes compare times that other machines wrote down, where it is written */
+  /** returns true if passes compare times that other machines recorded in it */
   isTimed(value: T | undefined): boolean;
-  /** its place in the digests that ledgers hold; absent: by its name */
+  /** sort key in the digests that ledgers hold; absent: the name */
   readonly sortedAs?: string;
 }
 
@@ -86,23 +86,23 @@ function readOr<T>(value: T | undefined, problem?: string): Read<T> {
 
 const asWritten = (text: string) => readOr(text);
 
-/** Passes and commands write it. */
+/** Annotations that passes and commands write. */
 const ours = { isObserved: false, isStopping: false, isTimed: never } as const;
 const people = { isObserved: true, isStopping: false, isTimed: never } as const;
 const stopping = { isObserved: true, isStopping: true, isTimed: never } as const;
-/** Other rooms read it. */
+/** Annotations that other modules read. */
 const elsewhere = { read: (): Read<never> => ({ problems: [] }) } as const;
 
 // Functions create the tables, so that bundles without annotations can drop them.
 const STOPPING = /* @__PURE__ */ (() => {
   return {
-    /** `3`, `10%`, `10% within 5m` */
+    /** Examples: `3`, `10%`, `10% within 5m`. */
     [NAMES.HALT_ON_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
         readOr(parseHaltOn(text), `says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`),
     },
-    /** `1`, `25%` */
+    /** Examples: `1`, `25%`. */
     [NAMES.OWNER_BUDGET_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
@@ -112,7 +112,7 @@ const STOPPING = /* @__PURE__ */ (() => {
         ),
       sortedAs: "sidecarset.kruise.io/owner",
     },
-    /** The problem is told without the address, which may hold a secret. */
+    /** The problem does not contain the address, which may hold a secret. */
     [NAMES.GATE_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
@@ -167,7 +167,7 @@ const OTHERS = /* @__PURE__ */ (() => {
       isTimed: (value: Replace | undefined) =>
         value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
     },
-    // Only "false" switches it off; any other text was meant to switch it on.
+    // Only "false" switches the annotation off; any other text counts as on.
     [NAMES.FOLLOW_ORDINALS_ANNOTATION]: { ...people, read: (text: string) => readOr(text !== "false") },
     [NAMES.EVICT_MISSED_ANNOTATION]: { ...people, read: (text: string) => readOr(text === "true") },
     [NAMES.SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },
@@ -220,7 +220,7 @@ function parseHaltOn(text: string): HaltOn | undefined {
 }
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 
-/** In seconds. */
+/** The duration of a drain in seconds. */
 function parseDrain(text: string): number | undefined {
   const [, amount, unit = ""] = /^(\d{1,4})(s|m|h)$/.exec(text) ?? [];
   const seconds = Number(amount) * (SECONDS[unit] ?? 1);
@@ -277,7 +277,7 @@ function parseReplace(text: string): Replace | undefined {
   const known = REPLACED.filter((word) => words.includes(word));
   const isReadable = words.every((word) => REPLACED.some((one) => one === word));
   const restarts = restart === undefined ? 0 : Number(more[0] ?? 1);
-  // A Job has no restart, and nothing is evicted beside one.
+  // Jobs cannot be restarted, and pods are not evicted while workloads restart.
   if (!isReadable || known.every((word) => word === "Jobs") || (restarts > 0 && words.includes("Jobs")))
     return undefined;
   return { words: new Set(known), restarts };

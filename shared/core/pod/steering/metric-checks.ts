@@ -1,17 +1,17 @@
-/** The metric checks that an annotation asks for before each batch, each a query with bounds; or its fault. */
+/** The metric checks that an annotation asks for before each batch, each a query with bounds; or the fault. */
 import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
 
 export interface MetricCheck {
   readonly name: string;
-  /** PromQL, with the SidecarSet's variables filled in */
+  /** query in PromQL, with the SidecarSet's variables filled in */
   readonly query: string;
   /** upper bound of every value; absent: none */
   readonly max?: number;
   /** lower bound of every value; absent: none */
   readonly min?: number;
-  /** how many failures in a row do not stop the rollout yet */
+  /** number of failures in a row that do not stop the rollout yet */
   readonly failuresAllowed: number;
-  /** shortest time between evaluations, and from a batch to the next evaluation */
+  /** shortest time in seconds between evaluations, and from a batch to the next evaluation */
   readonly intervalSeconds: number;
   readonly onFailure: "halt" | "undo";
 }
@@ -24,19 +24,19 @@ const MOST_SECONDS = 86_400;
 const DEFAULT_SECONDS = 60;
 const FIELDS = ["name", "query", "max", "min", "failuresAllowed", "intervalSeconds", "onFailure"] as const;
 const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-/** Kubernetes' way to write a variable. */
+/** Matches a variable in Kubernetes' form. */
 const VARIABLE = /\$\(([^)]*)\)/g;
 
 type Field = (typeof FIELDS)[number];
 
 interface ParsedChecks {
-  /** empty if some cannot be read, or none are configured */
+  /** checks; empty if one cannot be read, or none exists */
   readonly checks: readonly MetricCheck[];
-  /** each completes "the annotation …" */
+  /** problems, each a text that completes "the annotation …" */
   readonly problems: readonly string[];
 }
 
-/** `text`: of the annotation. `sidecarSet`: its name, which queries may hold. */
+/** Parses the checks. `text`: value of the annotation. `sidecarSet`: its name, which queries may contain. */
 export function parseChecks(text: string | undefined, sidecarSet: string): ParsedChecks {
   if (text === undefined) return { checks: [], problems: [] };
   const list = jsonOf(text);
@@ -69,7 +69,7 @@ function readCheck(
   return { check: checkFrom(entry, sidecarSet), problems: [] };
 }
 
-/** `entry` has passed all rules. */
+/** A check from an entry that has passed all rules. */
 function checkFrom(entry: JsonObject, sidecarSet: string): MetricCheck {
   const { name, query, ...rest } = entry as unknown as Pick<MetricCheck, "name" | "query"> & Partial<MetricCheck>;
   return {
@@ -118,7 +118,7 @@ function queryProblem({ query }: JsonObject): string | undefined {
     : `whose query names $(${unknown}): there is $(NAME), the name of the SidecarSet`;
 }
 
-/** Only the text up to the last bracket is searched, so that no search runs to the end in vain. */
+/** The variables of a query. Only the text up to the last bracket is searched, which limits the time. */
 export function variablesOf(query: string): readonly (string | undefined)[] {
   const closed = query.slice(0, query.lastIndexOf(")") + 1);
   return [...closed.matchAll(VARIABLE)].map(([, name]) => name);

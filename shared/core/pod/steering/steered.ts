@@ -16,14 +16,14 @@ const OBSERVED = Object.entries(ANNOTATIONS)
   .toSorted((a, b) => (a.place < b.place ? -1 : 1))
   .map(({ name }) => name);
 const LABELS = [CUSTOM_VERSION_LABEL] as const;
-/** Fields for the identity and the spec's generation. */
+/** Fields that identify the object and the generation of its spec. */
 const IDENTITY = ["name", "uid", "generation", "creationTimestamp", "deletionTimestamp"] as const;
-/** Every write changes these, by any author. Only the time of the last write to the spec matters. */
+/** Fields that every write changes, by any author. Only the time of the last write to the spec matters. */
 const MOVING = ["resourceVersion", "managedFields"] as const;
 
 declare const STEERED: unique symbol;
 
-/** A SidecarSet without what steers nothing. */
+/** A SidecarSet without the metadata that steers nothing. */
 export type SteeredSidecarSet = SidecarSet & { readonly [STEERED]: true };
 
 export function steered(sidecarSet: SidecarSet): SteeredSidecarSet {
@@ -31,7 +31,7 @@ export function steered(sidecarSet: SidecarSet): SteeredSidecarSet {
   return { ...rest, metadata: { ...steeringPart(metadata), ...pick(metadata, MOVING) } } as SteeredSidecarSet;
 }
 
-/** True when no part that passes obey differs. A generation identifies a spec. */
+/** True if both objects agree in everything that passes obey. A generation identifies a spec. */
 export function isSteeredAlike(one: SidecarSet, other: SidecarSet): boolean {
   return JSON.stringify(steeringPart(one.metadata ?? {})) === JSON.stringify(steeringPart(other.metadata ?? {}));
 }
@@ -41,7 +41,7 @@ export function steeringAnnotations({ metadata }: SidecarSet): Readonly<Record<s
   return pick(metadata?.annotations ?? {}, OBSERVED) as Readonly<Record<string, string>>;
 }
 
-/** A digest of the same. */
+/** A digest of the annotations that passes obey. */
 export function steeringDigest(sidecarSet: SidecarSet): string {
   return hash("sha256", JSON.stringify(steeringAnnotations(sidecarSet))).slice(0, 16);
 }
@@ -55,7 +55,7 @@ function steeringPart(metadata: ObjectMeta) {
   };
 }
 
-/** In the order of `keys`. */
+/** The fields named by `keys`, in their order. */
 function pick(from: object, keys: readonly string[]): Readonly<Record<string, unknown>> {
   const all = from as Readonly<Record<string, unknown>>;
   return Object.fromEntries(keys.filter((key) => all[key] !== undefined).map((key) => [key, all[key]]));

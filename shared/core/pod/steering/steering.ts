@@ -1,4 +1,4 @@
-/** Parses every annotation that steers the rollout of a SidecarSet, once, into one value; what is wrong with one is part of it. */
+/** Parses every annotation that steers the rollout of a SidecarSet, once, into one value with all problems. */
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import * as NAMES from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -17,9 +17,9 @@ import type { Wave } from "./waves.ts";
 
 interface SteeringProblem {
   readonly annotation: string;
-  /** one sentence */
+  /** the problem in one sentence */
   readonly text: string;
-  /** the rollout stops; false: the annotation is ignored */
+  /** true: the rollout stops; false: the annotation is ignored */
   readonly isStopping: boolean;
 }
 
@@ -27,37 +27,37 @@ interface SteeringProblem {
 export interface Steering {
   readonly haltOn?: HaltOn | undefined;
   readonly undoesOnHalt: boolean;
-  /** undefined: it cannot be read */
+  /** releases that were rolled back; undefined: the annotation cannot be read */
   readonly undone: readonly Undone[] | undefined;
-  /** the release was restored after a failed one, and no other followed */
+  /** true: the release was restored after a failed one, and no other release followed */
   readonly isPutBack: boolean;
   readonly givenUp: readonly GivenUpRelease[];
-  /** the address that is asked before each batch */
+  /** the address that passes ask before each batch */
   readonly gate?: URL | undefined;
   /** metric checks for this release's rollout */
   readonly checks: readonly MetricCheck[];
   readonly waves?: readonly Wave[] | undefined;
   /** the release skips the waves: on request, or because it was restored after a failed one */
   readonly areWavesSkipped: boolean;
-  /** how many pods of one owner may be down at once: none where that cannot be read */
+  /** number of pods of one owner that may be down at once; it is 0 if the annotation cannot be read */
   readonly ownerBudget?: Amount | undefined;
   readonly followsOrdinals: boolean;
   readonly ignoresNeverReady: boolean;
   readonly replace: Replace;
-  /** pods that missed their sidecars are evicted, by the annotation for these alone */
+  /** true: pods that missed their sidecars are evicted, by the annotation for such pods alone */
   readonly evictsMissed: boolean;
   /** seconds for which a pod is out of endpoints before its sidecars restart; undefined: no drain */
   readonly drainSeconds?: number | undefined;
   /** number of nodes that pull images before pods are updated; absent: no pre-pull */
   readonly prePull?: number | undefined;
-  /** passes compare times that other machines wrote down */
+  /** true: passes compare times that other machines recorded */
   readonly isTimed: boolean;
-  /** problems that stop the rollout come first */
+  /** problems; problems that stop the rollout come first */
   readonly problems: readonly SteeringProblem[];
 }
 
 const EMPTY: ObjectMeta = {};
-/** Parsed metadata by object, which never changes; many callers read it once for each pod. */
+/** Parsed annotations by metadata object, which never changes. Many callers read them once for each pod. */
 const known = new WeakMap<ObjectMeta, Steering>();
 
 export function steeringOf({ metadata = EMPTY }: SidecarSet): Steering {
@@ -68,7 +68,7 @@ export function steeringOf({ metadata = EMPTY }: SidecarSet): Steering {
   return steering;
 }
 
-/** The value of each annotation; absent: not set, or unreadable. */
+/** Values of the annotations; absent: not set, or unreadable. */
 type Values = {
   readonly [K in SteeringAnnotation]?: NonNullable<ReturnType<(typeof ANNOTATIONS)[K]["read"]>["value"]>;
 };
@@ -101,7 +101,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
         ? undefined
         : (values[NAMES.OWNER_BUDGET_ANNOTATION] ?? NO_PODS),
     ...release,
-    // An undo must not wait for the numbers of the release that failed.
+    // A rollback must not wait for the metric checks of the release that failed.
     checks: release.isPutBack ? [] : checks,
     waves,
     undoesOnHalt: values[NAMES.UNDO_ON_HALT_ANNOTATION] === true,
@@ -123,7 +123,7 @@ interface Timed {
 const NO_PODS: Amount = { amount: 0, isPercent: false };
 const NOTHING_REPLACED: Replace = { words: new Set(), restarts: 0 };
 
-/** The annotations about releases, by hash. */
+/** The annotations that name releases by their hash. */
 function releaseOf(annotations: Readonly<Record<string, string>>, values: Values) {
   const undone = annotations[NAMES.UNDONE_ANNOTATION] === undefined ? [] : values[NAMES.UNDONE_ANNOTATION];
   const {

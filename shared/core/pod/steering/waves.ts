@@ -6,13 +6,13 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 
 export interface Wave {
   readonly name: string;
-  /** of the labels of namespaces; empty: all of them */
+  /** selector for labels of namespaces; empty: all namespaces */
   readonly namespaceSelector: LabelSelector;
-  /** how long the wave is complete before the next one begins */
+  /** seconds for which the wave is complete before the next one begins */
   readonly soakSeconds: number;
-  /** later waves do not start */
+  /** true: later waves do not start */
   readonly isPaused: boolean;
-  /** names of checks of metrics that it is asked; absent: all of them */
+  /** names of metric checks for this wave; absent: all checks */
   readonly checks?: readonly string[];
 }
 
@@ -29,13 +29,13 @@ const MOST_WAVES = 50;
 const MOST_SOAK_SECONDS = 31_536_000;
 
 interface ParsedWaves {
-  /** undefined: none are asked for, or nobody can read which */
+  /** waves; undefined: none are set, or the annotation cannot be read */
   readonly waves?: readonly Wave[];
-  /** each completes "the annotation …" */
+  /** problems, each a text that completes "the annotation …" */
   readonly problems: readonly string[];
 }
 
-/** `text`: of the annotation. */
+/** Parses the waves. `text`: value of the annotation. */
 export function parseWaves(text: string | undefined): ParsedWaves {
   if (text === undefined) return { problems: [] };
   const list = jsonOf(text);
@@ -52,7 +52,7 @@ export function namespaceLabelsRead(waves: readonly Wave[] | undefined): readonl
   return keys && [...new Set(keys)].sort();
 }
 
-/** Index of a namespace's wave, the first that selects it; the number of waves when none does. */
+/** Index of the first wave that selects the namespace; the number of waves if none does. */
 export function waveOf(waves: readonly Wave[], labels: Labels | undefined): number {
   const first =
     labels === undefined
@@ -73,7 +73,7 @@ function listProblems(list: unknown): readonly string[] {
   ];
 }
 
-/** The unchecked content. */
+/** Content of the annotation before any check. */
 type Anything<Key extends string> = Readonly<Partial<Record<Key, unknown>>>;
 type Given = Anything<"name" | "namespaceSelector" | "soakSeconds" | "paused" | "checks">;
 

@@ -1,4 +1,4 @@
-/** Tells whether the downward API offers a field of the pod or a resource of its containers. */
+/** Checks whether the downward API offers a field of the pod or a resource of its containers. */
 import type { EnvVarSource } from "../../../api/pod-parts.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
@@ -51,7 +51,7 @@ function pathProblem(apiVersion: string, fieldPath: string): string | undefined 
   return POD_FIELDS.has(path) || path === "spec.host" ? undefined : `field label not supported: ${fieldPath}`;
 }
 
-/** `problemOf`: the fault of a path in that version. */
+/** Validates a path. `problemOf`: returns the fault of a path in that version. */
 export function validatePath(
   { apiVersion = "", fieldPath = "" }: FieldReference,
   field: string,
@@ -63,7 +63,7 @@ export function validatePath(
   return problem ? [invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${problem}`)] : [];
 }
 
-/** `offered`: the available fields at this place, sorted. */
+/** Validates a reference to a field. `offered`: the available fields at this place, sorted. */
 export function validateFieldReference(
   reference: FieldReference,
   field: string,
@@ -115,7 +115,7 @@ function validateDivisor({ resource = "", divisor }: ResourceReference, field: s
   return [invalid(`${field}.divisor`, resource, `only divisor's values ${list} are supported with the ${title}`)];
 }
 
-/** In a volume the container must be named. */
+/** Validates a reference to a resource. In a volume it must name the container. */
 export function validateResourceReference(
   reference: ResourceReference,
   field: string,
@@ -131,7 +131,7 @@ interface SubscriptedPath {
   readonly subscript?: string;
 }
 
-/** `metadata.labels['app']` → path and subscript. Source: Kubernetes' SplitMaybeSubscriptedPath. */
+/** Splits `metadata.labels['app']` into path and subscript. Source: Kubernetes' SplitMaybeSubscriptedPath. */
 export function splitSubscript(fieldPath: string): SubscriptedPath {
   const start = fieldPath.indexOf("['");
   if (!fieldPath.endsWith("']") || start <= 0 || start + 2 > fieldPath.length - 2) return { path: fieldPath };

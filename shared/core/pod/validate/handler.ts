@@ -21,7 +21,7 @@ import {
 import { headerNameErrors, portNameErrors } from "../../../go/label-name.ts";
 import { numberOf, validateNonNegative, validateRange } from "../../admission/integer.ts";
 
-/** The termination grace period of the pod that is tried out, in seconds. */
+/** The termination grace period, in seconds, of the pod that the validation builds. */
 const GRACE_PERIOD = 30;
 const SCHEMES = ["HTTP", "HTTPS"];
 const PROBE_ACTIONS = ["exec", "httpGet", "tcpSocket", "grpc"] as const;
@@ -90,7 +90,7 @@ function validateProbe(probe: Probe, field: string): readonly FieldError[] {
   ];
 }
 
-/** A liveness or startup probe: one success is enough. */
+/** Validates a liveness or startup probe, for which one success is enough. */
 export function validateSingleSuccessProbe(probe: Probe | undefined, field: string): readonly FieldError[] {
   if (probe == null) return [];
   const { successThreshold = 0 } = probe;
@@ -123,7 +123,7 @@ export function validateLifecycle(lifecycle: Lifecycle | undefined, field: strin
 const PORT_RANGE: readonly [number, number] = [1, 65535];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
-/** An action's port: a number, or the name of a container's port. */
+/** Validates an action's port: a number, or the name of a container's port. */
 function validatePortReference(port: IntOrString | undefined, field: string): readonly FieldError[] {
   return typeof port === "string"
     ? invalidEach(field, port, portNameErrors(port))
@@ -163,7 +163,7 @@ export function validatePorts(ports: readonly ContainerPort[] | undefined, field
   return [...validateNames(given, field), ...given.flatMap((port, index) => validatePort(port, `${field}[${index}]`))];
 }
 
-/** The containers run side by side: no two may want the same port of the host. */
+/** Validates host ports. The containers run at the same time, so no two may use the same port of the host. */
 export function validateHostPorts(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
   const seen = new Set<string>();
   return containers.flatMap(({ ports }, container) =>
@@ -187,13 +187,13 @@ export function validateNoBacksteps(path: string, field: string): readonly Field
   return hasBacksteps(path) ? [invalid(field, path, "must not contain '..'")] : [];
 }
 
-/** Relative and never upwards. */
+/** Requires a relative path that never goes upwards. */
 export function validateDescendingPath(path: string, field: string): readonly FieldError[] {
   const absolute = path.startsWith("/") ? [invalid(field, path, "must be a relative path")] : [];
   return [...absolute, ...validateNoBacksteps(path, field)];
 }
 
-/** The same; names that start with two dots are also reserved for the kubelet. */
+/** Requires a relative path that never goes upwards. Names that start with two dots are reserved for the kubelet. */
 export function validateNonReservedPath(path: string, field: string): readonly FieldError[] {
   const isReserved = path.startsWith("..") && !path.startsWith("../");
   const reserved = isReserved ? [invalid(field, path, "must not start with '..'")] : [];

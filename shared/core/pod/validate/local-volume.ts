@@ -108,7 +108,7 @@ function validateDownwardContent({ fieldRef, resourceFieldRef }: DownwardFile, f
   ];
 }
 
-/** `field`: path of the list's owner, because the reference does not say which file it means. */
+/** Validates a file. `field`: path of the list's owner, because the reference does not name the file. */
 function validateDownwardFile(file: DownwardFile, field: string): readonly FieldError[] {
   return [
     ...requireMembers(file, ["path"], field),
@@ -143,7 +143,7 @@ function validateToken(
   ];
 }
 
-/** Paths that two sources of one volume would write. */
+/** Paths that two sources of one volume would both write. */
 class ProjectedPaths {
   private readonly seen = new Set<string>();
   private readonly field: string;
@@ -227,7 +227,7 @@ export function validateProjected(source: Source<"projected">, field: string): r
   ];
 }
 
-/** A reference is asked for where a pod itself is validated only: templates may leave it to later. */
+/** Validates an image volume. Only a pod needs the reference; a template may leave it out. */
 export function validateImage(source: Source<"image">, field: string): readonly FieldError[] {
   return validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`);
 }
@@ -260,7 +260,7 @@ function validatePodCertificate(source: PodCertificateProjection, field: string)
   ];
 }
 
-/** Paths that it writes in its volume. */
+/** Paths that the certificate writes in its volume. */
 function certificatePaths(source: PodCertificateProjection): readonly string[] {
   return PATHS.flatMap((name) => source[name] || []);
 }
@@ -269,7 +269,9 @@ function certificatePaths(source: PodCertificateProjection): readonly string[] {
 const DOMAIN_LIMIT = 253;
 const SIGNER_LIMIT = 571;
 
-/** `example.com:signer:name` belongs to the signer `example.com/signer`; without a colon it belongs to none. */
+/**
+ * Errors of a bundle's name. The signer of `example.com:signer:name` is `example.com/signer`; without a colon: none.
+ */
 function bundleNameErrors(name: string): readonly string[] {
   const end = name.lastIndexOf(":");
   if (end === -1) return dnsSubdomainErrors(name);
@@ -341,10 +343,10 @@ function validateTrustBundle(bundle: ClusterTrustBundleProjection, field: string
   ];
 }
 
-/** Tells whether single members of a volume source are valid. */
+/** Checks single members of a volume source. */
 const HIGHEST_MODE = 0o777;
 
-/** Members that must be there and not be empty. */
+/** Requires members that are present and not empty. */
 export function requireMembers<T extends object>(
   source: T,
   members: readonly (keyof T & string)[],
@@ -356,7 +358,7 @@ export function requireMembers<T extends object>(
   });
 }
 
-/** 0 means the whole disk, although the reference's message does not say so. */
+/** Validates a partition. 0 means the whole disk, although the reference's message does not say so. */
 export function validatePartition(partition: number | undefined, field: string): readonly FieldError[] {
   const number = numberOf(partition);
   const detail = "must be between 1 and 255, inclusive";

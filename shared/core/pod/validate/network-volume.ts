@@ -1,4 +1,4 @@
-/** Tells whether Kubernetes would accept volumes from elsewhere: disks, file servers, drivers. */
+/** Checks volumes from outside the node and the cluster: disks, file servers, drivers. */
 import type { VolumeSources } from "../../../api/pod-parts.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required, tooLong } from "../../../go/field-error.ts";
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";
@@ -60,7 +60,7 @@ export function validateFlocker(source: Source<"flocker">, field: string): reado
   ];
 }
 
-/** As Go's net.SplitHostPort takes it apart. */
+/** True if Go's net.SplitHostPort accepts the text. */
 function isHostPort(text: string): boolean {
   return /^(?:[^[\]:]*|\[[^[\]]*\]):[^[\]:]*$/.test(text);
 }

@@ -1,4 +1,4 @@
-/** Tells whether Kubernetes would accept a pod made of a SidecarSet alone. */
+/** Checks whether Kubernetes would accept a pod with the SidecarSet's containers alone. */
 
 import type { EnvVar } from "../../../api/kubernetes.ts";
 import type {
@@ -54,7 +54,7 @@ function validateHostProcesses(containers: readonly ContainerDetails[]): readonl
   return [...(isMixed ? [invalid("spec", "", detail)] : []), invalid("spec.hostNetwork", false, network)];
 }
 
-/** Source: Kubernetes 1.32, ValidatePodCreate, as far as containers and volumes go. */
+/** Validates containers and volumes. Source: Kubernetes 1.32, ValidatePodCreate. */
 export function validatePod(spec: SidecarSetSpec): readonly FieldError[] {
   const given: readonly ContainerDetails[] = spec.containers ?? [];
   const containers = given.length > 0 ? given : [STAND_IN];
@@ -119,7 +119,7 @@ function validateImagePadding({ image = "" }: ContainerDetails, field: string): 
   return isPadded ? [invalid(`${field}.image`, image, "must not have leading or trailing whitespace")] : [];
 }
 
-/** Containers that run side by side. */
+/** Validates containers that run at the same time. */
 function validateContainers(
   containers: readonly ContainerDetails[],
   volumes: VolumeTable,
@@ -162,7 +162,7 @@ function validateInitContainer(container: ContainerDetails, field: string): read
   ];
 }
 
-/** `containers`: the pod's other containers, whose names are taken. */
+/** Validates init containers. `containers`: the pod's other containers, whose names are taken. */
 function validateInitContainers(
   initContainers: readonly ContainerDetails[],
   containers: readonly ContainerDetails[],
@@ -176,14 +176,14 @@ function validateInitContainers(
     return [
       ...validateCommon(container, volumes, member),
       ...(name === "" && !seen.has("") ? [] : validateUniqueName(name, seen, member)),
-      // Compat: they run one by one, and the reference reports each under the first one's path.
+      // Compat: init containers run one by one, and the reference reports each under the path of the first.
       ...validateHostPorts([container], field),
       ...validateInitContainer(container, member),
     ];
   });
 }
 
-/** Rules for containers of pods that do not apply to pod templates. */
+/** Validates images by rules that hold for pods and not for pod templates. */
 function validateImages(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
   return containers.flatMap((container, index) => validateImagePadding(container, `${field}[${index}]`));
 }
@@ -289,7 +289,7 @@ function validateFileKey(file: NonNullable<EnvVarSource["fileKeyRef"]>, field: s
   ];
 }
 
-/** Any printable ASCII but the sign that ends a name. */
+/** Errors of a name. Any printable ASCII is allowed, except for the sign that ends a name. */
 function relaxedEnvNameErrors(name: string): readonly string[] {
   return /^[ -<>-~]+$/.test(name)
     ? []
@@ -327,7 +327,7 @@ function validateEnv(env: readonly EnvVar[] | undefined, field: string): readonl
   });
 }
 
-/** `prefix-` is the start of a name, so it may end with a dash. */
+/** Errors of a prefix. `prefix-` is the start of a name, so it may end with a dash. */
 function sourceNameErrors(name: string): readonly string[] {
   return dnsSubdomainErrors(name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
 }

@@ -80,7 +80,7 @@ function validateClaimKey(
   return errors;
 }
 
-/** The pod that is tried out has no claims: none can be referred to. */
+/** Validates claims. The pod that the validation builds has none, so no reference is valid. */
 function validateClaims(claims: readonly ResourceClaim[], field: string): readonly FieldError[] {
   const keys = new Set<string>();
   return claims.flatMap((claim, index) => {
@@ -126,7 +126,7 @@ export function validateResizePolicy(
   });
 }
 
-/** The kind of resource that a name means. */
+/** Finds the kind of resource from its name. */
 const HUGE_PAGES = "hugepages-";
 const REQUESTS = "requests.";
 
@@ -160,7 +160,7 @@ function isHugePages(name: string): boolean {
   return name.startsWith(HUGE_PAGES);
 }
 
-/** A name without prefix, or one of Kubernetes' own. */
+/** True for a name without prefix, or with a prefix of Kubernetes. */
 function isNative(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
@@ -170,12 +170,12 @@ function isExtended(name: string): boolean {
   return qualifiedNameErrors(`${REQUESTS}${name}`).length === 0;
 }
 
-/** Requests may stay below limits, and be given without them. */
+/** True if requests may be lower than limits, and limits may be absent. */
 function isOvercommitAllowed(name: string): boolean {
   return isNative(name) && !isHugePages(name);
 }
 
-/** Counted in whole pieces. */
+/** True for a resource that is counted in whole pieces. */
 function isInteger(name: string): boolean {
   return COUNTED_RESOURCES.has(name) || isExtended(name);
 }
@@ -184,7 +184,7 @@ function isStandard(name: string): boolean {
   return STANDARD_RESOURCES.has(name) || isHugePages(name) || name.startsWith(`${REQUESTS}${HUGE_PAGES}`);
 }
 
-/** Why a container cannot ask for it. */
+/** The reasons why a container cannot request the resource. */
 function containerResourceErrors(name: string): readonly string[] {
   const errors = [...qualifiedNameErrors(name)];
   const isPlain = !name.includes("/");

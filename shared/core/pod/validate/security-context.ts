@@ -73,7 +73,7 @@ function validateEscalation(context: SecurityContext, field: string): readonly F
   ];
 }
 
-/** Privileged containers are allowed, and the pod uses the host's users. */
+/** Validates a security context. Privileged containers are allowed, and the pod uses the host's users. */
 export function validateSecurityContext(context: SecurityContext | undefined, field: string): readonly FieldError[] {
   if (context == null) return [];
   const { runAsUser, runAsGroup } = context;

@@ -76,7 +76,7 @@ function validateMountPath(path: string, member: string, earlier: readonly Mount
   ];
 }
 
-/** A name or path that `others` (name → path) have already. */
+/** Refuses a name or path that `others` (name → path) contains already. */
 function validateOverlap(
   [name, path]: readonly [string, string],
   [nameField, pathField]: readonly [string, string],
@@ -91,7 +91,7 @@ function validateOverlap(
   ];
 }
 
-/** `field`: path of the list, where the reference reports wrong sub-paths and modes. */
+/** Validates mounts. `field`: path of the list, where the reference reports wrong sub-paths and modes. */
 export function validateVolumeMounts(
   container: ContainerDetails,
   volumes: VolumeTable,

@@ -50,7 +50,7 @@ import type { VolumeTable } from "./volume-mount.ts";
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const VOLUME_MODES = ["Block", "Filesystem"];
 const TEMPLATE_METADATA: ReadonlySet<string> = new Set(["annotations", "labels"]);
-/** The only member that may be 0: it is a pointer in Go. */
+/** The only member that may be 0, because it is a pointer in Go. */
 const GRACE = "deletionGracePeriodSeconds";
 
 function isZero(name: string, value: unknown): boolean {
@@ -65,7 +65,7 @@ function validateMetadata(metadata: ObjectMeta | undefined, field: string): read
   return [
     ...validateAnnotations(metadata?.annotations, `${field}.annotations`),
     ...validateLabels(metadata?.labels, `${field}.labels`),
-    // Compat: named after Go's fields, of which UID is not spelled as in JSON.
+    // Compat: messages use the names of Go's fields, and UID differs from the JSON name.
     ...others.map(([name]) => forbidden(`${field}.${name === "uid" ? "uID" : name}`, "cannot be set")),
   ];
 }
@@ -91,7 +91,7 @@ function validateStorage(spec: PersistentVolumeClaimSpec, field: string): readon
 function validateReference(reference: TypedReference | undefined, field: string): readonly FieldError[] {
   if (reference == null) return [];
   const { name = "", kind = "", namespace = "" } = reference;
-  // the one text that Go prints as null
+  // Go prints only the empty text as null.
   const apiGroup = reference.apiGroup ?? "";
   const isForeign = apiGroup === "" && kind !== "PersistentVolumeClaim";
   const detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
@@ -149,7 +149,7 @@ function validateEphemeral(
   ];
 }
 
-/** The name of the pod that is tried out. */
+/** The name of the pod that the validation builds. */
 const POD_NAME = "test";
 const ISCSI_NAME_LIMIT = 64;
 
@@ -160,9 +160,9 @@ type SourceRule<Name extends SourceName> = (
 ) => readonly FieldError[];
 interface SourceCheck {
   readonly name: SourceName;
-  /** The errors inside the source. */
+  /** returns the errors inside the source */
   readonly validate: (volume: VolumeDetails, field: string) => readonly FieldError[];
-  /** How the reference spells the source where it is one too many. */
+  /** the source's name in the message about too many sources */
   readonly spelling: string;
 }
 
@@ -181,7 +181,7 @@ function check<Name extends SourceName>(
   };
 }
 
-/** In the reference's order: it checks the first of several sources. */
+/** The sources in the reference's order: if there are several, it checks the first. */
 const SOURCES: readonly SourceCheck[] = [
   check("emptyDir", validateEmptyDir),
   check("hostPath", validateHostPath),
@@ -232,7 +232,7 @@ function validateIscsiName({ name = "", iscsi }: VolumeDetails, field: string): 
   return [invalid(`${field}.name`, name, detail)];
 }
 
-/** The claim that the volume brings along is named after pod and volume. */
+/** Validates the name of a volume's own claim, which contains the pod's and the volume's name. */
 function validateClaimName({ name = "", ephemeral }: VolumeDetails, field: string): readonly FieldError[] {
   if (ephemeral == null || name === "") return [];
   const claim = `${POD_NAME}-${name}`;
@@ -242,7 +242,7 @@ function validateClaimName({ name = "", ephemeral }: VolumeDetails, field: strin
 
 function validateSource(volume: VolumeDetails, field: string): readonly FieldError[] {
   const [first, ...others] = SOURCES.filter(({ name }) => volume[name] != null);
-  // The webhook before this one keeps an unknown source only where it was stored already.
+  // The earlier webhook keeps an unknown source only if it is stored already.
   if (first === undefined && Object.keys(volume).length > 1) return [];
   if (first === undefined) return [required(field, "must specify a volume type")];
   return [
@@ -273,7 +273,7 @@ function validateClaimReference(
   return [invalid(`${field}.persistentVolumeClaim.claimName`, claimName, detail)];
 }
 
-/** The errors, and the volumes without one: only those can be mounted. */
+/** The errors, and the volumes without an error: only those can be mounted. */
 export function validateVolumes(
   volumes: readonly VolumeDetails[],
   field: string,

@@ -1,4 +1,4 @@
-/** The conditions of a SidecarSet: where its rollout stands, and what blocks it. */
+/** The conditions of a SidecarSet: the progress of its rollout, and what blocks it. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
@@ -18,18 +18,18 @@ export interface Standing {
   readonly failing: readonly FailingPod[];
   /** name of the newest revision; absent: unknown */
   readonly latestRevision?: string | undefined;
-  /** why the rollout was stopped; absent: it was not */
+  /** the reason why the rollout was stopped; absent: it was not stopped */
   readonly halt?: string | undefined;
-  /** pods created without the sidecars, as `namespace/name`; undefined: not looked up */
+  /** pods without the sidecars that they should have, as `namespace/name`; undefined: not looked up */
   readonly missed: readonly string[] | undefined;
 }
 
-/** The new content of one condition; undefined: nothing new is known, so the stored condition stays. */
+/** The new content of one condition; undefined: there is no new information, so the stored condition stays. */
 type Verdict<T extends ConditionType = ConditionType> =
   | (Pick<StatusCondition, "status" | "message"> & { readonly reason: ConditionReason<T> })
   | undefined;
 
-/** The conditions are written in this order. */
+/** The conditions in the order in which they are written. */
 const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
   Progressing: progressing,
   Blocked: blocked,
@@ -37,13 +37,15 @@ const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet
   NotUpgradable: notUpgradable,
   MissedInjection: missedInjection,
   Undone: undone,
-  // kstatus reads these: `kubectl wait`, Flux and Argo CD.
+  // `kubectl wait`, Flux and Argo CD read these, by the rules of kstatus.
   Ready: summed(({ verdict }) => natureOf(verdict).isReady === true),
   Reconciling: summed(({ verdict }) => verdict === "Updating"),
   Stalled: summed(({ verdict }) => natureOf(verdict).isStalled === true),
 };
 
-/** Foreign conditions stay. A condition whose status is unchanged keeps its time. `now`: RFC3339, whole seconds. */
+/**
+ * The conditions. Other authors' conditions stay. An unchanged status keeps its time. `now`: RFC3339, whole seconds.
+ */
 export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: string): readonly StatusCondition[] {
   const stored = sidecarSet.status?.conditions ?? [];
   const others = stored.filter(({ type }) => !Object.hasOwn(VERDICTS, type));
@@ -86,7 +88,7 @@ function reasonOf(held: Summary): readonly ["True" | "False", ConditionReason<"P
   const { goesOn, reason } = BOOK[held.hold];
   const atRest = saidBy(reason, held);
   if (isStill(held.hold) || (held.trouble?.isLasting && isPassTrouble(held.hold))) return ["False", atRest];
-  // The next batch begins by itself, some time after the last.
+  // The next batch begins by itself, some time after the last one.
   if (isMoving(held)) return ["True", "RollingOut"];
   if (EFFECTS[held.hold].follow === "clock" && goesOn?.(held)) return ["True", atRest];
   if (held.updated > held.updatedReady) return ["True", "WaitingForPods"];
@@ -110,7 +112,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   };
 }
 
-/** How complete the rollout is, by the counts alone. Undefined: pods are left to update or to become ready. */
+/** How complete the rollout is, by the counts alone. Undefined: some pods are not updated or not ready yet. */
 function completeness({
   matched,
   updated,
@@ -130,7 +132,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (words && text !== undefined) return yes(words.reason, text);
   const warning = words?.warning?.(held);
   if (words && warning !== undefined) return no(words.reason, warning);
-  // The other pods are still upgraded.
+  // The other pods are still updated.
   if (summary.trouble) return no("Refused", summary.trouble.text);
   const { severity, sentence } = wordsOf(summary.hold, held, "");
   const fixed = summary.notUpgradable;
@@ -148,7 +150,7 @@ function unhinderedText({ hold, updated, updatedReady, down }: Summary): string 
   return `every pod is updated, and ${counted(late, "pod is", "pods are")} not ready${names}`;
 }
 
-/** Text of a wait that may last for ever, because pods may never become ready. */
+/** Text about a wait that may never end, because pods may never become ready. */
 function waitingText(sentence: string, { hold, down }: Summary): string {
   const names = EFFECTS[hold].waitsForPods && down.length > 0 ? `: ${failingText(down)}` : "";
   return `the rollout waits: ${sentence}${names}`;
@@ -158,13 +160,13 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
   const { failing, summary } = standing;
   if (failing.length > 0)
     return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${failingText(failing)}`);
-  // A release that continues reaches these pods first, unless it waits only for them.
+  // The release reaches these pods first if it continues, except when it waits only for them.
   if (summary.leftDown?.areFailing && (areAwaited(summary) || progressing(standing, sidecarSet).status === "False"))
     return yes("PodsFail", leftDownText(summary.leftDown));
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 
-/** True when only pods that an older release took down use the budget, and none of them is next. */
+/** True if only pods that an older release took down use the budget, and none of them is next. */
 function areAwaited(summary: Summary): boolean {
   const { hold, selected, used, down, leftDown } = summary;
   // Drains by other SidecarSets end by themselves.

@@ -1,10 +1,10 @@
-/** The state of a rollout in one word, the same in conditions, `kubectl get`, `status` and the page. */
+/** The state of a rollout in one word, which is the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { countsText } from "../counts-text.ts";
 import { askedHolds, type HoldCause, type RolloutCause } from "../hold.ts";
 import { lastFailure } from "../pass-trouble.ts";
 
-/** Verdicts from the worst to the best. Lists are sorted in this order. */
+/** Rollout states from the worst to the best. Lists are sorted in this order. */
 export const ROLLOUT_VERDICTS = [
   "Halted",
   "Blocked",
@@ -22,7 +22,7 @@ export const ROLLOUT_VERDICTS = [
 export type RolloutVerdict = (typeof ROLLOUT_VERDICTS)[number];
 
 interface Nature {
-  /** somebody should look */
+  /** true: a person should look at the rollout */
   readonly isTrouble?: true;
   /** the rollout cannot continue by itself */
   readonly isStalled?: true;
@@ -48,7 +48,7 @@ export function natureOf(verdict: RolloutVerdict): Nature {
   return NATURES[verdict];
 }
 
-/** The cause that metrics and logs name beside a state. Pods alone cause two of the states, whatever holds the rollout. */
+/** The cause that metrics and logs name beside a state. Two of the states are caused by pods alone, with any hold. */
 export function causeOfState(state: RolloutVerdict | undefined, held: HoldCause): RolloutCause {
   if (state === "Degraded") return "PodsFail";
   return state === "NotUpgradable" ? "NotUpgradable" : held;
@@ -61,21 +61,21 @@ export interface OtherConditions {
   readonly Progressing: NonNullable<KnownCondition>;
   readonly Blocked: KnownCondition;
   readonly Degraded: KnownCondition;
-  /** undefined: not looked up */
+  /** the condition; undefined: its pods were not looked up */
   readonly NotUpgradable: KnownCondition;
-  /** completeness by the counts: every pod is updated and ready, or every pod outside the partition is */
+  /** completeness by the counts: all pods are updated and ready, or all pods outside the partition are */
   readonly complete: "all" | "butPartition" | undefined;
-  /** the book's verdict for the hold while no pod is on its way */
+  /** the state that the book gives for the hold while no pod is being updated */
   readonly held: RolloutVerdict;
 }
 
 export interface VerdictAndWhy {
   readonly verdict: RolloutVerdict;
-  /** the reason, in one sentence */
+  /** the reason in one sentence */
   readonly message: string;
 }
 
-/** The verdict of the most severe blocker, or else of the progress. */
+/** The state from the most severe blocker, or else from the progress. */
 export function verdictOf(others: OtherConditions): VerdictAndWhy {
   const { Progressing, Blocked, Degraded, NotUpgradable, held } = others;
   if (Blocked?.status === "True") return { verdict: held, message: Blocked.message };
@@ -85,20 +85,23 @@ export function verdictOf(others: OtherConditions): VerdictAndWhy {
   return atRest(others);
 }
 
-/** Only the counts make a SidecarSet Ready: without them a hold that says Ready becomes Incomplete. */
+/** The state of a rollout at rest. Only the counts make a SidecarSet Ready; without them it is Incomplete. */
 function atRest({ Progressing: { message }, complete, held }: OtherConditions): VerdictAndWhy {
   if (complete === "all") return { verdict: "Ready", message };
   const isTooGood = NATURES[held].isReady === true && !(complete === "butPartition" && held === "HeldByPartition");
   return { verdict: isTooGood ? "Incomplete" : held, message };
 }
 
-/** The verdict for a line of a list, from the stored SidecarSet alone. */
+/** The state for a line of a list, from the stored SidecarSet alone. */
 export interface StoredVerdict extends VerdictAndWhy {
-  /** RFC3339; absent: unknown */
+  /** start of the state, RFC3339; absent: it is unknown */
   readonly since?: string;
 }
 
-/** Undefined: no pass has seen the current generation (and none failed), or OpenKruise's CRD keeps no conditions. */
+/**
+ * The stored state. Undefined: no pass has seen the generation (and none failed), or OpenKruise's CRD has no
+ * conditions.
+ */
 export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined {
   const { metadata, status } = sidecarSet;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
@@ -110,7 +113,7 @@ export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined
   return { verdict, message: ready.message, since: dated.lastTransitionTime };
 }
 
-/** The condition whose time dates a verdict. `Ready` does not: it stays `False` from one verdict to the next. */
+/** The condition whose time is the start of a state. `Ready` is none: it stays `False` when states change. */
 const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Halted: "Blocked",
   Blocked: "Blocked",
@@ -125,13 +128,13 @@ const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Ready: "Progressing",
 };
 
-/** The time since which these conditions say the verdict, RFC3339, for verdicts that need attention. */
+/** The time since which these conditions give the state, RFC3339, for states that need attention. */
 export function troubleSince(conditions: readonly StatusCondition[], verdict: RolloutVerdict): string | undefined {
   if (NATURES[verdict].isTrouble !== true) return undefined;
   return conditions.find(({ type }) => type === DATED_BY[verdict])?.lastTransitionTime;
 }
 
-/** The verdict by the counts, for a SidecarSet without conditions. */
+/** The state by the counts, for a SidecarSet without conditions. */
 export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
   const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: updatedReady = 0 } = status;
   const message = countsText({ matched, updated, updatedReady });
@@ -147,14 +150,14 @@ export function byVerdict<T extends { readonly name: string; readonly verdict?: 
   return rankOf(one.verdict) - rankOf(other.verdict) || (one.name < other.name ? -1 : 1);
 }
 
-/** The rank of a verdict. A SidecarSet that no pass has seen ranks with updating ones. */
+/** The rank of a state. A SidecarSet that no pass has seen ranks as an updating one. */
 function rankOf(verdict: RolloutVerdict = "Updating"): number {
   return ROLLOUT_VERDICTS.indexOf(verdict);
 }
 
-// All reasons that a condition of a SidecarSet may give, by the type of the condition.
+// All reasons that conditions of a SidecarSet may give, by the type of the condition.
 
-/** Why a pass came to no decision. */
+/** Reasons why a pass made no decision. */
 const NO_DECISION = ["PassRefused", "Unreachable", "Contention", "Unread", "PassFailed"] as const;
 
 export const CONDITION_REASONS = {

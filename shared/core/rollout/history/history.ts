@@ -1,4 +1,4 @@
-/** The revisions of a SidecarSet: their outcomes, the one that a rollback goes to by default, and which are recorded and deleted. */
+/** The revisions of a SidecarSet: their outcomes, the target of a rollback, and which are recorded or deleted. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, GIVEN_UP_ANNOTATION, HASH_ANNOTATION, READY_AT_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -27,7 +27,7 @@ export interface OutcomeFacts {
   readonly runningPods: (revision: ControllerRevision) => number;
 }
 
-/** The most severe word that fits. */
+/** The outcome of a revision: the most severe word that applies. */
 export function revisionOutcome(revision: ControllerRevision, facts: OutcomeFacts): RevisionOutcome {
   const { sidecarSet, revisions, readyPods, runningPods } = facts;
   const hash = revisionHash(revision);
@@ -46,7 +46,7 @@ export function isWayBack(outcome: RevisionOutcome): boolean {
   return outcome === "ready" || outcome === "unknown";
 }
 
-/** Why a release was given up. Undefined: nobody gave it up, or the annotation cannot be read. */
+/** The reason why a release was given up; undefined: it was not given up, or the annotation cannot be read. */
 export function whyGivenUp(sidecarSet: SidecarSet, hash: string): GivenUp | undefined {
   const found = steeringOf(sidecarSet).givenUp.findLast((one) => one.hash === hash);
   return found?.outcome ?? (undoneBefore(sidecarSet, hash) === undefined ? undefined : "halted");
@@ -95,7 +95,7 @@ export function currentHash({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-// The revision that an undo goes back to, judged by its pods.
+// Finds the revision that an undo returns to, from its pods.
 
 /** `revisions`: revisions of all SidecarSets. The facts hold only this SidecarSet's, newest first. */
 export function outcomeFacts(
@@ -122,7 +122,7 @@ export function outcomeFacts(
   };
 }
 
-/** The newest revision that nobody gave up and that is not known to have failed. */
+/** The newest revision that is not given up and not known to have failed. */
 export function wayBack(facts: OutcomeFacts): ControllerRevision | undefined {
   const current = hashOf(facts.sidecarSet);
   return facts.revisions.find((one) => hashOf(one) !== current && isWayBack(revisionOutcome(one, facts)));
@@ -132,7 +132,7 @@ function hashOf({ metadata }: Pick<ControllerRevision, "metadata">): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-// The advice about a failing release: an undo only when there is a revision to go back to.
+// The advice about a failing release. It names an undo only if there is a revision to return to.
 
 /** `name`: name of the SidecarSet. `hasWayBack`: undefined when the revisions were not read. */
 export function undoHint(name: string, hasWayBack: boolean | undefined): string {
@@ -141,11 +141,11 @@ export function undoHint(name: string, hasWayBack: boolean | undefined): string 
   return "set another image: no revision is kept that undo would go back to";
 }
 
-// The ControllerRevision of the current SidecarSet: the newest, an older one, or a new one.
+// Finds the ControllerRevision of the current SidecarSet: the newest, an older one, or a new one.
 
 export interface RevisionsSeen {
   readonly sidecarSet: SidecarSet;
-  /** all with the label, whatever owns them */
+  /** all revisions with the label, with any owner */
   readonly revisions: readonly ControllerRevision[];
   /** existing objects whose names a new revision needed */
   readonly taken: readonly ControllerRevision[];
@@ -160,12 +160,12 @@ export interface HistoryPlan {
 interface Registered {
   readonly actions: readonly Action[];
   readonly latest: ControllerRevision;
-  /** oldest first, after the actions; `latest` is among them */
+  /** revisions after the actions, oldest first; `latest` is one of them */
   readonly history: readonly ControllerRevision[];
   readonly collisionCount: number;
 }
 
-/** Revisions that `matched` pods run are not deleted. */
+/** The history after this pass. Revisions that `matched` pods run are not deleted. */
 export function planHistory(
   seen: RevisionsSeen,
   matched: Iterable<Pick<PodState, "pod">>,
@@ -239,17 +239,17 @@ function nameOf({ metadata }: ControllerRevision): string {
   return metadata?.name ?? "";
 }
 
-/** Tells which old ControllerRevisions a pass deletes, and which stay because something still refers to them. */
+/** Finds the old ControllerRevisions that a pass deletes. A revision that is still referenced stays. */
 const DEFAULT_LIMIT = 10;
 
 interface History {
-  /** oldest first */
+  /** revisions, oldest first */
   readonly history: readonly ControllerRevision[];
   readonly latest: ControllerRevision;
   readonly matched: Iterable<Pick<PodState, "pod">>;
 }
 
-/** Deletes the oldest revisions down to the limit. Revisions in use stay, even beyond the limit. */
+/** Deletes the oldest revisions down to the limit. Revisions in use stay, even above the limit. */
 function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace: string): readonly Action[] {
   const limit = Math.max(1, sidecarSet.spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
   const excess = seen.history.length - limit;

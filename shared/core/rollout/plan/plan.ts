@@ -1,4 +1,4 @@
-/** Predicts a rollout from here to its end, for nodes that start every container after the same time. */
+/** Predicts a rollout from the present to its end, for nodes that start every container after the same time. */
 import { addSeconds } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
 import type { PodPurpose } from "../../actions.ts";
@@ -26,16 +26,16 @@ import { begun, restartsOf } from "./simulated-restarts.ts";
 import { advance, begin, roll, type Simulation, type SimulationOptions, write } from "./simulated-rollout.ts";
 
 export interface PlanOptions extends SimulationOptions {
-  /** absent: 10,000 */
+  /** the largest number of steps; absent: 10,000 */
   readonly maxSteps?: number;
 }
 
 const MAX_STEPS = 10_000;
 
 /**
- * Pure. Passes follow each other without a gap, as in a running rollout. Pods that cannot recover stay down: images
- * that cannot be pulled, containers that crash, pods without a node. @throws TypeError for a spec that the API server
- * would not have stored
+ * The plan, without side effects. Passes follow each other without a gap, as in a running rollout. Pods that cannot
+ * recover stay down: images that cannot be pulled, containers that crash, pods without a node. @throws TypeError for a
+ * spec that the API server would not have stored
  */
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
@@ -44,7 +44,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   let decision = decideAt(simulation, options);
   const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;
-  // New pods of a restarted workload add no step, but they still use up computing time.
+  // New pods of a restarted workload add no step, but they take computing time.
   let moments = 0;
   for (let isMoving = true; isMoving && steps.length + moments < maxSteps; ) {
     const writes = writesOf(decision);
@@ -70,12 +70,12 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
 }
 
-/** The plan treats image pulls as done, because their duration is unknown. A pull that failed counts as failed. */
+/** The plan treats image pulls as done, because their duration is unknown. A failed pull stays failed. */
 function withPullsDone(observation: Observation): Observation {
   return observation.pulls ? { ...observation, pulls: { ...observation.pulls, isPlanned: true } } : observation;
 }
 
-/** Splits the writes of one moment into steps: a drain is a step of its own, and a restore is none. */
+/** Splits the writes of one moment into steps. A drain is a step of its own; a restore is no step. */
 function stepsIn(writes: readonly PodWrite[], restarts: number): readonly (readonly PodWrite[])[] {
   const isOf = (purpose: PodPurpose) => (write: PodWrite) => write.kind === "PatchPod" && write.purpose === purpose;
   const drains = writes.filter(isOf("drain"));
@@ -96,7 +96,7 @@ function stepAt(
   return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
 }
 
-/** uids of pods that are down or drained before the decision: the next write to one takes no other pod down. */
+/** uids of pods that are down or drained before the decision. The next write to one of them takes no other pod down. */
 function countedBefore(
   { observation, atSeconds }: Simulation,
   { summary }: Decision,
@@ -122,7 +122,7 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
   return { checks: { names: checks.map(({ name }) => name), intervalSeconds } };
 }
 
-/** The next moment at which a decision may change; undefined: never. A passed wave's successor begins at once. */
+/** The next moment at which a decision may change; undefined: none. After a passed wave the next begins at once. */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
   if (decision.summary.rules.waves?.isTurning) return simulation;
   const [next, ended] = [advance(simulation), afterWait(simulation, decision, options)];
@@ -136,13 +136,13 @@ function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, o
   const { sidecarSet } = observation;
   const decision = decide(observed, { ...options, now });
   if (!isChecking(decision)) return decision;
-  // The plan treats the checks of the wave as passed now.
+  // The plan assumes that the checks of the wave pass now.
   const known = checksNow(sidecarSet, observation.checks, decision.summary.rules.waves);
   const checks = known.map((one) => evaluated(one, sidecarSet, { outcome: "pass", told: "" }, now).record);
   return decide({ ...observed, checks }, { ...options, now });
 }
 
-/** Later decisions read the waves from the status, so the simulation stores them there. */
+/** Stores the waves in the simulated status, because later decisions read them there. */
 function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
   if (waves === undefined) return simulation;
   const { observation } = simulation;
@@ -158,9 +158,9 @@ function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanO
   return { ...simulation, atSeconds: simulation.atSeconds + seconds };
 }
 
-// The waves of a planned step, and the budgets that hold other pods.
+// Finds the waves of a planned step, and the budgets that hold other pods.
 
-/** `namespaces`: namespaces of the step's pods. */
+/** Names of a step's waves. `namespaces`: namespaces of the step's pods. */
 function stepWaves({ sidecarSet, namespaceLabels }: Observed, namespaces: readonly string[]) {
   const { waves } = steeringOf(sidecarSet);
   if (waves === undefined) return {};

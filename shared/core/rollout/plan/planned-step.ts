@@ -1,4 +1,4 @@
-/** The facts of a plan about pods that are written to at the same time. */
+/** The facts of a plan about pods that are written to together. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
@@ -24,7 +24,7 @@ export interface PlannedPod {
   readonly namespace: string;
   readonly name: string;
   readonly images: readonly Omit<ImageChange, "index">[];
-  /** a new pod replaces it, because it is evicted or its workload is restarted; absent: updated in place */
+  /** true: a new pod replaces the pod, by eviction or by a restart of its workload; absent: it is updated in place */
   readonly isReplaced?: true;
 }
 
@@ -35,49 +35,49 @@ export interface RolloutPlan {
   readonly steps: readonly PlannedStep[];
   /** seconds until the last pod that recovers is ready */
   readonly seconds: number;
-  /** every matched pod is updated and ready in the end */
+  /** true: every matched pod is updated and ready at the end */
   readonly isComplete: boolean;
-  /** the plan has more steps than the caller asked for */
+  /** true: the plan has more steps than the caller asked for */
   readonly isCutShort: boolean;
-  /** host of the gate that passes ask before each batch; absent: there is none */
+  /** host of the gate that passes ask before each batch; absent: there is no gate */
   readonly gate?: string;
-  /** seconds of a drain, and the number of old pods without the label for drains; absent: no drains are configured */
+  /** seconds of a drain, and number of old pods without the label for drains; absent: no drains are configured */
   readonly drain?: DrainsAhead;
   /**
-   * metric checks that passes evaluate before each batch, and the minimum interval; a plan does not evaluate them.
+   * metric checks that passes evaluate before each batch, and the minimum interval. A plan does not evaluate them.
    * Absent: there are none
    */
   readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
-  /** counts and reasons before the first step … */
+  /** counts and reasons before the first step */
   readonly before: Summary;
-  /** … and after the last: why the remaining pods wait */
+  /** counts after the last step, and the reason why the remaining pods wait */
   readonly after: Summary;
 }
 
-/** Pods that are written to at the same time. */
+/** Pods that are written to together. */
 export interface PlannedStep {
-  /** since the start of the plan */
+  /** seconds since the start of the plan */
   readonly atSeconds: number;
-  /** the reason for the writes: a new image or another pod, within the budget, or the end of hot upgrades */
+  /** the purpose of the writes: a new image or another pod, within the budget, or the end of hot upgrades */
   readonly purpose: PodPurpose;
-  /** in the order of the rollout */
+  /** the step's pods, in the order of the rollout */
   readonly pods: readonly PlannedPod[];
   /** number of updated pods before the step */
   readonly updated: number;
-  /** pods that maxUnavailable counts after the step: pods of the new release that are down, including earlier ones */
+  /** pods that maxUnavailable counts after the step: unready pods of the new release, including earlier ones */
   readonly unavailable: number;
-  /** all pods that are down after the step, for any reason */
+  /** number of pods that are down after the step, for any reason */
   readonly down: number;
   readonly maxUnavailable: number;
-  /** names of the waves of its pods, "" for pods outside all waves; absent: no waves */
+  /** names of the waves of the step's pods, "" for pods outside all waves; absent: there are no waves */
   readonly waves?: readonly string[];
-  /** restarted workloads, such as `Deployment shop/web`; their pods follow one after the other. Absent: none */
+  /** restarted workloads, such as `Deployment shop/web`; their pods follow one after another. Absent: none */
   readonly restarts?: readonly string[];
   /** pods held by disruption budgets: their number, and each budget as KIND NAMESPACE/NAME; absent: none */
   readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
 }
 
-/** The writes to pods, at most as many as a ledger holds at a time. */
+/** The writes to pods, at most as many as a ledger can hold. */
 export function writesOf({ actions }: Decided): readonly PodWrite[] {
   return actions
     .filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod")
@@ -86,7 +86,7 @@ export function writesOf({ actions }: Decided): readonly PodWrite[] {
 
 interface Done {
   readonly writes: readonly PodWrite[];
-  /** uids of pods that used the budget before, such as drained pods */
+  /** uids of pods that already used the budget, such as drained pods */
   readonly counted: ReadonlySet<string>;
   readonly restarts: readonly Restarted[];
   /** pods of the restarted workloads */
@@ -100,7 +100,7 @@ export function stepOf(
   down: DownNow,
 ): PlannedStep {
   const { updated, maxUnavailable } = summary;
-  // Reserved pods count too, and pods whose resources change.
+  // Reserved pods and pods with changing resources count too.
   const taken = writes.filter(({ usesBudget, pod }) => usesBudget && !counted.has(pod.uid));
   const unavailable = Math.max(unavailableOf(summary) + taken.length, down.counted);
   const pods = [...writes.map(plannedPod), ...recreated];
@@ -127,7 +127,7 @@ export function restartedPods(pods: Sequence<Pod>, restarts: readonly Restarted[
   }));
 }
 
-/** The purpose of a step. Before a resize, one write only marks the pod. */
+/** The purpose of a step. Before a resize, a first write only marks the pod. */
 function purposeOf(first: PodWrite | undefined): PlannedStep["purpose"] {
   const patch = first?.kind === "PatchPod" ? first : undefined;
   const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
@@ -141,7 +141,7 @@ function plannedPod(write: PodWrite): PlannedPod {
   return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
 }
 
-/** The number of pods that are down at a moment of a plan: counted by maxUnavailable, and in total. */
+/** Numbers of pods that are down at a moment of a plan: those that maxUnavailable counts, and all. */
 interface DownNow {
   readonly counted: number;
   readonly all: number;

@@ -1,4 +1,4 @@
-/** A node's effect on a pod whose images change: the pod goes down, and recovers if it can. */
+/** The effect of a node on a pod with changed images: the pod goes down, and recovers if it can. */
 import type { Container, ContainerStatus, Pod, PodCondition } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Action, ImageChange } from "../../actions.ts";
@@ -13,7 +13,7 @@ import { putBack } from "../rules/drain/drain.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
-/** The pod right after the patch: its changed containers restart, so it is not ready. */
+/** The pod right after the patch. Its changed containers restart, so it is not ready. */
 export function patched(pod: Pod, { images, annotations, labels, resources = [] }: PodPatch): Pod {
   const changed = (list: ImageChange["list"]) =>
     new Map(images.filter((image) => image.list === list).map((image) => [image.container, image.to]));
@@ -50,7 +50,7 @@ function withImages(to: ReadonlyMap<string, string>): (container: Container) => 
   };
 }
 
-/** True for a pod that will become `started`: its node is still working on it, or another SidecarSet drains it. */
+/** True for a pod that will become `started`: its node still works on it, or another SidecarSet drains it. */
 export function isStarting({ pod, isConsistent, resize, isDrainedElsewhere }: PodState): boolean {
   if (!pod.spec.nodeName || !isActive(pod) || failureOf(pod) !== undefined || resize?.hindrance !== undefined)
     return false;
@@ -82,7 +82,7 @@ export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
   );
 }
 
-/** Selects containers that have not changed since a pass ordered their restart. */
+/** Selects containers that did not change after a pass ordered their restart. */
 function restartsOf(pod: Pod, { metadata }: SidecarSet): (status: ContainerStatus) => boolean {
   const before = valuesRecord(pod, metadata?.name ?? "")?.before;
   return ({ name, containerID }) => containerID !== undefined && before?.[name]?.id === containerID;
@@ -99,7 +99,7 @@ export function stopped({
   return { name, ready: false, image, imageID, restartCount, state, ...(containerID ? { containerID } : {}) };
 }
 
-/** The status of a container with a new imageID, by which a rollout recognizes the new image. */
+/** The status of a container with a new imageID, which shows the new image to a rollout. */
 export function running(
   { name, imageID, restartCount = 0, containerID }: ContainerStatus,
   image: string,

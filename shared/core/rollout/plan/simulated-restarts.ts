@@ -1,4 +1,4 @@
-/** The new pods of restarted workloads in a plan: always as many at once as the workload's strategy may take down. */
+/** The new pods of restarted workloads in a plan: as many at once as the strategy of the workload allows. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
 import type { Action } from "../../actions.ts";
@@ -9,7 +9,7 @@ import type { RestartWorkload } from "../rules/restarts/restarts.ts";
 import { mostDown, type Workload, whyStopped } from "../rules/restarts/workload-object.ts";
 import type { Observed } from "../select/observed-states.ts";
 
-/** key of a workload that is being restarted → uids of its remaining old pods */
+/** uids of the remaining old pods by the key of their restarting workload */
 export type Rolling = ReadonlyMap<string, readonly string[]>;
 
 export interface Restarts<O extends Observed = Observed> {
@@ -53,7 +53,7 @@ export function begun<O extends Observed>(
   return { observation: { ...observation, restarting: { ...restarting, workloads, restarted } }, rolling: left };
 }
 
-/** The pods that an already running restart still has to recreate. */
+/** The pods that a running restart still has to recreate. */
 export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
   const { restarted = [], workloads } = observation.restarting ?? {};
   const moving = restarted.filter((one) => !whyStopped(workloads?.get(keyOfWorkload(one)) ?? {}));
@@ -67,7 +67,7 @@ export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean
   );
 }
 
-/** uids of the pods that are recreated next; none for a workload with pods on their way. */
+/** uids of the pods that are recreated next. A workload with starting pods recreates none. */
 export function nextToRecreate({ observation, rolling }: Restarts, onTheirWay: ReadonlySet<string>): Rolling {
   const { restarting } = observation;
   const next = new Map<string, readonly string[]>();
@@ -104,7 +104,7 @@ export function ended<O extends Observed>(
   };
 }
 
-/** A rolled out workload with `count` pods. */
+/** A workload with `count` pods and a complete rollout. */
 function atRest(workload: Workload, count: number): Workload {
   const { metadata, spec } = workload;
   const counts = ["replicas", "updatedReplicas", "availableReplicas"];

@@ -1,4 +1,4 @@
-/** How the simulated pods change after a pass has written to them, and as time passes. */
+/** Changes the simulated pods after a pass has written to them, and while time passes. */
 import type { Container, ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";
@@ -24,20 +24,20 @@ import {
 } from "./simulated-restarts.ts";
 
 export interface SimulationOptions extends DecideContext {
-  /** seconds until a pod is ready after its images change; more than 0 */
+  /** seconds until a pod is ready after a change of its images; more than 0 */
   readonly readyAfterSeconds: number;
 }
 
 export interface Simulation {
   readonly observation: Observation;
   readonly atSeconds: number;
-  /** seconds → uids of pods that become ready then, sorted by time */
+  /** uids of pods by the second at which they become ready, sorted by time */
   readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
   readonly budgetsAhead: BudgetsAhead;
   readonly rolling: Rolling;
 }
 
-/** Pods that recover without help become ready together with the first step's. */
+/** Starts the simulation. Pods that recover without help become ready together with the pods of the first step. */
 export function begin(observed: Observation, options: SimulationOptions): Simulation {
   const { readyAfterSeconds, settings } = options;
   const observation = whereImagesAreFixed(withWorkloads(observed), options);
@@ -53,7 +53,7 @@ export function begin(observed: Observation, options: SimulationOptions): Simula
   };
 }
 
-/** When Kubernetes forbids changing images, the API server would refuse every write to a pod. */
+/** Refuses every write to a pod, as the API server does if Kubernetes forbids changing images. */
 function whereImagesAreFixed(observation: Observation, options: SimulationOptions): Observation {
   if (observation.reserved.refused.named.length === 0) return observation;
   const { refused, states } = sceneOf(observation, options);
@@ -93,7 +93,7 @@ function factsOf({ status }: Decision, { now }: SimulationOptions) {
   return { now, latestRevision: status.latestRevision ?? "" };
 }
 
-/** Starts the pods for which `change` returns a new pod. */
+/** Starts the pods for which `change` returns a new pod. Others stay. */
 function changed(
   simulation: Simulation,
   { readyAfterSeconds, settings }: SimulationOptions,
@@ -126,12 +126,12 @@ export function roll(simulation: Simulation, decision: Decision, options: Simula
   return { ...recreated, rolling: without(rest.rolling, next, onTheirWay(recreated)) };
 }
 
-/** Keys of workloads with starting pods. */
+/** Keys of workloads with pods that are starting. */
 function onTheirWay({ observation, starting }: Simulation): ReadonlySet<string> {
   return workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
 }
 
-/** A second write to a pod restarts its waiting time. */
+/** The new times at which pods become ready. A second write to a pod restarts its time. */
 function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
   if (uids.length === 0) return starting;
   const again = new Set(uids);
@@ -171,9 +171,9 @@ export function advance(simulation: Simulation): Simulation | undefined {
   return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
 }
 
-// The pod that replaces an evicted one: created with the current SidecarSet, and not ready yet.
+// Creates the pod that replaces an evicted one. It has the current SidecarSet and is not ready yet.
 
-/** Keeps the old pod's name, unlike most controllers. */
+/** The successor of a pod. Unlike with most controllers, it has the old pod's name. */
 function successorOf(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts): Pod {
   const { metadata, spec, status } = pod;
   const wanted = new Map((sidecarSet.spec.containers ?? []).map((container) => [container.name, container]));
@@ -202,14 +202,14 @@ function withImage(container: Container, wanted: SidecarContainer | undefined): 
   return wanted?.image === undefined ? container : { ...container, image: wanted.image };
 }
 
-// The simulated disruption budgets while a planned rollout takes pods down and they recover.
+// Simulates disruption budgets while a planned rollout takes pods down and they recover.
 
-/** The budgets for the given pods of the SidecarSet. Other pods stay unchanged. */
+/** returns the budgets for the given pods of the SidecarSet; other pods stay unchanged */
 type BudgetsAhead = (pods: Sequence<Pod>) => readonly DisruptionBudget[];
 
 /**
- * Calculates like the budget's controller: allowed is healthy minus desired. A budget whose pods did not change keeps
- * its current answer. `pods`: pods at the start of the plan.
+ * Calculates as the budget's controller does: allowed is healthy minus desired. A budget without changed pods keeps its
+ * answer. `pods`: pods at the start of the plan.
  */
 function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequence<Pod>): BudgetsAhead {
   if (budgets.length === 0) return () => budgets;
@@ -229,7 +229,7 @@ function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequence<Pod>)
 /** The change in one budget's pods. */
 interface Change {
   healthy: number;
-  /** names of pods that were written to and that the budget may stop counting as going down */
+  /** names of written pods that the budget may stop counting as going down */
   readonly through: Set<string>;
 }
 

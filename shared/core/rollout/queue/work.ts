@@ -1,10 +1,10 @@
-/** The content of one message in the queue of rollouts, and which messages mean the same work. */
+/** The content of one message in the queue of rollouts. It also tells which messages are the same work. */
 import { createHash } from "node:crypto";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { askedHolds } from "../hold.ts";
 import { partitionOf } from "../select/budget.ts";
 
-/** One run of the schedule for a SidecarSet. */
+/** Work of one scheduled run for a SidecarSet. */
 interface Tick {
   readonly kind: "tick";
   readonly sidecarSet: string;
@@ -12,30 +12,30 @@ interface Tick {
   readonly minute: number;
 }
 
-/** Admission of a new SidecarSet, or of a changed spec. */
+/** Work after the admission of a new SidecarSet or a changed spec. */
 interface Change {
   readonly kind: "change";
   readonly sidecarSet: string;
-  /** hash of the new spec; empty when the SidecarSet has none */
+  /** hash of the new spec; empty if the SidecarSet has none */
   readonly hash: string;
-  /** 0: unknown */
+  /** generation of the SidecarSet; 0: it is unknown */
   readonly generation: number;
   /** uid of the admission request */
   readonly request: string;
 }
 
-/** Admission of pods of a SidecarSet that become ready, or fail. */
+/** Work after the admission of a SidecarSet's pods that become ready or fail. */
 interface PodNews {
   readonly kind: "pods";
   readonly sidecarSet: string;
-  /** half seconds since 1970: all news within one slot are one piece of work */
+  /** half seconds since 1970; all news within one of them is one piece of work */
   readonly slot: number;
 }
 
-/** Admission of containers with a launch order that wait for their turn, or become ready. */
+/** Work after the admission of containers with a launch order that wait or become ready. */
 interface LaunchNews {
   readonly kind: "launch";
-  /** a name that no SidecarSet can have, because the work concerns none */
+  /** a name that no SidecarSet can have, because the work is for none */
   readonly sidecarSet: typeof NO_SIDECARSET;
   /** half seconds since 1970, as for pods */
   readonly slot: number;
@@ -53,27 +53,27 @@ export interface Message {
 const NO_SIDECARSET = "*";
 const MINUTE_MS = 60_000;
 const SLOT_MS = 500;
-/** Admission precedes storage: an announced change can be read this long afterwards. */
+/** Milliseconds after which an announced change can be read, because admission precedes storage. */
 const STORED_AFTER_MS = 200;
-/** The longest id that SQS takes. */
+/** The longest id that SQS accepts. */
 const LONGEST_ID = 128;
 
-/** `at`: epoch milliseconds. */
+/** The work of a tick. `at`: epoch milliseconds. */
 export function tickWork(sidecarSet: string, at: number): Work {
   return { kind: "tick", sidecarSet, minute: Math.floor(at / MINUTE_MS) };
 }
 
-/** `at`: epoch milliseconds. */
+/** The work for changed pods. `at`: epoch milliseconds. */
 export function podNews(sidecarSet: string, at: number): Work {
   return { kind: "pods", sidecarSet, slot: Math.floor(at / SLOT_MS) };
 }
 
-/** `at`: epoch milliseconds. */
+/** The work for starting pods. `at`: epoch milliseconds. */
 export function launchNews(at: number): Work {
   return { kind: "launch", sidecarSet: NO_SIDECARSET, slot: Math.floor(at / SLOT_MS) };
 }
 
-/** The subject of the work, for people. */
+/** The subject of the work, as text. */
 export function subjectOfWork({ kind, sidecarSet }: Work): string {
   return kind === "launch" ? "the launch order of containers" : `SidecarSet ${sidecarSet}`;
 }
@@ -84,7 +84,7 @@ export function seenFrom(work: Work): number | undefined {
   return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;
 }
 
-/** `cluster`: the work's cluster, in a deployment for several; work of different clusters never waits. */
+/** The message for the work. `cluster`: name of one of several clusters, whose work runs in parallel. */
 export function messageOf(work: Work, cluster?: string): Message {
   const of = cluster === undefined ? [] : [cluster];
   return {
@@ -94,13 +94,13 @@ export function messageOf(work: Work, cluster?: string): Message {
   };
 }
 
-/** The cluster that a message names; undefined: none. */
+/** The cluster that a message names; undefined: it names none. */
 export function clusterOfMessage(body: string): string | undefined {
   const cluster = parseObject(body)?.["cluster"];
   return typeof cluster === "string" ? cluster : undefined;
 }
 
-/** @throws Error for a text that is not a message of this queue */
+/** Reads a message. @throws Error for a text that is no message of this queue */
 export function parseWork(body: string): Work {
   const value = parseObject(body);
   if (value !== undefined && isWork(value)) return value as unknown as Work;
@@ -121,7 +121,7 @@ function factsOf(work: Work): readonly (string | number)[] {
   return kind === "change" ? [kind, sidecarSet, work.hash, work.request] : [kind, sidecarSet, work.slot];
 }
 
-/** A name beyond the limit is hashed: a SidecarSet created without the webhook may have one. */
+/** The group of a message. A name beyond the limit is hashed: a SidecarSet created without the webhook may have one. */
 function groupOf(sidecarSet: string): string {
   return sidecarSet.length <= LONGEST_ID ? sidecarSet : digest([sidecarSet]);
 }
@@ -139,17 +139,17 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-// Tells which SidecarSets a pass looks at in a minute: all that are rolling out, and some settled ones.
+// Chooses the SidecarSets of a pass in a given minute: all that are rolling out, and some settled ones.
 
 /** Minutes between two looks at a settled SidecarSet, whose status must follow its pods. */
 export const AUDIT_MINUTES = 5;
 
-/** `minute`: whole minutes since 1970. */
+/** True if a pass should look at the SidecarSet. `minute`: whole minutes since 1970. */
 export function isDue(sidecarSet: SidecarSet, minute: number): boolean {
   return !isSettled(sidecarSet) || minute % AUDIT_MINUTES === auditMinute(sidecarSet.metadata?.name ?? "");
 }
 
-/** True when the status says that everything is done and nothing is under way. */
+/** True if the status says that everything is done and nothing is running. */
 export function isSettled({ metadata, spec, status }: SidecarSet): boolean {
   const { observedGeneration, latestRevision, matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 } = status ?? {};
   if (observedGeneration === undefined || observedGeneration !== metadata?.generation || !latestRevision) return false;

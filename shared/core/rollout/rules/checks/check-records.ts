@@ -1,6 +1,6 @@
 /**
- * The meaning of earlier metric check results for the next batch. The ledger stores the results in the same write as a
- * batch's reservations, so each pass is good for one batch, in any process.
+ * How earlier results of metric checks affect the next batch. The ledger stores them in the write that reserves a
+ * batch, so each result allows one batch, in any process.
  */
 import { hash } from "node:crypto";
 import { HASH_ANNOTATION } from "../../../../api/names.ts";
@@ -17,11 +17,11 @@ export interface CheckRecord extends Outcome {
   readonly name: string;
   /** digest of the check, the SidecarSet and the release; a record with another digest does not apply */
   readonly about: string;
-  /** RFC3339: when the pass asked the server */
+  /** time at which the pass asked the server, RFC3339 */
   readonly at: string;
-  /** number of failed evaluations in a row, ignoring inconclusive ones */
+  /** number of failed evaluations in a row, without the inconclusive ones */
   readonly failures: number;
-  /** a batch has begun since this evaluation */
+  /** true: a batch has begun since this evaluation */
   readonly isUsed?: true;
 }
 
@@ -31,7 +31,7 @@ export interface KnownCheck {
   readonly record?: CheckRecord;
 }
 
-/** Ignores records that cannot be read: a pass then asks the server again. */
+/** Parses records. A record that cannot be read is ignored, and a pass then asks the server again. */
 export function parseRecords(text: string | undefined): readonly CheckRecord[] {
   const list = jsonOf(text);
   return Array.isArray(list) ? list.filter(isRecord) : [];
@@ -58,14 +58,14 @@ function isRecord(value: unknown): value is CheckRecord {
   return TEXTS.every((key) => typeof value[key] === "string") && Number.isInteger(value["failures"]);
 }
 
-/** Undefined: nothing to store. `isUsed`: a batch begins with these results. */
+/** The records as text; undefined: there is nothing to store. `isUsed`: a batch begins with these results. */
 export function formatRecords(known: readonly KnownCheck[], isUsed: boolean): string | undefined {
   const records = known.flatMap(({ record }) => record ?? []);
   if (records.length === 0) return undefined;
   return JSON.stringify(isUsed ? records.map((one) => ({ ...one, isUsed })) : records);
 }
 
-/** Empty when there are no checks. `asked`: names of the checks; absent: all. */
+/** The checks with their records; empty if there are no checks. `asked`: names of the checks; absent: all. */
 export function knownChecks(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],
@@ -78,7 +78,7 @@ export function knownChecks(
   });
 }
 
-/** The check after its evaluation. `at`: RFC3339, when the pass asked the server. */
+/** The check after its evaluation. `at`: time at which the pass asked the server, RFC3339. */
 export function evaluated(
   { check, record }: KnownCheck,
   sidecarSet: SidecarSet,
@@ -95,7 +95,7 @@ function aboutOf(check: MetricCheck, { metadata }: SidecarSet): string {
   return hash("sha256", JSON.stringify([check, uid, annotations?.[HASH_ANNOTATION]])).slice(0, 16);
 }
 
-/** Why a check stops the rollout, and whether it asks for an undo; undefined: no check stops it. */
+/** The reason why a check stops the rollout, and whether it asks for an undo; undefined: no check stops it. */
 export function failedCheck(
   known: readonly KnownCheck[],
 ): { readonly halt: string; readonly isUndoing: boolean } | undefined {
@@ -115,17 +115,17 @@ function isBeyondAllowed(known: KnownCheck): known is Required<KnownCheck> {
 }
 
 export interface Held {
-  /** one sentence */
+  /** the reason in one sentence */
   readonly reason: string;
-  /** all checks passed, and only the time between batches has to pass */
+  /** true: all checks passed, and only the time between batches is left */
   readonly isPaced: boolean;
-  /** a check has no value, so somebody has to fix the query or the server */
+  /** true: a check has no value, so a person has to correct the query or the server */
   readonly isSilent?: true;
   /** seconds until a pass may ask the server again */
   readonly seconds: number;
 }
 
-/** Why the last results hold the next batch; undefined: they do not. `now`: RFC3339. */
+/** The reason why the last results hold the next batch; undefined: they do not. `now`: RFC3339. */
 export function heldBy(known: readonly KnownCheck[], now: string): Held | undefined {
   const seconds = Math.max(0, ...known.map((one) => secondsLeft(one, now)));
   const bad = known.find(({ record }) => record && record.outcome !== "pass");
@@ -145,7 +145,7 @@ function standingText(check: MetricCheck, record: CheckRecord): string {
   return `${outcomeText(check, record)}; it has failed ${record.failures} of ${check.failuresAllowed + 1} times in a row that stop the rollout`;
 }
 
-/** Checks that a pass evaluates before a batch; none while one of the blocking checks may not be asked again yet. */
+/** Checks that a pass evaluates before a batch; none while a blocking check must not be asked again yet. */
 export function dueChecks(known: readonly KnownCheck[], now: string): readonly KnownCheck[] {
   const isDue = (one: KnownCheck) => secondsLeft(one, now) === 0;
   const isInTheWay = ({ record }: KnownCheck) =>
@@ -153,27 +153,27 @@ export function dueChecks(known: readonly KnownCheck[], now: string): readonly K
   return known.some((one) => isInTheWay(one) && !isDue(one)) ? [] : known.filter((one) => isDue(one));
 }
 
-/** Seconds until the check may be evaluated again. Another machine's clock, or an earlier reading, may be ahead. */
+/** Seconds until the check may be evaluated again. The clock of another machine may be ahead. */
 function secondsLeft({ check: { intervalSeconds }, record }: KnownCheck, now: string): number {
   const age = record && secondsBetween(record.at, now);
   if (age === undefined || age >= intervalSeconds || age < -intervalSeconds) return 0;
   return intervalSeconds - age;
 }
 
-// The meaning of a Prometheus-compatible server's answer for a check. Source: Prometheus, HTTP API, instant queries.
+// Reads the answer of a Prometheus-compatible server for a check. Source: Prometheus, HTTP API, instant queries.
 
-/** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or the reason why there is none. */
+/** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or the reason why there is no value. */
 export type Measured = { readonly values: readonly string[] } | { readonly nothing: string };
 
 interface Outcome {
   readonly outcome: "pass" | "fail" | "inconclusive";
-  /** the deciding value, or why there is none */
+  /** the value that decides, or the reason why there is none */
   readonly told: string;
 }
 
 const MOST_ERROR = 200;
 
-/** `body`: body of the response; undefined: longer than the limit. */
+/** The values of an answer. `body`: body of the response; undefined: it is longer than the limit. */
 export function measuredBy(code: number, body: string | undefined): Measured {
   if (body === undefined) return { nothing: "the answer is too long: let the query sum or count" };
   const answer = jsonOf(body);
@@ -181,7 +181,7 @@ export function measuredBy(code: number, body: string | undefined): Measured {
   if (status === "error") return { nothing: `the server answered: ${plainText(error)}` };
   if (code !== 200) return { nothing: `the server answered ${code} rather than 200` };
   if (status !== "success" || !isJsonObject(data)) return { nothing: "the answer is none of Prometheus" };
-  // Warnings may mean missing data that would have failed the check.
+  // A warning may mean that data is missing which would fail the check.
   if (Array.isArray(warnings) && warnings.length > 0)
     return { nothing: `the server warned: ${plainText(warnings[0])}` };
   // VictoriaMetrics marks partial data with this field.
@@ -202,7 +202,7 @@ function sampleOf(series: unknown): unknown {
   return isJsonObject(series) ? series["value"] : undefined;
 }
 
-/** Every value must be within the bounds. A value that is not a number is inconclusive. */
+/** The result of a check: every value must be within the bounds. A value that is no number is inconclusive. */
 export function judge(check: MetricCheck, measured: Measured): Outcome {
   if ("nothing" in measured) return { outcome: "inconclusive", told: measured.nothing };
   const { max = Number.POSITIVE_INFINITY, min = Number.NEGATIVE_INFINITY } = check;
@@ -220,7 +220,7 @@ function numberOf(text: string): number {
   return text.trim() === "" ? Number.NaN : Number(text);
 }
 
-/** Says the result of a check in words: "the check errors is at 0.12, which has to be at most 0.05". */
+/** The result of a check in words: "the check errors is at 0.12, which has to be at most 0.05". */
 function outcomeText(check: MetricCheck, { outcome, told }: Outcome): string {
   if (outcome === "inconclusive") return `the check ${check.name} says nothing: ${told}`;
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;
@@ -231,7 +231,7 @@ export function saysNothing(text: string): boolean {
   return /^(?:wave \S* is not passed yet: )?the check \S+ says nothing: /.test(text);
 }
 
-/** The text on one line, shortened. */
+/** The text in one short line. */
 function plainText(text: unknown): string {
   const plain = String(text)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")

@@ -12,27 +12,27 @@ import { selectorMatches } from "../../../../go/label-selector.ts";
 
 export type BudgetKind = "PodDisruptionBudget" | "PodUnavailableBudget";
 
-/** A budget as read. Its status is the shared counter of everything that takes pods down. */
+/** A budget as read. Its status is a counter that everything shares that takes pods down. */
 export interface DisruptionBudget {
   readonly kind: BudgetKind;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** absent: no label selects pods */
+  /** selector of pods; absent: no label selects pods */
   readonly selector?: LabelSelector;
-  /** false: the controller has not seen the current spec, so the budget allows none */
+  /** false: the controller has not seen the current spec, so the budget allows no pod to go down */
   readonly isObserved: boolean;
-  /** how many more pods may go down */
+  /** number of further pods that may go down */
   readonly allowed: number;
-  /** pods that the controller counts as up, and the required number */
+  /** number of pods that the controller counts as up, and the required number */
   readonly healthy: number;
   readonly desired: number;
-  /** which unready pods cost nothing: all, or all while enough others are healthy */
+  /** which unready pods use no budget: all, or all while enough other pods are healthy */
   readonly unready: "always" | "ifHealthy";
-  /** name of a pod that the budget counts as going down → since when, RFC3339 */
+  /** names of pods that the budget counts as going down, each with the start time, RFC3339 */
   readonly disrupted: ReadonlyMap<string, string>;
-  /** why its selected pods are unknown, so that all pods of the namespace wait; continues "the budget …" */
+  /** the reason why the budget's pods are unknown, so that all pods of the namespace wait; completes "the budget …" */
   readonly unclear?: string;
 }
 
@@ -54,7 +54,7 @@ interface Stored extends KubernetesObject {
   };
 }
 
-/** Undefined: the budget does not concern in-place updates, or requires no pod. */
+/** The budget; undefined: it does not concern updates in place, or requires no pod. */
 export function disruptionBudgetOf(kind: BudgetKind, object: KubernetesObject): DisruptionBudget | undefined {
   const { metadata = {}, spec = {}, status = {} } = object as Stored;
   const { namespace = "", name = "", uid = "", resourceVersion = "", generation = 0 } = metadata;
@@ -66,7 +66,7 @@ export function disruptionBudgetOf(kind: BudgetKind, object: KubernetesObject): 
   return { ...common, ...unavailabilityOf(status, isObserved) };
 }
 
-/** Limit of a selector: a thousand longer ones would fill the memory of a pass. */
+/** Limit of a selector's length: a thousand longer selectors would fill the memory of a pass. */
 const MOST_CHARACTERS = 16 * 1024;
 
 function selectorOf({ selector }: NonNullable<Stored["spec"]>): Pick<DisruptionBudget, "selector" | "unclear"> {
@@ -121,11 +121,11 @@ export function covers(budget: DisruptionBudget, { metadata = {} }: Pod): boolea
   return selectorMatches(budget.selector && shortened(budget.selector, labels ?? {}), labels) === true;
 }
 
-/** Up to this many values, a search is faster than a lookup. */
+/** Number of values up to which a search is faster than a lookup. */
 const FEW_VALUES = 8;
 const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** The selector with a long list of values cut to the one that these labels have: it matches the same. */
+/** The selector with a long list of values reduced to the value of these labels. It matches the same pods. */
 function shortened(selector: LabelSelector, labels: Labels): LabelSelector {
   const { matchExpressions } = selector;
   if (!matchExpressions?.some(({ values }) => (values?.length ?? 0) > FEW_VALUES)) return selector;
@@ -165,10 +165,10 @@ export function budgetStanding(budget: DisruptionBudget): string {
   return `${idOf(budget)} allows ${allowed} more down: ${healthy} healthy of ${desired} that have to be${going}`;
 }
 
-/** The budgets about one pod. */
+/** The budgets that cover one pod. */
 export interface Coverage {
   readonly budgets: readonly DisruptionBudget[];
-  /** why the pod waits whatever the budgets allow, one sentence, and one of the blocking budgets */
+  /** the reason why the pod waits with any budget state, in one sentence, and one of the blocking budgets */
   readonly excess?: { readonly why: string; readonly budget: string };
 }
 
@@ -190,7 +190,7 @@ export function coverageBy(budgets: readonly DisruptionBudget[]): (pod: Pod) => 
 class NamespaceCoverage {
   readonly #keys: ReadonlySet<string>;
   readonly #candidates: ReturnType<typeof candidatesBy>;
-  /** Pods that agree in all labels that budgets select by share their budgets. */
+  /** Budgets by the labels that budgets select by: pods with the same labels share them. */
   readonly #known = new Map<string, Coverage>();
   #compared = 0;
 

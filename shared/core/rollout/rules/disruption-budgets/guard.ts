@@ -1,4 +1,4 @@
-/** Tells which pods the disruption budgets let a rollout restart now, and which budgets must count them. */
+/** Finds the pods that the disruption budgets let a rollout restart now, and the budgets that must count them. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -11,9 +11,9 @@ import { budgetStanding, type Coverage, coverageBy, covers, type DisruptionBudge
 
 /** The registration of a pod with its budgets, before a write to the pod. */
 export interface Disruption {
-  /** RFC3339, whole seconds: the same time as in the pod's own record, which identifies the end of the disruption */
+  /** time of the write, RFC3339, whole seconds; the pod's own record has the same, which identifies the disruption */
   readonly at: string;
-  /** KIND NAMESPACE/NAME of each budget */
+  /** the budgets, each as KIND NAMESPACE/NAME */
   readonly budgets: readonly string[];
 }
 
@@ -21,20 +21,20 @@ export interface Disruption {
 export interface HeldPod {
   readonly uid: string;
   readonly why: string;
-  /** KIND NAMESPACE/NAME */
+  /** the budget, as KIND NAMESPACE/NAME */
   readonly budget: string;
 }
 
-/** Limit of budgets that are named in full: more would fill a condition. */
+/** Limit of budgets that a text names in full: more would fill a condition. */
 export const BUDGETS_NAMED = 3;
 
 /** Pods that wait for budgets. */
 export interface BudgetsInTheWay {
   /** number of pods */
   readonly waiting: number;
-  /** the state of a few budgets, each in one sentence */
+  /** states of a few budgets, each in one sentence */
   readonly full: readonly string[];
-  /** KIND NAMESPACE/NAME of all blocking budgets */
+  /** all blocking budgets, as KIND NAMESPACE/NAME */
   readonly names: readonly string[];
 }
 
@@ -52,9 +52,9 @@ export function disruptionText({ waiting, full }: Omit<BudgetsInTheWay, "names">
 }
 
 export interface Guard {
-  /** true when no budget blocks the pod; asking takes no room */
+  /** returns true if no budget blocks the pod; the question uses no room */
   readonly isFree: (state: PodState) => boolean;
-  /** `canTake` of the caller, for pods that no budget blocks; a taken pod uses room */
+  /** the caller's `canTake`, for pods that no budget blocks; a taken pod uses room */
   readonly canTake: (state: PodState) => boolean;
   readonly outcome: () => { readonly held: readonly HeldPod[]; readonly disruptions: ReadonlyMap<string, Disruption> };
 }
@@ -71,12 +71,12 @@ interface Given {
 interface Cost {
   readonly budget: DisruptionBudget;
   readonly pods: 0 | 1;
-  /** the pod must be registered even at no cost, because the budget counts it already */
+  /** true: the pod must be registered even without cost, because the budget counts it already */
   readonly isCounted: boolean;
   readonly isAllowed: boolean;
 }
 
-/** Without budgets the guard allows everything. */
+/** The guard. Without budgets it allows everything. */
 export function guardOf(given: Given, canTake: (state: PodState) => boolean): Guard {
   if (given.budgets.length === 0)
     return { isFree: () => true, canTake, outcome: () => ({ held: [], disruptions: new Map() }) };
@@ -92,7 +92,7 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
     const full = costs.find(({ isAllowed }) => !isAllowed);
     if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
     const counting = costs.find((cost) => cost.isCounted);
-    // The end of an older restart is recognized by its exact time.
+    // The end of an older restart is identified by its exact time.
     if (!counting || !wasWrittenAt(state.pod, given.now)) return undefined;
     return { why: "the pod was written to in this very second", budget: idOf(counting.budget) };
   };
@@ -118,8 +118,8 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
 }
 
 /**
- * The room of each budget, without pods that this SidecarSet is taking down, or has just written to, and that the
- * controller still counts as up. The controller has not seen that yet, or has stopped waiting.
+ * The room of each budget. It leaves out pods that the controller still counts as up although this SidecarSet takes
+ * them down or has just written to them: the controller has not seen that yet, or has stopped waiting.
  */
 function roomOf({ pods, budgets, reserved }: Given, coverageOf: (pod: Pod) => Coverage): Map<DisruptionBudget, number> {
   const left = new Map(budgets.map((budget) => [budget, budget.allowed]));
@@ -144,13 +144,13 @@ function costOf(budget: DisruptionBudget, state: PodState, left: number, reserve
   if (budget.unclear !== undefined) return { budget, pods: 1, isCounted: false, isAllowed: false };
   if (isFreeOf(budget, pod, left)) return { budget, pods: 0, isCounted: false, isAllowed: true };
   if (budget.disrupted.has(pod.metadata?.name ?? "")) return { budget, pods: 0, isCounted: true, isAllowed: true };
-  // Pods on their way down have already used their room.
+  // Pods that are going down have already used their room.
   const isTaken = isPodReady(pod) && isOnItsWayDown(state, reserved);
   const pods = isTaken ? 0 : 1;
   return { budget, pods, isCounted: true, isAllowed: left >= pods };
 }
 
-/** True when the pod costs the budget nothing: it has not started, or it is down and the budget ignores such pods. */
+/** True if the pod uses none of the budget: it has not started, or it is down and the budget ignores such pods. */
 function isFreeOf({ unready, isObserved, healthy, desired }: DisruptionBudget, pod: Pod, left: number): boolean {
   if (pod.status?.phase === "Pending") return true;
   if (isPodReady(pod)) return false;
@@ -166,18 +166,18 @@ function uidOf({ pod }: PodState): string {
   return pod.metadata?.uid ?? "";
 }
 
-// The writes to disruption budgets: which pods they must count as going down, and which have recovered.
+// Writes to disruption budgets: they count pods that go down, and release pods that have recovered.
 
 /** A pod that has recovered although a budget still counts it as going down. */
 export interface EndedDisruption {
-  /** KIND NAMESPACE/NAME of the budget */
+  /** the budget, as KIND NAMESPACE/NAME */
   readonly budget: string;
   /** name of the pod */
   readonly pod: string;
 }
 
 /**
- * Disruptions of this SidecarSet that are over: the pod is updated and ready, and the budget has the same time as the
+ * Disruptions of this SidecarSet that have ended: the pod is updated and ready, and the budget has the time of the
  * pod's record. Another time belongs to an eviction or another SidecarSet. OpenKruise's controller ends its own.
  */
 export function endedDisruptions(
@@ -224,13 +224,13 @@ interface CountedPod {
 /** One conditional write to a budget's status. */
 interface BudgetWrite {
   readonly budget: DisruptionBudget;
-  /** body of a merge patch */
+  /** body of the merge patch */
   readonly body: object;
 }
 
 /**
- * Works like the eviction API: each pod that is not counted yet uses one allowed disruption. A counted pod gets the new
- * time, so that the end of the older disruption does not end this one. "full": the budget allows too few.
+ * The write to a budget, as the eviction API makes it: each new pod uses one allowed disruption. A counted pod gets the
+ * new time, so that the end of the older disruption does not end this one. "full": the budget allows too few.
  */
 export function writeOf(
   budget: DisruptionBudget,

@@ -19,15 +19,15 @@ import type { ReplacementPlan } from "../replacement/plan-replacement.ts";
 
 type PatchPod = Extract<Action, { kind: "PatchPod" }>;
 type Planned = Extract<PodPlan, { kind: "planned" }>;
-/** The pod is out of endpoints. The write follows when the seconds are over. */
+/** A wait while the pod is out of endpoints. The write follows after these seconds. */
 export interface DrainWait {
   readonly kind: "draining";
   readonly seconds: number;
 }
 
 /**
- * True when the drain belongs to a release that checks or a gate did not allow, or the SidecarSet asks for no drains.
- * The pod is restored first.
+ * True if the drain belongs to a release that checks or a gate did not allow, or if the SidecarSet has no drains. The
+ * pod is restored first.
  */
 export function isDrainedForAnother({ drain }: PodState, sidecarSet: SidecarSet): boolean {
   const isAsked = steeringOf(sidecarSet).drainSeconds !== undefined;
@@ -38,15 +38,15 @@ function releaseOf({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-/** True when its Services select it by the label, or would. Another value of the label belongs to somebody else. */
+/** True if Services select, or would select, the pod by the label. Another value of it belongs to another author. */
 export function isDrainable({ metadata }: Pod): boolean {
   const traffic = metadata?.labels?.[TRAFFIC_LABEL];
   return traffic === SERVING || traffic === DRAINED;
 }
 
 /**
- * The plan of a pod with its drain: out of endpoints, then a wait as long as the SidecarSet asks for, then the plan
- * itself. A pod that is not ready is in no endpoints, so one write does both.
+ * The plan of a pod with its drain: it leaves the endpoints, waits for the configured time, and then follows the plan.
+ * A pod that is not ready is in no endpoints, so one write does both.
  */
 export function withDrain(state: PodState, sidecarSet: SidecarSet, plan: PodPlan, now: string): PodPlan | DrainWait {
   if (plan.kind !== "planned" || !restarts(plan.images, sidecarSet)) return plan;
@@ -67,7 +67,7 @@ function beginDrain(pod: Pod, sidecarSet: SidecarSet, plan: Planned, now: string
   return { ...plan, ...hold, annotations: { ...plan.annotations, ...hold.annotations } };
 }
 
-/** The drain with `now` as its time, because a gate or a long batch may take longer than the drain itself. */
+/** The drain with `now` as its start, because a gate or a long batch may take longer than the drain itself. */
 export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: SidecarSet, now: string): PatchPod {
   const holds = jsonObjectOf(patch.annotations[DRAINED_BY_ANNOTATION]) ?? {};
   const own = holds[name];
@@ -76,13 +76,13 @@ export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: Side
   return { ...patch, annotations: { ...patch.annotations, [DRAINED_BY_ANNOTATION]: text } };
 }
 
-/** Seconds of a drain, and the number of these pods without the label for it. */
+/** Seconds of a drain, and the number of pods without the label for drains. */
 export interface DrainsAhead {
   readonly seconds: number;
   readonly undrained: number;
 }
 
-/** `pods`: pods to update in place. Undefined: the SidecarSet asks for no drains, or all sidecars are upgraded hot. */
+/** The drains of a plan; undefined: none, or all sidecars are upgraded hot. `pods`: pods to update in place */
 export function drainsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>): DrainsAhead | undefined {
   const { drainSeconds: seconds } = steeringOf(sidecarSet);
   const sidecars = [...(sidecarSet.spec.containers ?? []), ...nativeSidecars(sidecarSet)];
@@ -105,7 +105,7 @@ function held(pod: Pod, holds: Readonly<Record<string, unknown>>): Required<Pick
 }
 
 /**
- * The write that ends these SidecarSets' drains of a pod. The pod returns to the endpoints when no drain is left and it
+ * The write that ends these SidecarSets' drains of a pod. The pod returns to the endpoints if no drain is left and it
  * is ready.
  */
 export function putBack(pod: Pod, names: readonly string[]): PatchPod {
@@ -116,7 +116,7 @@ export function putBack(pod: Pod, names: readonly string[]): PatchPod {
 
 /**
  * Restores every drained pod whose containers match its spec: the restart is done, or never began. `kept`: uids of pods
- * that are selected or written to otherwise. Pods that somebody drains again and again are skipped.
+ * that are selected or written to otherwise. Pods that somebody drains repeatedly are skipped.
  */
 export function planPutBacks(
   { metadata }: SidecarSet,
@@ -130,7 +130,7 @@ export function planPutBacks(
   return where(pods, isOver).map(({ pod }) => putBack(pod, [metadata?.name ?? ""]));
 }
 
-/** `plans`: plans of all selected pods. */
+/** The drains of the selected pods. `plans`: plans of all selected pods. */
 export function drainingOf(plans: Iterable<PodPlan | DrainWait | ReplacementPlan>) {
   const seconds = [...plans].flatMap((plan) => (plan.kind === "draining" ? [plan.seconds] : []));
   return seconds.length === 0 ? undefined : { pods: seconds.length, seconds: Math.min(...seconds) };

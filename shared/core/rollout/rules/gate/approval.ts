@@ -18,7 +18,7 @@ export interface GateRequest {
   readonly sidecarSet: { readonly name: string; readonly uid: string; readonly generation: number };
   /** ControllerRevision that the pods will get; "" until it is recorded */
   readonly revision: string;
-  /** the last wave that has begun, "" when all have; absent: no waves */
+  /** name of the last wave that has begun; "" if all have begun; absent: there are no waves */
   readonly wave?: string;
   readonly counts: {
     readonly matched: number;
@@ -27,25 +27,25 @@ export interface GateRequest {
     readonly unavailable: number;
     readonly maxUnavailable: number;
   };
-  /** the batch */
+  /** the pods of the batch */
   readonly pods: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
-  /** workloads to restart, together with their pods; absent: none */
+  /** workloads to restart, with their pods; absent: none */
   readonly workloads?: readonly Restarted[];
 }
 
-/** A `no` has a reason, never empty. Anything but a clear yes is a no. */
+/** A gate's answer. A refusal always has a reason. Everything except a clear yes is a refusal. */
 export type GateAnswer = { readonly allow: true } | GateNo;
 
 export interface GateNo {
   readonly allow: false;
   readonly reason: string;
-  /** the gate had too little time to answer, so its last no still stands; absent: it answered */
+  /** true: the gate had too little time to answer, so its last refusal still holds; absent: it answered */
   readonly isUnanswered?: true;
 }
 
 const MOST_REASON = 200;
 
-/** The part of a decision that a gate may refuse: one with a batch. */
+/** The part of a decision that a gate may refuse: a decision with a batch. */
 export interface Batched {
   readonly actions: readonly Action[];
   readonly summary: {
@@ -114,12 +114,12 @@ export interface GateHold {
   readonly rules: { readonly gate: string };
 }
 
-/** `reason`: why the gate has not allowed a batch. */
+/** The hold of a gate. `reason`: why the gate has not allowed a batch. */
 export function gateHold(reason: string): GateHold {
   return { hold: isPlainNo(reason) ? "gate" : "gateDown", rules: { gate: reason } };
 }
 
-/** A gate's last refusal, from the stored status; undefined: none blocks. */
+/** A gate's last refusal, from the stored status; undefined: no refusal blocks. */
 export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
   const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
   const isRefusal =
@@ -129,19 +129,19 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   return isRefusal ? blocked : undefined;
 }
 
-/** True when the gate itself refused, or a pass ended before the answer; otherwise somebody has to fix something. */
+/** True if the gate itself refused, or a pass ended before the answer. Otherwise a person has to correct something. */
 export function isPlainNo(reason: string): boolean {
   return /^the gate at \S+ (says no|has not answered yet)/.test(reason);
 }
 
-/** The answer of a gate asked at the end of a pass. A timeout this short does not mean that the gate is down. */
+/** The answer of a gate that was asked at the end of a pass. A short timeout does not mean that the gate is down. */
 export function answerInHaste(host: string, answer: GateAnswer, seconds: number): GateAnswer {
   if (answer.allow || !answer.reason.startsWith(`the gate at ${host} did not answer within`)) return answer;
   const reason = `has not answered yet: a pass had ${seconds} s left for it, and another one asks again`;
   return { ...no(host, reason), isUnanswered: true };
 }
 
-/** `body`: body of the response, cut at the read limit. */
+/** The answer in a response. `body`: body of the response, cut at the read limit. */
 export function gateAnswer(host: string, code: number, body: string): GateAnswer {
   if (code !== 200) return no(host, `answered ${code} rather than 200`);
   const answer = jsonOf(body);
@@ -157,7 +157,7 @@ export function no(host: string, did: string): GateNo {
   return { allow: false, reason: `the gate at ${host} ${did}` };
 }
 
-/** The text on one line, shortened. */
+/** The text in one short line. */
 function plainText(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   return shortText(plain, MOST_REASON);

@@ -43,28 +43,28 @@ export interface Standstill {
   readonly hold: "halted" | "unreadable";
   /** the reason, in one sentence */
   readonly halt: string;
-  /** a check of metrics caused the halt */
+  /** true: a metric check caused the halt */
   readonly isByMetrics?: true;
-  /** an undo would find a revision to go back to */
+  /** true: there is a revision that an undo would return to */
   readonly hasWayBack?: boolean;
-  /** set when the pass puts the SidecarSet back */
+  /** the undo, if the pass restores an earlier release */
   readonly undo?: Undo;
 }
 
 export interface StandstillFacts {
-  /** all pods are updated */
+  /** true: all pods are updated */
   readonly areAllUpdated: boolean;
   /** name of the newest revision */
   readonly latestRevision: string | undefined;
   readonly pods: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
-  /** current checks of metrics, with their results */
+  /** current metric checks with their results */
   readonly checks: readonly KnownCheck[];
-  /** RFC3339 */
+  /** the present time, RFC3339 */
   readonly now: string;
 }
 
-/** Undefined: the rollout continues. A rollout that a user stopped is not undone. */
+/** The halt; undefined: the rollout continues. A rollout that a user stopped is not undone. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const { haltOn, problems } = steeringOf(sidecarSet);
   const unreadable = problems.find(({ isStopping }) => isStopping);
@@ -84,7 +84,7 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   return { ...still, halt: undo === undefined ? halt : `${halt}; ${undo}` };
 }
 
-/** A sentence in place of an undo says why there is none now. */
+/** The undo, or a sentence that says why there is none now. */
 function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof planUndo> {
   const undo = planUndo(sidecarSet, facts);
   return typeof undo === "object" && askedHolds(sidecarSet).length > 0
@@ -93,19 +93,19 @@ function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof pl
 }
 
 /**
- * True when the rollout is over, so nothing is left to stop and failing pods did work once. Without a record, the
- * rollout counts as over.
+ * True if the rollout has ended: nothing is left to stop, and failing pods worked once. Without a record it counts as
+ * ended.
  */
 function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: StandstillFacts): boolean {
   if (!areAllUpdated) return false;
-  // While a strategy stops the rollout, the status forgets that it finished, but keeps a halt.
+  // While a strategy stops the rollout, the status does not record that it finished, but it keeps a halt.
   if (askedHolds(sidecarSet).length > 0 && !isHalted(sidecarSet)) return true;
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }
 
 // Tells whether a halted SidecarSet is put back to an earlier release, and to which revision.
 
-/** The patch that puts the SidecarSet back, on condition that it has not changed since it was read. */
+/** The patch that restores an earlier release, if the SidecarSet has not changed since it was read. */
 interface Undo {
   /** number of the revision */
   readonly revision: number;
@@ -115,19 +115,19 @@ interface Undo {
 }
 
 interface UndoFacts {
-  /** why the rollout was stopped */
+  /** the reason why the rollout was stopped */
   readonly halt: string;
-  /** a check of metrics asks for the undo, whatever the annotation says; absent: no check does */
+  /** true: a metric check asks for the undo, with any annotation; absent: no check does */
   readonly isUndoing?: boolean;
   readonly revisions: readonly ControllerRevision[];
   readonly pods: Sequence<PodState>;
-  /** RFC3339 */
+  /** the present time, RFC3339 */
   readonly now: string;
 }
 
 const REMEMBERED = 5;
 
-/** A sentence in place of an undo says why there is none; undefined: nobody asked for one. */
+/** The undo, or a sentence that says why there is none; undefined: nobody asked for one. */
 export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
   const { undoesOnHalt, undone } = steeringOf(sidecarSet);
   if (!(undoesOnHalt || facts.isUndoing)) return undefined;
@@ -144,10 +144,7 @@ export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | strin
   return undoTo(best, { undone, from, isProven: working.has(best.to), ...facts });
 }
 
-/**
- * The outcome of each revision. Pods that run a release without being ready do not count, because their authors could
- * fake that.
- */
+/** The outcome of each revision. Unready pods with a release do not count, because their authors could fake it. */
 function outcomesOf(
   sidecarSet: SidecarSet,
   others: readonly Candidate[],
@@ -173,7 +170,7 @@ interface Candidate {
   readonly withoutImage: string;
 }
 
-/** Candidates for an undo, newest first. */
+/** Revisions that an undo may return to, newest first. */
 function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): readonly Candidate[] {
   const own = revisions.filter((one) => isControlledBy(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
   return own.flatMap((revision) => {
@@ -189,7 +186,7 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
 }
 
 /**
- * Hashes of releases with ready pods. When pods of several namespaces match, two namespaces must agree: a pod's author
+ * Hashes of releases with ready pods. If pods of several namespaces match, two namespaces must agree: a pod's author
  * writes its records, and must not choose the release of others.
  */
 function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
@@ -209,7 +206,7 @@ interface Before {
   readonly undone: readonly Undone[];
   /** hash of the release that the undo removes */
   readonly from: string;
-  /** pods are ready with the release that it restores */
+  /** true: pods are ready with the release that the undo restores */
   readonly isProven: boolean;
 }
 
@@ -230,7 +227,7 @@ function undoTo(
   return { revision, spec: recordedFields(stored), annotations, message };
 }
 
-// When a rollout stops because too many of the pods that it took down fail, if a limit is set.
+// The halt of a rollout, if a limit is set and too many of the pods that it took down fail.
 
 /**
  * The reason for the halt, in one sentence; undefined: none. The halt ends when fewer pods fail, a new release arrives
@@ -250,7 +247,9 @@ export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces
     : undefined;
 }
 
-/** Returns why a rollout goes on although more pods fail than `halt-on` allows; undefined: it stops, or fewer fail. */
+/**
+ * Returns why a rollout continues although more pods fail than `halt-on` allows; undefined: it stops, or fewer fail.
+ */
 export function haltIsShort(sidecarSet: SidecarSet, states: Sequence<PodState>): string | undefined {
   const { haltOn: limit } = steeringOf(sidecarSet);
   const testimony = testimonyOf(sidecarSet, states);
@@ -261,7 +260,7 @@ export function haltIsShort(sidecarSet: SidecarSet, states: Sequence<PodState>):
   return `${HALT_ON_ANNOTATION} is ${limit.text} and does not stop the rollout yet: ${why}`;
 }
 
-/** `failing`: the number of namespaces with failing pods, of `namespaces`. */
+/** The reason by namespaces. `failing`: number of namespaces with failing pods, among `namespaces`. */
 function shortfall(failing: number, namespaces: number, withinSeconds: number | undefined): string {
   const apart = "the failing pods were not updated close enough together";
   if (namespaces === 1) return apart;
@@ -273,13 +272,13 @@ function shortfall(failing: number, namespaces: number, withinSeconds: number | 
 
 const EPOCH = "1970-01-01T00:00:00Z";
 
-/** Counts each namespace at most `share` times. */
+/** The number of failing pods, with at most `share` of each namespace. */
 function counted(witnesses: readonly Witness[], share: number): number {
   const byNamespace = Map.groupBy(witnesses, ({ namespace }) => namespace);
   return [...byNamespace.values()].reduce((sum, { length }) => sum + Math.min(length, share), 0);
 }
 
-/** The largest number updated within `seconds` of each other; each namespace counts at most `share` times. */
+/** The largest number of pods updated within `seconds` of each other, with at most `share` of each namespace. */
 function mostWithin(witnesses: readonly Witness[], seconds: number, share: number): number {
   const timed = witnesses
     .map(({ namespace, updatedAt }) => ({ namespace, time: secondsBetween(EPOCH, updatedAt) ?? 0 }))
@@ -300,15 +299,15 @@ function mostWithin(witnesses: readonly Witness[], seconds: number, share: numbe
   return most;
 }
 
-// How many more pods may get an unproven release, for a rollout with a limit for failures.
+// The number of further pods that may get an unproven release, for a rollout with a limit for failures.
 
-/** Limit of pods on their way at once, or one more than may fail if that is larger. */
+/** Limit of pods that are being updated at once; it is higher if more than this number may fail. */
 const MOST_ON_THEIR_WAY = 100;
 
 /**
- * The remaining room. Every pod with the release that is not ready yet may still fail, and so may each reserved or
- * evicted one. A pod leaves the count only after a pass saw it recover, so that no batch follows another unseen,
- * however large the budget is. A pod that was not ready before the update does not count.
+ * The remaining room. Every unready pod with the release may still fail, and so may each reserved or evicted one. A pod
+ * leaves the count only after a pass saw it recover, so no batch follows an unseen one, with any budget. A pod that was
+ * not ready before the update does not count.
  */
 export function haltRoom(
   sidecarSet: SidecarSet,
@@ -330,10 +329,10 @@ function isBack({ isConsistent, isReady }: PodState): boolean {
   return isConsistent && isReady;
 }
 
-/** Tells which failing pods count against a rollout: it took them down, and the SidecarSet's container fails. */
+/** The failing pods that count against a rollout: it took them down, and the SidecarSet's container fails. */
 interface Witness {
   readonly namespace: string;
-  /** RFC3339: when the pod got the latest sidecars */
+  /** time at which the pod got the latest sidecars, RFC3339 */
   readonly updatedAt: string;
 }
 
@@ -366,7 +365,7 @@ function fails({ pod, isReady, isConsistent }: PodState, sidecarSet: SidecarSet,
   return failure !== undefined && !hasOtherImage(pod, sidecarSet, failure.container);
 }
 
-/** When the pod got the latest sidecars, from a pass or as a replacement, and whether it was ready then. */
+/** The time at which the pod got the latest sidecars, by update or replacement, and whether it was ready then. */
 function givenTo(pod: Pod, sidecarSet: SidecarSet): { readonly at: string; readonly wasReady: boolean } | undefined {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt !== undefined) return { at: updatedAt, wasReady: wasReadyAt(pod, updatedAt) };
@@ -374,14 +373,14 @@ function givenTo(pod: Pod, sidecarSet: SidecarSet): { readonly at: string; reado
   return createdAt === undefined ? undefined : { at: createdAt, wasReady: true };
 }
 
-/** The creation time of a pod that replaces an evicted one: any pod newer than the change, when pods are replaced. */
+/** The creation time of a pod that replaces an evicted one: if pods are replaced, any pod newer than the change. */
 function creationTimeOf({ metadata }: Pod, sidecarSet: SidecarSet): string | undefined {
   if (!replacesNotUpgradable(sidecarSet)) return undefined;
   const created = metadata?.creationTimestamp ?? "";
   return created > (lastSpecWrite(sidecarSet.metadata) ?? "~") ? created : undefined;
 }
 
-/** True when a later failure of the pod counts: it was ready when it got the release, or is now. */
+/** True if a later failure of the pod counts: it was ready when it got the release, or is ready now. */
 function mayTestify({ pod }: PodState, sidecarSet: SidecarSet): boolean {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt === undefined) return creationTimeOf(pod, sidecarSet) !== undefined;

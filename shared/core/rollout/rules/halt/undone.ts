@@ -2,12 +2,12 @@
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { steeringOf } from "../../../pod/steering/steering.ts";
 
-/** Why a release, named by its hash, was undone once; undefined: it was not. */
+/** The reason why a release, named by its hash, was undone; undefined: it was not undone. */
 export function undoneBefore(sidecarSet: SidecarSet, hash: string): string | undefined {
   return steeringOf(sidecarSet).undone?.findLast(({ from }) => from === hash)?.message;
 }
 
-/** The last undo; `isCurrent`: nothing was released since. Undefined: nothing was ever undone. */
+/** The last undo; undefined: there was none. `isCurrent`: no release followed it. */
 export function lastUndone(
   sidecarSet: SidecarSet,
 ): { readonly message: string; readonly at: string; readonly isCurrent: boolean } | undefined {
@@ -16,9 +16,9 @@ export function lastUndone(
   return last && { message: last.message, at: last.at, isCurrent: isPutBack };
 }
 
-// Tells whether a release's rollout has finished: later failures of its pods do not concern the rollout.
+// Finds whether a release's rollout has finished. Later failures of its pods do not concern the rollout.
 
-/** The answer of the stored status. `latestRevision`: revision of the release in question. */
+/** True if the stored status says so. `latestRevision`: revision of the release. */
 export function wasFinished({ status }: SidecarSet, latestRevision: string | undefined): boolean {
   if (!latestRevision || status?.latestRevision !== latestRevision) return false;
   return status.conditions?.some(({ type, reason }) => type === "Progressing" && reason === "Finished") === true;

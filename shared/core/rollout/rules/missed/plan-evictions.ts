@@ -11,23 +11,23 @@ import { askedHolds, type Hold } from "../../hold.ts";
 import { EFFECTS } from "../../hold-effects.ts";
 import { maxUnavailableOf } from "../../select/budget.ts";
 
-/** Limit of unready pods evicted at once, whatever the budget is: they cost none of it. */
+/** Limit of unready pods evicted at once. They use no budget. */
 const MOST_AT_ONCE = 100;
 
 interface Held {
   readonly reserved: ReadonlySet<string>;
   readonly awaited?: number;
-  /** holds of the last decision; absent: only the holds of the strategy */
+  /** holds of the last decision; absent: only holds of the strategy */
   readonly holds?: readonly Hold[];
-  /** RFC3339; absent: drains of any age count */
+  /** the present time, RFC3339; absent: drains of any age count */
   readonly now?: string;
 }
 
 /**
- * `selected`: all pods that the SidecarSet selects; `missed`: the ones without sidecars. Ready pods are evicted only
- * within maxUnavailable. Every selected pod uses budget while it is unready, drained or going, or has not applied its
- * upgrade. So does a reserved pod, because a write to it may land at any moment. `awaited`: number of replaced pods
- * without a successor yet.
+ * The pods to evict. `selected`: all pods that the SidecarSet selects; `missed`: the ones without sidecars. Ready pods
+ * are evicted only within maxUnavailable. A selected pod uses budget while it is unready, drained or going, or has not
+ * applied its upgrade. So does a reserved pod, because a write to it may land at any moment. `awaited`: number of
+ * replaced pods without a successor yet.
  */
 export function planEvictions(
   sidecarSet: SidecarSet,
@@ -45,7 +45,7 @@ export function planEvictions(
     isReserved(pod) || !isRunningAndReady(pod) || otherDrains(pod, "", now).length > 0 || isOnItsWay(pod, sidecarSet);
   const unavailable = awaited + countOf(selected, (pod) => isPresent(pod) && isDown(pod));
   const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present) - unavailable);
-  // The pass that reserved a pod is about to write to it.
+  // The pass that reserved a pod is about to write to it, so it is not evicted.
   const free = missed.filter((pod) => !isReserved(pod));
   const down = free.filter((pod) => !isRunningAndReady(pod));
   return [...down.slice(0, MOST_AT_ONCE), ...free.filter(isRunningAndReady).slice(0, room)];

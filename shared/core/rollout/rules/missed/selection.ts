@@ -1,4 +1,4 @@
-/** The time since which a SidecarSet has selected the same pods, as far as is known. */
+/** The time since which a SidecarSet has selected the same pods, if it is known. */
 import { hash } from "node:crypto";
 import type { SidecarSet, SidecarSetSpec, SidecarSetStatus } from "../../../../api/sidecarset.ts";
 
@@ -42,7 +42,7 @@ interface ManagedFields {
   readonly fieldsV1?: object;
 }
 
-/** The time of the last write to the spec by anyone; undefined: not recorded. */
+/** The time of the last write to the spec by any author; undefined: it is not recorded. */
 export function lastSpecWrite(metadata: SidecarSet["metadata"]): string | undefined {
   const { managedFields } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   const times = managedFields?.flatMap(({ time, subresource, fieldsV1 }) =>

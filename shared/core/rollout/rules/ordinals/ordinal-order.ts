@@ -17,7 +17,7 @@ export interface Place {
   readonly ordinal: number;
 }
 
-/** The place of a pod in a StatefulSet of Kubernetes or OpenKruise. Undefined: none, or a name without ordinal. */
+/** The pod's place in a StatefulSet of Kubernetes or OpenKruise; undefined: none, or its name has no ordinal. */
 export function placeOf({ metadata }: Pod): Place | undefined {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind !== STATEFUL_SET_KIND || !/^apps(\.kruise\.io)?\//.test(owner.apiVersion ?? "")) return undefined;
@@ -36,13 +36,13 @@ export interface Holder {
   /** NAMESPACE/NAME of its StatefulSet */
   readonly set: string;
   /**
-   * next: next in line; moving: being upgraded; late: upgraded, and not ready; down: not ready, and not to be upgraded
+   * next: next in line; moving: being upgraded; late: upgraded, but not ready; down: not ready, and not to be upgraded
    * now; drained: another SidecarSet drains it; gone: evicted without a successor
    */
   readonly standing: "next" | "moving" | "late" | "down" | "drained" | "gone";
 }
 
-/** key of a StatefulSet → the pod of it that blocks the set */
+/** The pod that blocks each StatefulSet, by the set's key. */
 export type DownPods = ReadonlyMap<string, Holder>;
 
 export interface Member {
@@ -64,9 +64,10 @@ export function begunSets(all: readonly PodState[]): ReadonlySet<string> {
 }
 
 /**
- * `waiting`: pods in the order of priorities and scattering. Pods of no set keep their places; pods of sets share
- * theirs. Sets that have begun come first, then sets by their pod of highest priority, then by name. Within a set
- * unready pods come first, because their update takes nothing away; then the highest ordinal. `all`: all matched pods.
+ * The new order. `waiting`: pods in the order of priorities and scattering. Pods of no set keep their places; pods of
+ * sets share theirs. Sets that have begun come first, then sets by their pod of highest priority, then by name. Within
+ * a set unready pods come first, because their update takes nothing away; then the highest ordinal. `all`: all matched
+ * pods.
  */
 export function orderByOrdinals(
   waiting: readonly PodState[],

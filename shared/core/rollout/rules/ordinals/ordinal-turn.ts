@@ -1,4 +1,4 @@
-/** Tells which pod of a StatefulSet may be upgraded now when a SidecarSet follows ordinals: at most one, of one set. */
+/** The pod of a StatefulSet that may be upgraded now, if a SidecarSet follows ordinals: at most one, of one set. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../../go/sequence.ts";
@@ -11,7 +11,7 @@ import { hasSettled } from "../../select/classify.ts";
 import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
 
 export interface OrdinalTurn {
-  /** the one pod of a set that may be upgraded; absent: none */
+  /** the only pod of a set that may be upgraded; absent: none */
   readonly next?: PodState;
   /** the pod that all others wait for; absent: each waits for its own set or namespace */
   readonly holder?: Holder;
@@ -34,8 +34,8 @@ export interface OrdinalScene {
 }
 
 /**
- * Among all selected pods: pods of sets that are down and outside the rollout, because they are going, have ended, or
- * lack the sidecars.
+ * Pods of sets that are down and outside the rollout, among all selected pods: they are going, have ended, or lack the
+ * sidecars.
  */
 export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
   const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
@@ -48,9 +48,9 @@ export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPod
 }
 
 /**
- * A set continues only while no pod of any set is on its way and none of its own is down, except the pod to upgrade. A
- * set that has begun is finished first; a set that cannot begin is skipped. A set that has begun and cannot continue
- * holds the sets of its own namespace only.
+ * The turn. A set continues only while no pod of any set is being upgraded and none of its own is down, except the pod
+ * to upgrade. A set that has begun is finished first; a set that cannot begin is skipped. A set that has begun and
+ * cannot continue holds the sets of its own namespace only.
  */
 export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
@@ -90,8 +90,8 @@ function holderOf({ state, place }: Member, standing: Holder["standing"]): Holde
 }
 
 /**
- * Continues with the reserved pods. If more than one would go down, the order was requested after the reservations.
- * Patches of each may still land, so none continues until all are fenced.
+ * The turn with reserved pods. If more than one would go down, the order was requested after the reservations. Patches
+ * of each may still land, so none continues until all are fenced.
  */
 function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: DownPods): OrdinalTurn {
   const [first] = reserved;
@@ -102,7 +102,7 @@ function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: 
   return { ...(first ? { holder: holderOf(first, "moving") } : {}), down };
 }
 
-/** True when the set lets the pod go. A pod that is down, or whose resources have begun to change, loses nothing. */
+/** True if the set allows the pod's upgrade. A pod that is down, or whose resources began to change, loses nothing. */
 function mayGo({ state, place }: Member, budgetUse: OrdinalScene["budgetUse"], down: DownPods): boolean {
   return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setKey);
 }
@@ -130,7 +130,7 @@ function namespaceOf({ pod }: PodState): string {
   return pod.metadata?.namespace ?? "";
 }
 
-/** The first takeable pod of each set. */
+/** The first pod of each set that can be taken. */
 function firstOfSets(line: readonly Member[], canTake: (state: PodState) => boolean): readonly Member[] {
   const firsts = new Map<string, Member>();
   for (const member of line)
@@ -176,9 +176,9 @@ const OTHER = {
 
 /** The pod that holds the first waiting pod of a StatefulSet. */
 export interface TurnInTheWay {
-  /** completes "it waits: …" */
+  /** the reason, which completes "it waits: …" */
   readonly reason: string;
-  /** the pod that it waits for has the new version, and time alone does not make it ready */
+  /** true: the awaited pod has the new version and cannot become ready by itself */
   readonly isStuck: boolean;
 }
 

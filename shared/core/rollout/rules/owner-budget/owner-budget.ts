@@ -1,4 +1,4 @@
-/** How many pods of one owner may be down at once, if a budget for owners is set. */
+/** The number of pods of one owner that may be down at once, if a budget for owners is set. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { controllerKey, controllerOf } from "../../../pod/replaced.ts";
@@ -11,7 +11,7 @@ const PODS_NAMED = 3;
 /** Owner budgets as a filter for `takeWithin`. */
 export interface OwnersAsked {
   readonly canTake: (state: PodState) => boolean;
-  /** the skipped pods, and sentences about a few of their owners */
+  /** returns the skipped pods, and sentences about a few of their owners */
   readonly outcome: () => { readonly crowded: readonly PodState[]; readonly fullOwners: readonly string[] };
 }
 
@@ -21,7 +21,7 @@ interface Owner {
   readonly used: ReadonlySet<PodState>;
   /** number of `used` pods that count only because other SidecarSets drain them */
   readonly elsewhere: number;
-  /** number of evicted pods without a successor, plus pods taken now */
+  /** number of evicted pods without a successor, and pods taken now */
   taken: number;
 }
 
@@ -32,9 +32,9 @@ interface Given {
 }
 
 /**
- * Every pod of an owner that is down or reserved counts, for any reason. Taking a counted pod costs nothing. Beyond the
- * limit no ready reserved pod is taken, unless all were reserved for this very spec. A pod without a controller has no
- * owner budget.
+ * The filter for pods by owner. Every pod of an owner that is down or reserved counts, for any reason. Taking a counted
+ * pod costs nothing. Beyond the limit no ready reserved pod is taken, unless all were reserved for exactly this spec. A
+ * pod without a controller has no owner budget.
  */
 export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState) => boolean): OwnersAsked {
   const { ownerBudget } = budgetUse.rules;
@@ -102,7 +102,7 @@ function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<
   );
 }
 
-/** A percentage is rounded up. */
+/** The budget in pods. A percentage is rounded up. */
 function limitOf({ amount, isPercent }: Amount, total: number): number {
   return isPercent ? Math.ceil((amount * total) / 100) : amount;
 }

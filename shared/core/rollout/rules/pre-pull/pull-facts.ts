@@ -5,52 +5,52 @@ import { addSeconds, secondsBetween } from "../../../../go/seconds-between.ts";
 import { CONTAINER_REASONS, type ContainerReason, waitingReasonOf } from "../../../pod/container-failure.ts";
 import { refusalText } from "../../../refused-pods.ts";
 
-/** Limit of a pull; afterwards its pod is given up. */
+/** Seconds for a pull. Its pod is deleted afterwards. */
 export const DEADLINE_SECONDS = 600;
-/** A kubelet that answers ends the pod within this time. */
+/** Seconds within which a kubelet that answers ends the pod. */
 const GRACE_SECONDS = 30;
-/** Limit of failed nodes: beyond it the image itself is bad, so no other node is tried. */
+/** Limit of failed nodes. With more failures the image itself is bad, so no other node is tried. */
 export const MOST_FAILURES = 50;
-/** Wait from a failure to the next try; it doubles each time. */
+/** Seconds from a failure to the next try; the time doubles with each failure. */
 const FIRST_WAIT_SECONDS = 30;
 const LONGEST_WAIT_SECONDS = 600;
 const REFUSAL_WAIT_SECONDS = 60;
 /** Seconds between two looks of a pass while a node pulls. */
 export const LOOK_SECONDS = 2;
 
-/** The pull pods of a SidecarSet, and the nodes that they pull on. */
+/** The pull pods of a SidecarSet, and the nodes on which they pull. */
 export interface PullFacts {
   /** the namespace of the kruise configuration */
   readonly namespace: string;
   /** pull pods of this SidecarSet */
   readonly pods: readonly Pod[];
-  /** its record in the ledger; absent: none */
+  /** record in the ledger; absent: there is none */
   readonly record?: string | undefined;
-  /** in a plan every node has the images, except nodes that could not pull them; absent: a pass */
+  /** true: in a plan every node has the images, except nodes that could not pull them; absent: this is a pass */
   readonly isPlanned?: true;
-  /** why the API server refused to create one, and its time of refusal, RFC3339; absent: this pass was not refused */
+  /** the API server's reason to refuse a pull pod, and the time, RFC3339; absent: this pass was not refused */
   readonly refusal?: { readonly message: string; readonly at: string } | undefined;
 }
 
-/** `now`: RFC3339, by the API server's clock */
+/** The facts with the present time. `now`: RFC3339, by the API server's clock */
 export type PullFactsNow = PullFacts & { readonly now: string };
 
 /** A node whose last pull failed. */
 interface Failure {
   readonly node: string;
   readonly times: number;
-  /** RFC3339: earliest time of the next try */
+  /** earliest time of the next try, RFC3339 */
   readonly until: string;
   /** refused: the node cannot get the image; unclear: nothing is known about the image */
   readonly kind: "refused" | "unclear";
-  /** one clause */
+  /** the failure in one clause */
   readonly message: string;
 }
 
 interface PullRecord {
   readonly digest: string;
   readonly failures: readonly Failure[];
-  /** why no pod can be created, and the time of the next try */
+  /** the reason why no pod can be created, and the time of the next try */
   readonly refusal?: Pick<Failure, "until" | "message"> | undefined;
 }
 
@@ -67,22 +67,22 @@ export interface PullsSummary {
   readonly failed: readonly Pick<Failure, "node" | "kind" | "message">[];
   readonly failedCount: number;
   readonly refusal?: string;
-  /** true when every remaining node has failed */
+  /** true: every remaining node has failed */
   readonly isStuck: boolean;
   /** seconds until the next look; 0 in a plan, which never looks again */
   readonly seconds: number;
 }
 
-// The results of the pull pods.
+// Reads the results of the pull pods.
 
 type FailedPull = Pick<Failure, "kind" | "message">;
 type Pull = { readonly kind: "pulled" } | { readonly kind: "underWay" } | FailedPull;
 
 export interface SeenPulls {
   readonly digest: string;
-  /** node → its pod, of this release */
+  /** pods of this release, by node */
   readonly current: ReadonlyMap<string, { readonly pod: Pod; readonly pull: Pull }>;
-  /** pods of other releases, or a second pod on a node */
+  /** pods of other releases, or a second pod on one node */
   readonly others: readonly Pod[];
   readonly failures: ReadonlyMap<string, Failure>;
   readonly refusal: PullRecord["refusal"];
@@ -120,7 +120,7 @@ function refusedUntil({ at, message }: NonNullable<PullFacts["refusal"]>): PullR
   return { until: later(at, REFUSAL_WAIT_SECONDS), message: refusalText(message) };
 }
 
-/** True for a new failure. A pod created before the next try is the one whose failure is known. */
+/** True for a new failure. The failure of a pod created before the next try is known already. */
 function isNewFailure({ metadata }: Pod, last: Failure | undefined): boolean {
   return last === undefined || (metadata?.creationTimestamp ?? "") >= last.until;
 }
@@ -138,7 +138,7 @@ export function isThere({ metadata }: Pod): boolean {
   return !metadata?.deletionTimestamp;
 }
 
-/** The state of a pull by the pod's status. A pod that reports nothing for too long is given up. */
+/** The state of a pull, from the pod's status. A pod that reports nothing for too long counts as failed. */
 export function pullOf(pod: Pod, now: string): Pull {
   const statuses = pod.status?.containerStatuses ?? [];
   const failed = statuses.find((status) => kindOf(waitingReasonOf(status)) === "pull" && !status.imageID);
@@ -153,7 +153,7 @@ export function pullOf(pod: Pod, now: string): Pull {
   return { kind: "unclear", message: `its kubelet did not answer within ${DEADLINE_SECONDS} seconds` };
 }
 
-/** True when the kubelet has acted on the container, which it does only after it has the image. */
+/** True if the kubelet has acted on the container. It does so only after it has the image. */
 function isPulled(status: ContainerStatus | undefined): boolean {
   const { running, terminated, waiting } = status?.state ?? {};
   if (running) return true;
@@ -170,7 +170,7 @@ function kindOf(reason: string | undefined) {
   return reason === undefined ? undefined : CONTAINER_REASONS[reason as ContainerReason]?.kind;
 }
 
-// The ledger's record, in lines.
+// Reads and writes the ledger's record, line by line.
 
 export function formatRecord({ digest, failures, refusal }: PullRecord): string {
   const lines = failures.map(

@@ -1,6 +1,6 @@
 /**
- * The nodes on which a release's images are pulled before their pods are updated. The annotation pre-pull asks for it;
- * each node gets one short pod.
+ * Pulls a release's images on nodes before pods there are updated. The annotation pre-pull asks for it, and each node
+ * gets one short pod.
  */
 import { hash } from "node:crypto";
 import type { Container, Pod } from "../../../../api/kubernetes.ts";
@@ -32,7 +32,7 @@ const FAILURES_NAMED = 3;
 
 export interface PullPlan {
   readonly actions: readonly Action[];
-  /** the ledger's new record; undefined: none */
+  /** the new record for the ledger; undefined: there is none */
   readonly record: string | undefined;
   /** uids of pods that would be next if their nodes had the images */
   readonly waiting: ReadonlySet<string>;
@@ -41,7 +41,7 @@ export interface PullPlan {
 }
 
 export interface PullGuard {
-  /** `canTake` of the caller, for pods whose node has the images */
+  /** the caller's `canTake`, for pods whose node has the images */
   readonly canTake: (state: PodState) => boolean;
   readonly outcome: () => PullPlan | undefined;
 }
@@ -55,7 +55,7 @@ interface Given {
   readonly budgetUse: BudgetUse;
 }
 
-/** Without facts the guard allows everything. */
+/** The guard. Without facts it allows everything. */
 export function pullGuard(given: Given, canTake: (state: PodState) => boolean): PullGuard {
   const { sidecarSet, line, pods, budgetUse } = given;
   const { prePull: pulls, ordinals } = budgetUse.rules;
@@ -75,7 +75,7 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   const waitingNodes = new Set<string>();
   const waiting = new Set<string>();
   const areOthersDone = onceKnown(() => {
-    // Every node that matters has been tried, and no failure proves the image bad. Pods that follow an order cannot overtake.
+    // Every needed node has been tried, and no failure proves a bad image. Pods with an order cannot overtake.
     const failures = [...seen.failures.values()];
     if (failures.length >= MOST_FAILURES && failures.every(({ kind }) => kind === "unclear")) return true;
     const others = nodesOf(line, (state) => !(ordinals && placeOf(state.pod)) && lacks(state));
@@ -111,7 +111,7 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   };
 }
 
-/** `pods`: pods to update in place. Number of nodes that pull first; undefined: none, or not configured. */
+/** The number of nodes that pull first; undefined: none, or not configured. `pods`: pods to update in place */
 export function pullsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>) {
   const { prePull: atOnce } = steeringOf(sidecarSet);
   const images = imagesOf(sidecarSet);
@@ -119,10 +119,10 @@ export function pullsAhead(sidecarSet: SidecarSet, pods: Sequence<PodState>) {
   return atOnce === undefined || nodes === 0 ? undefined : { nodes, atOnce };
 }
 
-/** The cleanup when no pod is next: pull pods are deleted. Undefined: nothing exists and nothing is recorded. */
+/** The cleanup if no pod is next: pull pods are deleted. Undefined: nothing exists and nothing is recorded. */
 export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined {
   if (pods.length === 0 && record === undefined) return undefined;
-  // Passes look for pods only while a record exists, so the record goes last.
+  // Passes look for pull pods only while a record exists, so the record is removed last.
   return {
     actions: pods.filter(isThere).map(deletion),
     record: pods.length > 0 ? (record ?? "") : undefined,
@@ -130,7 +130,7 @@ export function withoutPulls({ pods, record }: PullFacts): PullPlan | undefined 
   };
 }
 
-// Tells which images are pulled, and which pods wait for them.
+// Chooses the images to pull, and finds the pods that wait for them.
 
 type Pulled = Required<Pick<Container, "image">> & Pick<Container, "imagePullPolicy">;
 
@@ -154,7 +154,7 @@ function isHeld(state: PodState, images: readonly Pulled[], budgetUse: Pick<Budg
   return images.some(({ image }) => !has.includes(image) && !has.some((one) => isSameImage(one, image)));
 }
 
-/** True when the kubelet's own words show that it runs these images. The pod's author can write the spec. */
+/** True if the kubelet's own words show that it runs these images. The pod's author can write only the spec. */
 function hasStarted({ pod: { spec, status } }: PodState, images: readonly Pulled[]): boolean {
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   const running = new Map(statuses.filter(({ imageID }) => imageID).map(({ name, image }) => [name, image]));
@@ -185,16 +185,16 @@ function onceKnown(find: () => boolean): () => boolean {
   };
 }
 
-// Tells which pull pods a pass creates and deletes now.
+// Chooses the pull pods that a pass creates and deletes now.
 
 interface Planned {
   readonly images: readonly Pulled[];
   readonly seen: SeenPulls;
-  /** nodes whose pods wait for images, or are next and have them, in order */
+  /** nodes whose pods wait for images, or are next with the images, in order */
   readonly needed: ReadonlySet<string>;
-  /** nodes whose pods would go now if they had the images */
+  /** nodes whose pods would be updated now if they had the images */
   readonly next: ReadonlySet<string>;
-  /** nodes that have pulled, and whose pods go now */
+  /** nodes that have pulled, and whose pods are updated now */
   readonly taken: ReadonlySet<string>;
   readonly waiting: ReadonlySet<string>;
   readonly atOnce: number;
@@ -219,7 +219,7 @@ function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
   };
 }
 
-/** In a plan no node pulls: its pods have the images, or keep their version. */
+/** The pulls in a plan, which pulls nothing: a node's pods have the images, or keep their version. */
 function takenForPulled(planned: Planned): PullPlan {
   const { needed, waiting, seen } = planned;
   const lacking = [...needed].filter((node) => seen.failures.has(node));
@@ -300,9 +300,9 @@ function deletion({ metadata }: Pod): Action {
   return { kind: "DeletePullPod", namespace, name, uid };
 }
 
-// The pull pod itself.
+// Builds the pull pod itself.
 
-/** The name of a pull pod by its slot: each name exists once, so there are never more pods than slots. */
+/** The name of a pull pod by its slot. Each name exists once, so there are never more pods than slots. */
 function pullName({ metadata }: SidecarSet, slot: number): string {
   return `sidecarset-pull-${hash("sha256", metadata?.uid ?? "").slice(0, 16)}-${slot}`;
 }
@@ -322,8 +322,8 @@ interface PullPod {
 const LIMITS = { cpu: "10m", memory: "16Mi" } as const;
 
 /**
- * The pod ends as soon as its images are there: `true` runs, or does not exist in the image, which is enough. It meets
- * PodSecurity "restricted". Deletion has no grace period, so that a dead node keeps no name.
+ * The pull pod. It ends when its images are present: `true` runs, or is missing in the image, which is enough too. It
+ * meets PodSecurity "restricted". Deletion has no grace period, so that a dead node keeps no name.
  */
 function pullPod(sidecarSet: SidecarSet, { name, node, images, digest, facts }: PullPod): Pod {
   const { name: owner = "", uid = "" } = sidecarSet.metadata ?? {};

@@ -28,7 +28,7 @@ export const PRE_PULL_WORDS: HoldWords = {
     reason: "PrePull",
     text: ({ used, rules: { prePull: pulls } }) => (used === 0 && pulls?.isStuck ? pullsText(pulls) : undefined),
   },
-  // The condition Blocked says this only for stuck pulls.
+  // The condition Blocked says this only if pulls are stuck.
   factsIn: () => ({ rules: { prePull: STUCK_PULLS } }),
   clause: ({ rules: { prePull: pulls } }) => (pulls ? pullsText(pulls) : "images are pulled first"),
   title: ({ rules: { prePull: pulls } }) =>

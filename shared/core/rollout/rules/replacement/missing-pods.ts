@@ -1,4 +1,4 @@
-/** Tells which evicted pods have no successor yet. Each is unavailable until its controller has enough pods. */
+/** Evicted pods without a successor. Each is unavailable until its controller has enough pods. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
@@ -8,18 +8,15 @@ import { isActive, isMatched } from "../../../pod/is-matched.ts";
 import { isIgnored, isRunningAndReady } from "../../../pod/is-ready.ts";
 import { controllerKey, ownerKey } from "../../../pod/replaced.ts";
 
-/**
- * Limit of the wait after the deadline: then a departure without a successor puts its namespace's pods behind all
- * others.
- */
+/** Seconds after the deadline for which a departure without a successor puts its namespace's pods behind all others. */
 const REMEMBERED_SECONDS = 3_600;
-/** Limit of clock differences between API servers: a pod created this shortly before may be newer. */
+/** Seconds by which the clocks of API servers may differ: a pod that seems a little older may be newer. */
 const CLOCKS_SECONDS = 5;
 
-/** controllerKey → how many of its pods are missing */
+/** Numbers of missing pods by the key of their controller. */
 export type Missing = ReadonlyMap<string, number>;
 
-/** controllerKey → RFC3339: older pods count whether they are ready or not */
+/** Times by the key of a controller, RFC3339. Pods that are older count even if they are not ready. */
 type SinceOf = ReadonlyMap<string, string>;
 
 export interface Awaited {
@@ -30,18 +27,18 @@ export interface Awaited {
   readonly missing: Missing;
   /** open departures whose pods no longer exist */
   readonly gone: readonly Departure[];
-  /** One of each namespace whose pods have been awaited in vain lately. To be kept in the ledger. */
+  /** one departure of each namespace whose pods did not return lately; the ledger keeps it */
   readonly overdue: readonly Departure[];
 }
 
-/** The inputs for judging departures. */
+/** The facts that decide about departures. */
 export interface DepartureFacts {
   readonly sidecarSet: SidecarSet;
   /** all pods that the SidecarSet selects */
   readonly pods: Sequence<Pod>;
   /** uids of reserved pods */
   readonly reserved: ReadonlySet<string>;
-  /** RFC3339, by the API server's clock */
+  /** the present time, RFC3339, by the API server's clock */
   readonly now: string;
 }
 
@@ -57,14 +54,14 @@ export function unexpired(
   return departed.filter(({ uid, until }) => until > now || kept.has(uid));
 }
 
-/** Returns these departures and the ones that were awaited in vain within the last hour. */
+/** Returns these departures, and the ones of the last hour that had no successor in time. */
 export function remembered(departed: readonly Departure[], kept: ReadonlySet<string>, now: string) {
   return unexpired(departed, kept, addSeconds(now, -REMEMBERED_SECONDS) ?? now);
 }
 
 const NOTHING_AWAITED = { open: [], since: new Map(), missing: new Map(), gone: [] };
 
-/** Tells departures that are awaited from the ones that were awaited in vain. */
+/** Separates departures that are still awaited from those without a successor in time. */
 export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
   const { reserved, now } = facts;
   const open = unexpired(departed, reserved, now);
@@ -75,9 +72,9 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
 }
 
 /**
- * A pod that still exists is missing only once it terminates. Its successor counts when it is matched, and so uses
- * budget itself while it is down. An older pod of the controller counts as it did before: an unready pod that recovers
- * is not a successor.
+ * The open departures. A pod that still exists is missing only once it terminates. Its successor counts when it is
+ * matched, and so uses budget itself while it is down. An older pod of the controller counts as before: an unready pod
+ * that recovers is no successor.
  */
 function openOf(departed: readonly Departure[], facts: DepartureFacts): Omit<Awaited, "overdue"> {
   if (departed.length === 0) return NOTHING_AWAITED;
@@ -107,7 +104,7 @@ function keyOf({ namespace, owner }: Departure): string {
   return ownerKey(namespace, owner);
 }
 
-/** The time of each controller's first reservation: all its departures count the same pods. */
+/** The time of each controller's first reservation, so that all its departures count the same pods. */
 function sinceOf(departed: readonly Departure[]): SinceOf {
   const since = new Map<string, string>();
   for (const one of departed.filter(isCounted)) {
@@ -167,7 +164,7 @@ function presentPods(
   return { present, counts, places };
 }
 
-/** True for a pod older than the departures of its controller. */
+/** True for a pod that is older than its controller's departures. */
 function isOlder({ metadata }: Pod, since: string | undefined): boolean {
   return since === undefined || (metadata?.creationTimestamp ?? since) < (addSeconds(since, -CLOCKS_SECONDS) ?? "");
 }
@@ -176,7 +173,7 @@ function placeOf({ namespace, name }: { readonly namespace?: string; readonly na
   return `${namespace}/${name}`;
 }
 
-/** True for a pod that is ready, or uses budget until it is: not for one ignored until its first readiness. */
+/** True for a pod that is ready, or uses budget until it is. A pod ignored until its first readiness is not. */
 function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) || (isMatched(pod, sidecarSet) && !isIgnored(pod, sidecarSet));
 }

@@ -1,4 +1,4 @@
-/** The replacement of a pod: one eviction, and a ledger entry that waits for the successor. */
+/** The replacement of a pod: an eviction, and an entry in the ledger that waits for the successor. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { addSeconds } from "../../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../../actions.ts";
@@ -9,9 +9,9 @@ import type { Replacement } from "./replacement.ts";
 
 /** Kubernetes' default of terminationGracePeriodSeconds. */
 const GRACE_SECONDS = 30;
-/** Upper limit of a waited grace period: a tenant who sets ten years would otherwise block the budget for ten years. */
+/** Limit of an awaited grace period in seconds. A tenant's ten years would otherwise block the budget for ten years. */
 const MOST_GRACE_SECONDS = 3_600;
-/** Wait for a successor after the pod should be gone; afterwards its controller is assumed not to create one. */
+/** Seconds to wait for a successor after the pod should be gone. Then its controller seems to create none. */
 const SUCCESSOR_SECONDS = 600;
 
 export type EvictPod = Extract<Action, { kind: "EvictPod" }>;
@@ -19,12 +19,12 @@ export type EvictPod = Extract<Action, { kind: "EvictPod" }>;
 /** The plan for a pod that only a new pod can replace. */
 export type ReplacementPlan =
   | { readonly kind: "evicted"; readonly departure: Departure }
-  /** the API server refused an eviction of its controller's pods a moment ago */
+  /** the API server refused to evict a pod of the same controller a moment ago */
   | { readonly kind: "kept" }
-  /** its workload is restarted instead */
+  /** the workload of the pod is restarted instead */
   | { readonly kind: "left" };
 
-/** `placeOf`: the departure of a pod whose successor may have any name. */
+/** The plan. `placeOf`: the departure of a pod whose successor may have any name. */
 export function planReplacement(
   pod: Pod,
   placeOf: Replacement["placeOf"],
@@ -36,12 +36,12 @@ export function planReplacement(
   if (isOwnerKept(budgetUse.rules.replacement?.keptOwners, pod.metadata?.namespace, owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
-  // Pods with stable names are awaited by name, because other pods of the same set may return meanwhile.
+  // The successor of a pod with a stable name has that name: other pods of the set may return meanwhile.
   const place = kind === "StatefulSet" ? { of: BY_NAME, since: "" } : placeOf(pod, now);
   return { kind: "evicted", departure: { namespace, name, uid, owner, until, ...place } };
 }
 
-/** Expiry of the wait for a successor, RFC3339, when the pod goes at `now`. Undefined pod: it is gone already. */
+/** End of the wait for a successor, RFC3339, if the pod goes at `now`. Undefined pod: it is gone already. */
 export function awaitedUntil(pod: Pod | undefined, now: string): string {
   const grace = pod === undefined ? 0 : (pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS);
   return addSeconds(now, Math.max(0, Math.min(grace, MOST_GRACE_SECONDS)) + SUCCESSOR_SECONDS) ?? now;

@@ -1,4 +1,4 @@
-/** The counts of replaced pods, and why none is replaced. */
+/** The counts of replaced pods, and the reason why none is replaced. */
 import { counted } from "../../../../go/counted.ts";
 import type { Sequence } from "../../../../go/sequence.ts";
 import type { Action } from "../../../actions.ts";
@@ -21,7 +21,7 @@ export function lackingOf({ replaced, selection }: Batch): Sequence<PodState> {
   return replaced.length > 0 ? replaced : selection.notUpgradable;
 }
 
-/** Undefined without the annotation, or when every pod can be updated in place. */
+/** The counts; undefined: the annotation is not set, or every pod can be updated in place. */
 export function replacedBy(
   batch: Batch,
   replacement: Pick<Replaced, "stop" | "isInVain"> | undefined,

@@ -1,4 +1,4 @@
-/** Tells which pods that cannot be updated in place are replaced, and why none may be. */
+/** Finds the pods that cannot be updated in place and are replaced, or the reason why none may be. */
 import type { ControllerRevision, Pod } from "../../../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, RESTARTED_AT_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -18,28 +18,28 @@ import { wantedRevision } from "../../../sidecarset/revision/wanted-revision.ts"
 import { lastSpecWrite } from "../missed/selection.ts";
 import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
 
-/** A pod created this soon after the change may still have the earlier version. */
+/** Seconds after the change within which a new pod may still have the earlier version. */
 const SETTLED_SECONDS = 15;
 const NAMED = 3;
-/** Limit of namespaces with failed replacements: one may be a tenant's fault, more stop all namespaces. */
+/** Limit of namespaces with failed replacements. One may be a tenant's fault; more stop all namespaces. */
 const MOST_NAMESPACES = 1;
 
 export interface Replacement {
-  /** one sentence: why no pod is replaced, or none of some namespaces; absent: nothing stops it */
+  /** one sentence: why no pod is replaced, or none of some namespaces; absent: nothing stops replacement */
   readonly stop?: string;
-  /** set together with `stop` when new pods lack what they should have */
+  /** true, together with `stop`: new pods lack what they should have */
   readonly isInVain?: true;
-  /** true: the pod is replaced if it cannot be updated in place; `stop` may prevent it */
+  /** returns true if the pod is replaced when it cannot be updated in place; `stop` may prevent it */
   readonly wants: (pod: Pod) => boolean;
-  /** true: no patch can update it, so a pass evicts it */
+  /** returns true if no patch can update the pod, so a pass evicts it */
   readonly replaces: (state: Pick<PodState, "pod" | "native" | "resize">) => boolean;
-  /** true: the pod is wanted and nothing stops it */
+  /** returns true if the pod is wanted and nothing stops its replacement */
   readonly allows: (pod: Pod) => boolean;
-  /** true: only the ban on changing images prevents an in-place update, so a pass evicts it */
+  /** returns true if only the ban on changing images prevents an update in place, so a pass evicts the pod */
   readonly isForbidden: (pod: Pod) => boolean;
-  /** true: a new pod would lack what it should have */
+  /** returns true if a new pod would lack what it should have */
   readonly isStopped: (pod: Pod) => boolean;
-  /** the departure to record when the pod goes */
+  /** returns the departure to record when the pod goes */
   readonly placeOf: (pod: Pod, now: string) => Place;
 }
 
@@ -51,11 +51,11 @@ export interface ReplacementFacts {
   readonly states: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
   readonly awaited: Awaited;
-  /** uids of pods whose images Kubernetes does not let change */
+  /** uids of pods whose images Kubernetes forbids to change */
   readonly forbidden: ReadonlySet<string>;
 }
 
-/** Undefined: the annotation is not set. */
+/** The replacement; undefined: the annotation is not set. */
 export function replacementOf(facts: ReplacementFacts): Replacement | undefined {
   const { sidecarSet } = facts;
   const isWanted = replacesNotUpgradable(sidecarSet);
@@ -79,7 +79,7 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
 interface Stopped {
   readonly why: string;
   readonly isInVain?: true;
-  /** namespaces that stop; absent: all */
+  /** namespaces where replacement stops; absent: all */
   readonly namespaces?: ReadonlySet<string>;
 }
 
@@ -99,7 +99,7 @@ function stopOf(facts: ReplacementFacts): Stopped | undefined {
   return { why: vainText(inVain), isInVain: true, ...where };
 }
 
-/** Why new pods do not get the current SidecarSet. */
+/** The reason why new pods do not get the current SidecarSet. */
 function hindranceOf(sidecarSet: SidecarSet): string | undefined {
   if (sidecarSet.spec.injectionStrategy?.paused)
     return "injection is paused: another pod would come without the sidecars";
@@ -108,7 +108,7 @@ function hindranceOf(sidecarSet: SidecarSet): string | undefined {
   return pinned === undefined ? undefined : `new pods are given revision ${pinned}, as spec.injectionStrategy says`;
 }
 
-/** Time of the last change, RFC3339, by the API server's clock, like the creation times of pods. */
+/** Time of the last change, RFC3339, by the API server's clock, as for the creation times of pods. */
 function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefined {
   const { metadata } = sidecarSet;
   const written = lastSpecWrite(metadata);
@@ -144,7 +144,7 @@ function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: strin
   return found;
 }
 
-/** The restart that created the pod: pods carry the annotations of their template. "": none */
+/** The time of the restart that created the pod, because pods have the annotations of their template; "": none */
 function restartedAt({ metadata }: Pod): string {
   return metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "";
 }

@@ -1,4 +1,4 @@
-/** The next step of a pod whose sidecars get other resources in place: no image ever runs with too little. */
+/** The next step of a pod whose sidecars get other resources in place. No image ever runs with too little. */
 import type { Container, ContainerStatus, ControllerRevision, Pod, Quantity } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESIZE_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../../api/sidecarset.ts";
@@ -90,7 +90,7 @@ export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonl
   });
 }
 
-/** True unless a value is removed or another resource changes: neither is possible in place. */
+/** True unless a value is removed or another resource changes. Neither is possible in place. */
 export function isStillThere(before: unknown, now: Resources | undefined): boolean {
   return BOUNDS.every((bound) => {
     const all = isJsonObject(before) && isJsonObject(before[bound]) ? before[bound] : {};
@@ -107,7 +107,7 @@ function markOf(pod: Pod, sidecarSet: SidecarSet): unknown {
   return jsonObjectOf(pod.metadata?.annotations?.[RESIZE_ANNOTATION])?.[sidecarSet.metadata?.name ?? ""];
 }
 
-/** The annotation with the release that the pod is, or was, resized to; entries of other SidecarSets stay. */
+/** The annotation with the release whose resources the pod has or gets. Entries of other SidecarSets stay. */
 export function resizeMark(pod: Pod, sidecarSet: SidecarSet): Annotations {
   const before = jsonObjectOf(pod.metadata?.annotations?.[RESIZE_ANNOTATION]) ?? {};
   const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
@@ -166,7 +166,7 @@ function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): Re
   };
 }
 
-/** Why a pod whose resources change to this release still waits, for people; undefined: it does not. */
+/** The reason, as text, why a pod whose resources change still waits; undefined: it does not wait. */
 export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string | undefined {
   const { pod, isUpdated, isConsistent } = state;
   const mark = markOf(pod, sidecarSet);
@@ -178,7 +178,7 @@ export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string 
   return hindranceOf(pod) ?? "cpu and memory are changed first, the image follows";
 }
 
-/** True if resizing concerns any of the pods: only then the pass asks what the API server offers. */
+/** True if resizing concerns one of the pods. Only then the pass asks what the API server offers. */
 export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisions: readonly ControllerRevision[]) {
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   for (const pod of pods) {

@@ -1,4 +1,4 @@
-/** Tells which workloads are restarted next, when restarts replace evictions, and why others are not. */
+/** Chooses the workloads that are restarted next, if restarts replace evictions, with the reason why others are not. */
 import type { Pod } from "../../../../api/kubernetes.ts";
 import { RESTARTED_AT_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
@@ -20,9 +20,9 @@ import {
   withRestartFor,
 } from "./workload-object.ts";
 
-/** Limit of workloads read for one decision: few are in the way of others. */
+/** Limit of workloads that are read for one decision, because only few block others. */
 const MOST_READ = 50;
-/** Workloads read beyond the available room. */
+/** Number of workloads that are read beyond the available room. */
 const SPARE = 2;
 const DAY_SECONDS = 86_400;
 
@@ -30,19 +30,19 @@ export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
 
 export interface RestartPlan {
   readonly actions: readonly RestartWorkload[];
-  /** restarts for the ledger to keep: under way, or about to be */
+  /** restarts for the ledger to keep: running ones, and ones about to begin */
   readonly open: readonly Restarted[];
   /** workloads to read first; the decision may change afterwards */
   readonly asks: readonly RestartedWorkload[];
-  /** key → why it is not restarted now */
+  /** reasons why workloads are not restarted now, by key */
   readonly held: ReadonlyMap<string, string>;
-  /** number of workloads that wait for those */
+  /** number of workloads that wait for running restarts */
   readonly waiting: number;
-  /** number of held workloads that their own state holds, and no partition */
+  /** number of workloads that their own state holds, and not a partition */
   readonly stuck: number;
-  /** number of held workloads that wait for their wave, or whose new pods lack sidecars */
+  /** number of workloads that wait for their wave, or whose new pods lack sidecars */
   readonly aside: number;
-  /** why no workload can be read, one sentence */
+  /** the reason why no workload can be read, in one sentence */
   readonly refusal?: string | undefined;
 }
 
@@ -56,25 +56,25 @@ export interface RestartFacts {
     readonly line: Sequence<PodState>;
   };
   readonly waves?: Pick<WavesNow, "isOpen"> | undefined;
-  /** false: a halt leaves no room */
+  /** false: a halt leaves no room for restarts */
   readonly hasRoom: boolean;
-  /** RFC3339 */
+  /** the present time, RFC3339 */
   readonly now: string;
 }
 
 interface Candidate {
   readonly ref: RestartedWorkload;
-  /** its outdated pods, and how many of them may be updated now */
+  /** number of outdated pods, and how many of them may be updated now */
   lacking: number;
   allowed: number;
-  /** one of its pods needs a restart, or missed its sidecars */
+  /** true: one of its pods needs a restart, or missed its sidecars */
   isWanted: boolean;
   isReady: boolean;
-  /** why none of its pods that missed their sidecars gets them now */
+  /** the reason why none of its pods that missed their sidecars gets them now */
   aside?: string;
 }
 
-/** Undefined: no restart is requested, and none is under way. */
+/** The plan; undefined: no restart is requested, and none is running. */
 export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
   const { sidecarSet, budgetUse } = facts;
   const {
@@ -104,7 +104,7 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   return { open, held, aside, refusal, ...take(free, places, restarting, { ...facts, held }) };
 }
 
-/** When more workloads wait than a pass reads, each pass begins at another one: the first ones may all be stuck. */
+/** The workloads from another start in each pass. If more wait than a pass reads, the first ones may all be stuck. */
 function fromTurn<T>(line: readonly T[], { turn = 0 }: Restarting): readonly T[] {
   const first = line.length > MOST_READ ? Math.floor(turn * line.length) : 0;
   return [...line.slice(first), ...line.slice(0, first)];
@@ -145,19 +145,19 @@ function take(free: readonly RestartedWorkload[], places: number, restarting: Re
   return { actions, asks, waiting: free.length - actions.length - stuck, stuck };
 }
 
-/** maxUnavailable in pods. Pods without sidecars are in no count, but a percentage includes them. */
+/** The pods that may be down by maxUnavailable. A percentage includes pods without sidecars, which are in no count. */
 function mayBeDown({ missed }: Restarting, { sidecarSet, states, budgetUse }: RestartFacts): number {
   return maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(states, budgetUse) + missed.length);
 }
 
-/** Number of restarts that may begin: none while single pods are written to, and the reverse. */
+/** Number of restarts that may begin. It is 0 while single pods are written to, and the reverse holds too. */
 function placesOf({ sidecarSet, budgetUse, selection, hasRoom }: RestartFacts): number {
   const isFree = selection.selected.length === 0 && budgetUse.reserved.size === 0;
   if (!(isFree && hasRoom)) return 0;
   return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.rules.restarts ?? []).length);
 }
 
-/** `workload`: the object, or a text that says why it could not be read. False: `held` has the reason. */
+/** True if the workload can restart; false: `held` has the reason. `workload`: the object, or why it was not read */
 function isFit(
   { key, workload: kind }: RestartedWorkload,
   workload: Workload | string | null,
@@ -176,7 +176,7 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
 
-/** As many workloads as maxUnavailable allows if each takes down its maximum; a larger one goes alone. */
+/** The workloads that maxUnavailable allows if each takes down its maximum. A larger workload restarts alone. */
 function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts: RestartFacts) {
   const { workloads } = restarting;
   const { sidecarSet, states, budgetUse, now } = facts;
@@ -217,7 +217,7 @@ function nameOf({ metadata }: SidecarSet): string {
   return metadata?.name ?? "";
 }
 
-/** Workloads in the order of their first pods; ones with pods that are down last: they may never finish. */
+/** Workloads in the order of their first pods; ones with pods that are down come last, as they may never finish. */
 function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   const { sidecarSet, states, selection, budgetUse } = facts;
   const found = new Map<string, Candidate>();
@@ -253,7 +253,7 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
   return [...wanted.filter(({ isReady }) => isReady), ...wanted.filter(({ isReady }) => !isReady)];
 }
 
-/** Namespace → how many of its workloads a restart of the last day has brought updated pods: the others have their turn first. */
+/** Number of workloads, by namespace, whose restart in the last day updated pods: other namespaces come first. */
 function restartedToday({ states, now }: RestartFacts): ReadonlyMap<string, number> {
   const keys = new Set<string>();
   each(states, ({ pod, isUpdated }) => {
@@ -265,7 +265,7 @@ function restartedToday({ states, now }: RestartFacts): ReadonlyMap<string, numb
   return new Map([...byNamespace].map(([namespace, own]) => [namespace, own.length]));
 }
 
-/** Why a pod that missed its sidecars does not get them now. */
+/** The reason why a pod that missed its sidecars does not get them now. */
 function whyAside(pod: Pod, { budgetUse, waves }: RestartFacts): string | undefined {
   const replacement = budgetUse.rules.replacement?.plan;
   if (replacement?.isStopped(pod)) return replacement.stop;

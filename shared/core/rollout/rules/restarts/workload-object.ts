@@ -1,4 +1,4 @@
-/** A workload's own state: may it be restarted, is its rollout complete, and how many pods does it take down. */
+/** A workload's own state: whether it can restart, whether its rollout is complete, and how many pods it takes down. */
 import type { IntOrString, KubernetesObject, Pod } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../../api/names.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
