@@ -22,32 +22,37 @@ const sum = (reports: readonly Report[], pattern = /^/) => sumTables(reports, "/
 
 test.each<[string, Report, number, number]>([
   ["a test that says nothing is one attack", report(["a", "passed"], ["b", "passed"]), 2, 2],
-  ["a test says how many it tried", report(["a", "passed", { tried: 9, held: 9 }]), 9, 9],
-  ["a test that failed has let one through", report(["a", "failed"], ["b", "passed"]), 2, 1],
-  ["whatever it said", report(["a", "failed", { tried: 9, held: 9 }]), 9, 8],
-  ["or as many as it said", report(["a", "failed", { tried: 9, held: 3 }]), 9, 3],
-  ["a test that did not run tried nothing", report(["a", "skipped"], ["b", "pending"]), 0, 0],
-  ["nothing was reported", {}, 0, 0],
+  [
+    "a test that reports a number of attacks counts as that number",
+    report(["a", "passed", { tried: 9, held: 9 }]),
+    9,
+    9,
+  ],
+  ["a failed test counts as one attack that got through", report(["a", "failed"], ["b", "passed"]), 2, 1],
+  ["a failed test that reports 9 of 9 held counts as 8 held", report(["a", "failed", { tried: 9, held: 9 }]), 9, 8],
+  ["a failed test that reports 3 of 9 held counts as 3 held", report(["a", "failed", { tried: 9, held: 3 }]), 9, 3],
+  ["a test that did not run counts no attack", report(["a", "skipped"], ["b", "pending"]), 0, 0],
+  ["an empty report counts no attack", {}, 0, 0],
 ])("%s", (_, given, tried, held) => {
   const counted = sum([given]);
   expect(counted).toEqual({ title: "one", tried, held });
   expect(haveAllHeld(counted ? [counted] : [])).toBe(tried > 0 && tried === held);
 });
 
-test("the tests are the table's, and the last run of a repeated test counts", () => {
+test("only tests of the table count, and the last run of a repeated test counts", () => {
   const first = report(["an attack", "failed"], ["something else", "failed"]);
   expect(sum([first], /attack/)).toEqual({ title: "one", tried: 1, held: 0 });
   expect(sum([first, report(["an attack", "passed"])], /attack/)).toEqual({ title: "one", tried: 1, held: 1 });
 });
 
-test("the sender of broken bodies counts them", () => {
+test("the fuzz report counts the broken bodies that were sent", () => {
   const fuzz = { title: "fuzz", part: "here", files: "fuzz" } as const;
   expect(sumTables([{ fuzz: { bodies: 20, problems: 2 } }], "/root", [fuzz])).toEqual([
     { title: "fuzz", tried: 20, held: 18 },
   ]);
 });
 
-test("attacks have not held without a table, or with a table of which nothing was tried", () => {
+test("haveAllHeld is false without a table, and if a table has no tried attack", () => {
   const held = { title: "a", tried: 1, held: 1 };
   expect([haveAllHeld([]), haveAllHeld([held]), haveAllHeld([held, { title: "b", tried: 0, held: 0 }])]).toEqual([
     false,

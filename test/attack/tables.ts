@@ -108,7 +108,7 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: {
       "test/core/upgrade/ordinals.test.ts": /another namespace/,
-      "test/core/pre-pull.test.ts": /says nothing of its node/,
+      "test/core/pre-pull.test.ts": /while the kubelet runs the old one/,
       "test/core/upgrade/resize.test.ts": /whose resize is refused/,
     },
   },
@@ -117,7 +117,7 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: {
       "test/security/long-texts.test.ts": /grows only linearly|at most 100 characters|hide nothing between/,
-      "test/core/disruption/guard.test.ts": /same selected labels cost no more/,
+      "test/core/disruption/guard.test.ts": /same selected labels need no more/,
       "test/core/lib/rfc3339.test.ts": /(?:before year 0|past year 9999) is refused/,
     },
   },
@@ -217,7 +217,7 @@ export const TABLES: readonly Table[] = [
   {
     title: "writes of the reconciler that the fence forbids",
     part: "control plane",
-    files: { "test/e2e/fence.e2e.ts": /^the reconciler may not|is let through with it, and nothing beside it$/ },
+    files: { "test/e2e/fence.e2e.ts": /^the reconciler may not|is allowed with its role, and no other write is$/ },
   },
   {
     title: "requests that the roles forbid",

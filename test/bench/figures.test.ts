@@ -16,14 +16,14 @@ test.each(documentsOf(figures))("the tables of %s equal the output for figures.j
   expect(document).not.toMatch(/\| (NaN|undefined)/);
 });
 
-test("the main figures in figures.json equal figureRows of the measurements", () => {
+test("the main figures in figures.json equal the result of figureRows for the measurements", () => {
   const rows = figureRows(figures);
   expect(rows.length).toBeGreaterThan(15);
   expect(figures.figures).toEqual(JSON.parse(JSON.stringify(rows)));
   expect(rows.filter(({ measuredAt }) => !/^\d{4}-\d\d-\d\d$/.test(measuredAt))).toEqual([]);
 });
 
-test("docs/deploy-costs.md names the commit of its times, and code that has changed since is found by its path", async () => {
+test("docs/deploy-costs.md names the commit of its measured times, and changedSince lists the folders that changed since a commit", async () => {
   expect(await readFile("docs/deploy-costs.md", "utf8")).toContain(`times of commit \`${figures.code.commit}\``);
   const now = figures.code;
   expect(Object.keys(now.trees).length).toBeGreaterThan(2);
@@ -55,7 +55,7 @@ test("the monthly cost of SidecarSets in a queue follows from the measurements a
   expect(underWay.parts["messages: SQS"]).toBeCloseTo(50_000 * 43_200 * 2.1 * 0.5e-6, 6);
 });
 
-test("docs/deploy-costs.md and docs/several-clusters.md have the waits, the break-even and the months of several clusters", async () => {
+test("docs/deploy-costs.md and docs/several-clusters.md state the waits, the break-even and the monthly costs of several clusters", async () => {
   const { measured, breakEvenPods: pods, clusters } = figures.cost;
   expect(pods).toBe(Math.round(breakEvenPods(measured)));
   expect(clusters).toEqual(JSON.parse(JSON.stringify(await clustersMonth(measured), significant)));

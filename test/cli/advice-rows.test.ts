@@ -41,7 +41,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
   "kubectl annotate pod -n … … …-": "test/controller/down-records.test.ts",
 };
 
-it("every printed command with a name in it has a row that names the test of its promise", () => {
+it("every printed command with a name in it has a row in the table of tested commands", () => {
   // test/e2e carries out the commands of migrations.
   const files = execFileSync("git", ["ls-files", "shared", "functions"], { encoding: "utf8" })
     .split("\n")

@@ -165,7 +165,7 @@ const explain = (name: string) => ["explain", name];
 
 const SITUATIONS: readonly Situation[] = [
   {
-    what: "a paused rollout goes on after sidecarset resume",
+    what: "a paused rollout continues after sidecarset resume",
     given: async (name) => {
       await released(name);
       await release(name, "agent:2", { paused: true });
@@ -175,7 +175,7 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:2"),
   },
   {
-    what: "pods that the partition keeps are updated after sidecarset promote",
+    what: "pods that the partition holds back are updated after sidecarset promote",
     given: async (name) => {
       await released(name);
       await release(name, "agent:2", { partition: "100%" });
@@ -185,7 +185,7 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:2"),
   },
   {
-    what: "pods whose image cannot be pulled run the image before after sidecarset undo",
+    what: "pods whose image cannot be pulled run the previous image after sidecarset undo",
     given: brokenRelease,
     asked: explain,
     command: /sidecarset undo [^\s,]+/,
@@ -204,14 +204,14 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:1"),
   },
   {
-    what: "abort of a complete rollout names the undo that goes back",
+    what: "the abort of a complete rollout names the undo command that goes back",
     given: (name) => released(name, "agent:2"),
     asked: (name) => ["abort", name],
     command: /sidecarset undo \S+/,
     comesTrue: (name) => podsRun(name, "agent:1"),
   },
   {
-    what: "where every other revision was given up, undo --to-revision goes back to the one that is named",
+    what: "undo --to-revision goes back to the named revision even if every other revision was abandoned",
     given: async (name) => {
       await released(name, "agent:2");
       await cli("undo", name);
@@ -236,7 +236,7 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:1"),
   },
   {
-    what: "a change that got no hash is rolled out after the SidecarSet was written once more",
+    what: "a change without a hash is rolled out after the SidecarSet is written again",
     given: async (name) => {
       await released(name);
       await withoutWebhook(() => release(name, "agent:2"));
@@ -246,14 +246,14 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:2"),
   },
   {
-    what: "set image without a webhook names the write that has the change rolled out",
+    what: "set image without a webhook names the command that starts the rollout of the change",
     given: (name) => released(name),
     asked: (name) => ["set", "image", name, "agent=agent:2"],
     command: /kubectl annotate --overwrite sidecarset \S+ sidecarset\.kruise\.io\/written=again/,
     comesTrue: (name) => podsRun(name, "agent:2"),
   },
   {
-    what: "a canary is taken back by sidecarset abort",
+    what: "sidecarset abort takes a canary back",
     given: async (name) => {
       await released(name);
       await vi.waitFor(async () => {
@@ -269,7 +269,7 @@ const SITUATIONS: readonly Situation[] = [
     },
   },
   {
-    what: "a canary is ended by sidecarset promote",
+    what: "sidecarset promote ends a canary",
     given: async (name) => {
       await released(name);
       await vi.waitFor(async () => {
@@ -304,7 +304,7 @@ it.each(SITUATIONS.map((one, index) => ({ ...one, name: `advice-${index}` })))(
   },
 );
 
-it("no undo is advised if there is no revision to go back to", async () => {
+it("no undo is suggested if there is no revision to go back to", async () => {
   await createSet("alone", { containers: [{ name: "agent", image: "agent:does-not-exist" }] });
   await createPods("alone");
   await vi.waitFor(async () => expect(await cli("explain", "alone")).toContain("set another image"), PATIENT);

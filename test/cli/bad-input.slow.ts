@@ -98,12 +98,12 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /nope\.crt: the file cannot be read/,
   ],
   [
-    "a path secret that is too short, without showing it",
+    "a path secret that is too short, without a copy of it,",
     () => ["webhooks", "--url", "https://x", "--path-secrets", path("short-secret")],
     /^(?!.*hunter2).*short-secret: the first line is no secret/,
   ],
   [
-    "--digests for a path secret that is too short, without showing it",
+    "--digests for a path secret that is too short, without a copy of it,",
     () => ["path-secrets", "--path-secrets", path("short-secret"), "--digests"],
     /^(?!.*hunter2).*short-secret: line 1 is no secret/,
   ],
@@ -155,8 +155,12 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["set", "partition", "x", "many", "--kubeconfig", path("kubeconfig")],
     /^many: write a number of pods, or a share such as 10%$/m,
   ],
-  ["a manifest that does not exist", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
-  ["a manifest that is not there", () => ["demo", "-f", path("nope.yaml")], /nope\.yaml: cannot be read \(ENOENT\)/],
+  ["the path of a missing manifest", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
+  [
+    "a manifest path that does not exist",
+    () => ["demo", "-f", path("nope.yaml")],
+    /nope\.yaml: cannot be read \(ENOENT\)/,
+  ],
   ["a YAML error, with line and column", () => ["demo", "-f", path("syntax.yaml")], /syntax\.yaml:4:9: /],
   ["a JSON error, with line and column", () => ["demo", "-f", path("syntax.json")], /syntax\.json:2:\d+: /],
   [
@@ -334,14 +338,14 @@ it("the error about a PORT that is not a port number names the variable PORT", a
   expectOneSentence(refused, /^the variable PORT 8080\/tcp: not a port number; write one between/);
 });
 
-it("every row that runs as a process exists in the table", () => {
+it("every case that runs as a process is a row of the table of refused inputs", () => {
   expect(ROWS.filter(([title]) => AS_PROCESS.has(title))).toHaveLength(AS_PROCESS.size);
 });
 
 it.each([
   ["status", ["status"]],
   ["version", ["version"]],
-])("%s waits for a silent API server only as long as --request-timeout says", async (_, words) => {
+])("%s waits for a silent API server no longer than --request-timeout says", async (_, words) => {
   const silent = createServer((socket) => socket.on("error", () => undefined).resume());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as { port: number };

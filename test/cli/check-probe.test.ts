@@ -70,7 +70,7 @@ const handshakeOf = ({ handshake }: Probe): Handshake => {
 const RIGHT: Wish = { ip: "127.0.0.1" };
 
 describe("probe of an address:", () => {
-  it("a correct address has a trusted certificate, refuses strangers and answers the registered path", async () => {
+  it("the probe reports success for an address with a trusted certificate that refuses strangers and answers on the registered path", async () => {
     const seen = await knock(await serve(RIGHT, onlySecret));
     expect(handshakeOf(seen)).toMatchObject({ problem: undefined, certificate: { names: ["127.0.0.1"] } });
     expect(seen).toMatchObject({ isCaBroken: false, toStranger: { code: 401 }, toRegistered: { code: 200 } });
@@ -117,7 +117,7 @@ describe("probe of a certificate:", () => {
     },
   );
 
-  it("a certificate with only a common name has no names, as for API servers", async () => {
+  it("a certificate with only a common name counts as a certificate without names, as for API servers", async () => {
     expect(handshakeOf(await knock(await serve({}, onlySecret))).certificate.names).toEqual([]);
   });
 

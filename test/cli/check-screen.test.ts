@@ -32,7 +32,7 @@ describe("showReport:", () => {
     expect(lines.filter((line) => widthOf(line) > NARROW && line.trim().includes(" "))).toEqual([]);
   });
 
-  it("the report ends with the numbers of findings and of objects that were looked at", () => {
+  it("the report ends with the number of findings and the number of checked objects", () => {
     expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 note Looked at 1 SidecarSet, 1 pod,/);
   });
 });

@@ -55,7 +55,7 @@ const written = (spec: string, metadata = "name: a", version = "v1beta1") =>
 /** An input for each class of mistake that users reported. */
 const WRITTEN: readonly (readonly [string, string])[] = [
   [
-    "octal modes and words of YAML 1.1",
+    "octal modes and the YAML 1.1 booleans yes and on",
     written(
       `  containers: [{name: agent, image: "agent:1", stdin: on, env: [{name: A, value: "yes"}]}]\n  volumes: [{name: s, secret: {secretName: s, defaultMode: 0644}}]`,
     ),
@@ -133,7 +133,7 @@ it.each(WRITTEN)("diff shows no difference for a SidecarSet with %s", async (_, 
   expect(await diffOfApplied(text)).toContain(" is as it is stored.");
 });
 
-it(`diff shows no difference for any of ${VECTORS.length} SidecarSets of the vectors that an API server takes`, async () => {
+it(`diff shows no difference for any of ${VECTORS.length} SidecarSets of the vectors that an API server accepts`, async () => {
   const wrong: string[] = [];
   let taken = 0;
   for (const [name, text] of VECTORS) {

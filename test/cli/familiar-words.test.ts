@@ -73,7 +73,7 @@ const TYPED: readonly (readonly [typed: string, command: string])[] = [
   ["prompote web", "promote"],
 ];
 
-it.each(TYPED)("`sidecarset %s` is answered with the command %s, in one line", async (typed, command) => {
+it.each(TYPED)("`sidecarset %s` fails with one line that suggests the command %s", async (typed, command) => {
   const { code, stdout, stderr } = await runHere(typed.split(" "));
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr.split("\n")).toHaveLength(2);
@@ -81,7 +81,7 @@ it.each(TYPED)("`sidecarset %s` is answered with the command %s, in one line", a
   expect(stderr).toContain(command);
 });
 
-it("every command that such an answer names exists", () => {
+it("every command that the answer to a familiar word suggests exists", () => {
   const named = TYPED.flatMap(
     ([typed]) =>
       familiarWords(typed.split(" "))
@@ -106,10 +106,13 @@ it.each([
   });
 });
 
-it.each(["help nope", "--nope", "nope", "toString", "constructor"])("`sidecarset %s` ends with 2", async (typed) => {
-  expect(await runHere(typed.split(" "))).toMatchObject({
-    code: 2,
-    stdout: "",
-    stderr: expect.stringContaining("no such"),
-  });
-});
+it.each(["help nope", "--nope", "nope", "toString", "constructor"])(
+  "`sidecarset %s` exits with 2 and says that there is no such command or option",
+  async (typed) => {
+    expect(await runHere(typed.split(" "))).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining("no such"),
+    });
+  },
+);

@@ -51,7 +51,7 @@ spec:
     spec: {containers: [{name: app, image: "nginx:1"}]}
 `;
 
-it("lint takes a file without -f, and says line and column of each field", async () => {
+it("lint accepts a file without -f and prints the line and column of each field", async () => {
   const file = await written(SET + OTHERS);
   const { code, stdout } = await runHere(["lint", file]);
   expect(code).toBe(3);
@@ -63,7 +63,7 @@ it("lint takes a file without -f, and says line and column of each field", async
   ]);
 });
 
-it("lint says line and column of fields that OpenKruise names without spec", async () => {
+it("lint prints the line and column of a field whose path lacks spec in OpenKruise's message", async () => {
   const strategy = "updateStrategy: {partition: 1, selector: {matchLabels: {a: b}}}";
   const injection = "injectionStrategy: {revision: {policy: Sometimes, customVersion: v1}}";
   const file = await written(`${SET}  ${strategy}\n  ${injection}\n`);
@@ -75,14 +75,14 @@ it("lint says line and column of fields that OpenKruise names without spec", asy
   ]);
 });
 
-it("lint finds a key that stands twice in one map", async () => {
+it("lint reports a key that occurs twice in one map", async () => {
   const file = await written(SET.replace("image: agent:1", "image: agent:1\n    image: agent:2"));
   expect((await runHere(["lint", file])).stdout).toContain(
     `${file}:9:5: warning agent: image is given twice in one map; the last one counts\n`,
   );
 });
 
-it("preview skips a chart's objects without pods, and says so in one line", async () => {
+it("preview skips the objects of a chart that create no pods, and says so in one line", async () => {
   const file = await written(SET + OTHERS + DEPLOYMENT);
   const { code, stdout, stderr } = await runHere(["preview", "-f", file]);
   expect(code).toBe(0);

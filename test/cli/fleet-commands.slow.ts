@@ -88,13 +88,16 @@ it.each([
   ],
   ["a,down", 1, ": nothing listens on https://127.0.0.1:1: check the server address"],
   ["a,slow", 1, " did not accept a connection within 10000 ms\nNothing was changed: 1 of 2 clusters cannot get it."],
-])("fleet apply --contexts %s ends with %i and one sentence, and changes nothing", async (contexts, code, sentence) => {
-  const outcome = await runHere(fleetApply(contexts));
-  expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(sentence)]);
-  expect(versionsOf(await readPods(clusters[0]?.cluster as never, AGENT))).toEqual(["1", "1"]);
-});
+])(
+  "fleet apply --contexts %s exits with %i, prints one sentence and changes nothing",
+  async (contexts, code, sentence) => {
+    const outcome = await runHere(fleetApply(contexts));
+    expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(sentence)]);
+    expect(versionsOf(await readPods(clusters[0]?.cluster as never, AGENT))).toEqual(["1", "1"]);
+  },
+);
 
-it("fleet apply continues after a process was killed while the first cluster soaked, and fleet undo goes back", async () => {
+it("fleet apply continues after its process was killed during the soak time of the first cluster, and fleet undo goes back", async () => {
   const child = spawn(process.execPath, [CLI, ...fleetApply("a,b"), "--soak", "15s"]);
   const ended = once(child, "exit");
   let text = "";

@@ -49,7 +49,7 @@ async function put(one: StandIn, { metadata, spec }: SidecarSet): Promise<void> 
 }
 
 it.each([{ soak: "30 minutes" }, { timeout: "2 hours" }])(
-  "fleet apply writes nothing where %j cannot be read",
+  "fleet apply refuses the options %j and writes nothing",
   async (options) => {
     const all = await start("a", "b");
     await expect(apply({ standIns: all, options }, 2)).rejects.toThrow("not a duration");
@@ -57,7 +57,7 @@ it.each([{ soak: "30 minutes" }, { timeout: "2 hours" }])(
   },
 );
 
-it("the soak time begins again when a pod was not ready meanwhile, and the timeout also limits the way back", async () => {
+it("the soak time starts again when a pod becomes unready, and the timeout also limits the way back", async () => {
   const all = await start("a", "b");
   const [a] = all;
   const options = { soak: "10m", timeout: "20m" };
@@ -82,7 +82,7 @@ it("the soak time begins again when a pod was not ready meanwhile, and the timeo
   expect(Date.now() - deletedAtMs).toBeGreaterThanOrEqual(600_000);
 });
 
-it("a soak time is measured by the clock of the API server, and not by the caller's", async () => {
+it("the clock of the API server measures the soak time, and the clock of the caller does not", async () => {
   const all = await start("a", "b");
   const behindMs = 86_400_000;
   const late = (one: StandIn) => ({ ...one, cluster: { ...one.cluster, serverTimeMs: () => Date.now() - behindMs } });
@@ -118,7 +118,7 @@ it("a release that another user put into a cluster soaks there from the moment w
   expect(Date.now() - began).toBeGreaterThanOrEqual(1_800_000);
 });
 
-it("fleet undo goes back in a cluster that needs more than 15 seconds", async () => {
+it("fleet undo goes back even in a cluster that needs more than 15 seconds", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2);
   all[0].trouble = "slow";
@@ -154,7 +154,7 @@ it("fleet apply removes an annotation that the file no longer has, and keeps the
   expect(left).toHaveProperty("theirs");
 });
 
-it("fleet apply ends with 3 if passes take the release back, and names no other client", async () => {
+it("fleet apply exits with 3 if passes undo the release, and names no other client", async () => {
   const all = await start("a", "b");
   const running = apply({ standIns: all, options: { soak: "30m" } }, 2);
   await sleep(60_000);
@@ -170,7 +170,7 @@ it("fleet apply ends with 3 if passes take the release back, and names no other 
   expect(stdout).toContain("a: halted meanwhile, and put back: spec.containers{proxy}.image");
 });
 
-it("fleet undo does not ask to be repeated where it can never go back", async () => {
+it("fleet undo does not ask the user to repeat it for a cluster that can never go back", async () => {
   const all = await start("a");
   await all[0].cluster.delete(SIDECARSETS, { name: AGENT });
   await apply({ standIns: all }, 2);

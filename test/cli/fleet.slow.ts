@@ -39,7 +39,7 @@ async function expectInOrder(all: readonly StandIn[]): Promise<void> {
       expect(Date.parse(at) - Date.parse(records[index - 1]?.["readyAt"] ?? "")).toBeGreaterThanOrEqual(10_000);
 }
 
-it("fleet apply that is killed at any of its calls and started again gives each cluster the release once, in order", async () => {
+it("fleet apply, killed at any call and started again, gives each cluster the release once and in order", async () => {
   const counter = new Killer();
   const whole = await apply({ standIns: await start(["a", "b"]), killer: counter, options: SOAK }, 2);
   expect([whole.code, counter.writes]).toEqual([0, 4]);
@@ -66,7 +66,7 @@ async function applyKilled(all: readonly StandIn[], options: Readonly<Record<str
   }
 }
 
-it("on 50 clusters, killed at every write, fleet apply stops at a refusing, a silent and a never Ready cluster, and goes on after their repair", async () => {
+it("fleet apply, killed at every write, stops at each broken one of 50 clusters and continues after its repair", async () => {
   const all = await start(NAMES, { c10: "refuses", c25: "silent", c40: "never ready" });
   const [c10, c25] = [all[9], all[24]];
   if (c10 === undefined || c25 === undefined) throw new Error("there are 50");

@@ -25,7 +25,7 @@ const versions = (all: readonly StandIn[]) => Promise.all(all.map(async (one) =>
 const SOAK = { soak: "30m" };
 const SOAK_MS = 30 * 60_000;
 
-it("fleet apply takes a release through clusters in their order, and each waits for the soak time of the one before", async () => {
+it("fleet apply updates the clusters in order, and waits for the soak time of each before it starts the next", async () => {
   const all = await start("a", "b", "c");
   const began = performance.now();
   const { code, stdout, stderr } = await apply({ standIns: all, options: SOAK }, 2);
@@ -55,7 +55,7 @@ it("fleet apply writes nothing when it is repeated, and fleet status says since 
   expect(seen.stdout).toMatch(/^a\s+\w{10}\s+2\/2\s+2\s+Ready/m);
 });
 
-it("fleet apply --dry-run says which cluster has what, and stores nothing", async () => {
+it("fleet apply --dry-run prints the release of each cluster and stores nothing", async () => {
   const all = await start("a", "b");
   await apply({ standIns: all.slice(0, 1) }, 2);
   const before = await Promise.all(all.map((one) => one.stored()));
@@ -65,7 +65,7 @@ it("fleet apply --dry-run says which cluster has what, and stores nothing", asyn
   expect(await Promise.all(all.map((one) => one.stored()))).toEqual(before);
 });
 
-it("fleet undo goes back in all clusters that have the release, and leaves the others as they are", async () => {
+it("fleet undo goes back in all clusters that have the release, and leaves the other clusters unchanged", async () => {
   const all = await start("a", "b", "c");
   await apply({ standIns: all.slice(0, 2) }, 2);
   const dry = await undo({ standIns: all, options: { dryRun: true } });
@@ -78,12 +78,12 @@ it("fleet undo goes back in all clusters that have the release, and leaves the o
   expect([again.code, again.stdout.match(/left as it is/g)?.length]).toEqual([0, 3]);
 });
 
-it("fleet undo fails in one sentence where no cluster has a SidecarSet of that name", async () => {
+it("fleet undo fails in one sentence when no cluster has a SidecarSet of that name", async () => {
   const all = await start("a", "b");
   await expect(undo({ standIns: all }, "log-agnet")).rejects.toThrow("none of 2 clusters has a SidecarSet log-agnet");
 });
 
-it("fleet apply refuses a release that was undone, and takes it when the named command was run", async () => {
+it("fleet apply refuses a release that was undone, and accepts it after the user ran the suggested command", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2);
   await undo({ standIns: all });
@@ -113,7 +113,7 @@ it("fleet apply leaves a SidecarSet alone that somebody paused after the release
   expect(await versions(all)).toEqual(["2,2", "1,1"]);
 });
 
-it("fleet apply changes nothing where a GitOps tool writes another SidecarSet, or two contexts lead to one cluster", async () => {
+it("fleet apply changes nothing if Argo CD manages a SidecarSet that differs, or if two contexts lead to one cluster", async () => {
   const all = await start("a", "b");
   const body = {
     metadata: { annotations: { "argocd.argoproj.io/tracking-id": "x:apps.kruise.io/SidecarSet:/agent" } },
@@ -135,7 +135,7 @@ it("fleet apply changes nothing where a GitOps tool writes another SidecarSet, o
   expect(await versions(all)).toEqual(["1,1", "1,1"]);
 });
 
-it("fleet status and fleet undo say that two contexts lead to one cluster, and undo goes back there once", async () => {
+it("fleet status and fleet undo say that two contexts lead to one cluster, and undo goes back there only once", async () => {
   const [one] = await start("a");
   if (one === undefined) throw new Error("no cluster");
   await apply({ standIns: [one] }, 2);
@@ -150,7 +150,7 @@ it("fleet status and fleet undo say that two contexts lead to one cluster, and u
   await eventually(async () => expect(await versions([one])).toEqual(["1,1"]));
 });
 
-it("fleet undo also goes back in a cluster whose identity another one claims", async () => {
+it("fleet undo also goes back in a cluster when another cluster claims its identity", async () => {
   const [liar, victim] = await start("liar", "victim");
   if (liar === undefined || victim === undefined) throw new Error("no cluster");
   await apply({ standIns: [liar, victim] }, 2);
@@ -165,7 +165,7 @@ it("fleet undo also goes back in a cluster whose identity another one claims", a
   await eventually(async () => expect(await versions([victim])).toEqual(["1,1"]));
 });
 
-it("fleet undo of a name that no cluster has is an error, also where two contexts lead to one cluster", async () => {
+it("fleet undo of a name that no cluster has is an error, also when two contexts lead to one cluster", async () => {
   const [one] = await start("a");
   if (one === undefined) throw new Error("no cluster");
   const standIns = [one, { ...one, name: "other" }];
@@ -184,7 +184,7 @@ it("fleet undo -o json has the clusters that could not go back, with the reason"
   expect(stdout).toMatch(/"cluster": ?"b",\s*"problem": ?"sidecarsets.apps.kruise.io .* is forbidden/);
 });
 
-it("a change of the strategy alone keeps the release to go back to", async () => {
+it("after a change of only the strategy, fleet undo still goes back to the same release", async () => {
   const all = await start("a");
   await apply({ standIns: all }, 2, { partition: 1 });
   expect(await versions(all)).toEqual([expect.stringMatching(/^(1,2|2,1)$/)]);

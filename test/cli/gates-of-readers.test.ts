@@ -21,17 +21,17 @@ beforeAll(async () => {
   await writeFile(file("pod.json"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
 });
 
-it("preview leaves out a pod that declines sidecars where passes run with PodOptOut", async () => {
+it("preview injects no sidecars into a pod that declines them when passes run with PodOptOut", async () => {
   await passWith(true);
   expect((await cli("preview", "-f", file("pod.json"))).stdout).not.toContain("name: proxy");
 });
 
-it("preview injects a pod that declines sidecars where passes run without PodOptOut", async () => {
+it("preview injects sidecars into a pod that declines them when passes run without PodOptOut", async () => {
   await passWith(false);
   expect((await cli("preview", "-f", file("pod.json"))).stdout).toContain("name: proxy");
 });
 
-it("compile has pods decline sidecars only where passes run with PodOptOut", async () => {
+it("the policy that compile prints lets pods decline sidecars only when passes run with PodOptOut", async () => {
   const compiled = async () => (await cli("compile", "--to", "map", "agent")).stdout;
   expect(await compiled()).not.toContain("sidecarset.kruise.io/inject");
   await passWith(true);

@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 describe.each(["diff", "plan"])("%s -f:", (command) => {
-  it(`${command} takes the name from a file with one SidecarSet, and asks for it if the file has two`, async () => {
+  it(`${command} takes the name from a file with one SidecarSet, and asks for the name if the file has two`, async () => {
     const file = join(folder, "chart.yaml");
     const service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\n";
     const run = () => runHere([command, "-f", file, "--kubeconfig", join(folder, "kubeconfig")]);
@@ -75,7 +75,7 @@ describe.each(["diff", "plan"])("%s -f:", (command) => {
     });
   });
 
-  it(`${command} of a file that was just applied with scalars of YAML 1.1 finds no difference`, async () => {
+  it(`${command} finds no difference for a file with YAML 1.1 scalars that was just applied`, async () => {
     const file = join(folder, "given.yaml");
     const mode = (text: string) =>
       `${stringify(manifest())}  volumes:\n  - name: v\n    configMap: {name: c, defaultMode: ${text}}\n`;

@@ -19,7 +19,7 @@ async function help(columns: number | undefined, ...words: readonly string[]): P
 const ALL = [[], ...COMMANDS.map(({ name }) => name.split(" "))].map((words) => [words.join(" "), words] as const);
 
 it.each(ALL)(
-  "the help of `sidecarset %s` fits 50 and 80 columns, but for examples and long words",
+  "the help of `sidecarset %s` fits 50 and 80 columns, except for examples and long words",
   async (_, words) => {
     for (const [columns, width] of [
       [50, 50],

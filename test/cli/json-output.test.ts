@@ -108,7 +108,7 @@ it.each(ROWS)("%s -o json prints JSON", async (line) => {
 });
 
 it.each(hasJson.map(({ name }) => [name] as const))(
-  "%s -o json prints JSON when the cluster cannot be reached, for an unknown option and for too many words",
+  "%s -o json prints JSON when the cluster cannot be reached, for an unknown option and for too many arguments",
   async (name) => {
     const words = argumentsOf(`${name} ${WORDS[name]?.[0] ?? ""}`.trim());
     for (const more of [[], ["--odd"], ["1", "2", "3", "4"]])
@@ -117,7 +117,7 @@ it.each(hasJson.map(({ name }) => [name] as const))(
 );
 
 it.each(COMMANDS.filter((one) => !hasJson.includes(one)).map(({ name }) => [name] as const))(
-  "%s -o json refuses in one JSON object, because it prints no JSON",
+  "%s -o json fails with one JSON object, because the command has no JSON output",
   async (name) => {
     const outcome = await test.cli(...name.split(" "), "-ojson");
     expect(JSON.parse(outcome.stdout)).toEqual({ error: { exitCode: 2, message: outcome.stderr.trimEnd() } });
@@ -130,7 +130,7 @@ it("two pods are printed as one List", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ kind: "List", items: [{ kind: "Pod" }, { kind: "Pod" }] });
 });
 
-it("a change that was made before is printed with change null and the reason", async () => {
+it("a repeated change is printed as JSON with change null and the reason", async () => {
   const { stdout } = await test.cli("set", "partition", "agent", "1", "-o", "json");
   expect(JSON.parse(stdout)).toEqual({ sidecarSet: "agent", change: null, notes: ["partition is 1 already"] });
 });

@@ -34,7 +34,7 @@ const refused = write("refused.yaml", setOf("refused", "agent:1", "  updateStrat
 const found = { place: "a b/50%,x.yaml:3:7", name: "a", severity: "error", message: "100%\r\nmore: x, y" } as const;
 
 describe("SARIF:", () => {
-  it("a log has what SARIF 2.1.0 requires, and the region of each finding", async () => {
+  it("a SARIF log has the fields that SARIF 2.1.0 requires and the region of each finding", async () => {
     const { code, stdout } = await runHere(["lint", doubtful, refused, "-o", "sarif"]);
     const log = JSON.parse(stdout);
     expect([code, log.version, log.runs.length]).toEqual([4, "2.1.0", 1]);
@@ -51,7 +51,7 @@ describe("SARIF:", () => {
     }
   });
 
-  it("a log of a valid SidecarSet has a run without results", async () => {
+  it("the SARIF log of a valid SidecarSet has a run without results", async () => {
     const { code, stdout } = await runHere(["lint", good, "-o", "sarif"]);
     expect([code, JSON.parse(stdout).runs[0].results]).toEqual([0, []]);
   });
@@ -69,13 +69,13 @@ describe("SARIF:", () => {
 });
 
 describe("workflow commands:", () => {
-  it("a command escapes what GitHub would read as its end or as another property", () => {
+  it("a workflow command escapes characters that GitHub would read as its end or as another property", () => {
     expect(githubCommands([found])).toEqual([
       "::error file=a b/50%25%2Cx.yaml,line=3,col=7,title=sidecarset lint::SidecarSet a: 100%25%0D%0Amore: x, y",
     ]);
   });
 
-  it("a name with :: or a line break in it begins no command of its own", () => {
+  it("a name with :: or a line break starts no workflow command of its own", () => {
     const [line = ""] = githubCommands([{ ...found, name: "x\n::stop-commands::y", place: "a::b,line=9\n.yaml:1:1" }]);
     expect(line.split("\n")).toHaveLength(1);
     expect(line).toMatch(/^::error file=a%3A%3Ab%2Cline=9%0A\.yaml,line=1,/);
@@ -110,7 +110,7 @@ describe("the GitHub Action:", () => {
     return { status, stdout };
   }
 
-  it("inputs reach the script as variables, and every package comes from the lock file", () => {
+  it("the action passes its inputs to the script as variables, and every package comes from the lock file", () => {
     expect(lintStep.run).not.toContain("${{");
     expect(Object.keys(lintStep.env)).toEqual(["FILES", "FAIL_ON", "SARIF"]);
     expect(action.runs.steps.every(({ uses }: { uses?: string }) => uses === undefined)).toBe(true);
@@ -122,7 +122,7 @@ describe("the GitHub Action:", () => {
     [3, ["doubtful.yaml"], "warning"],
     [4, ["refused.yaml", "good.yaml"], "error"],
     [2, ["good.yaml"], "odd"],
-  ])("the step ends with %i for %j when it fails on %s", (status, files, failOn) => {
+  ])("the step exits with %i for the files %j when fail-on is %s", (status, files, failOn) => {
     expect(runStep(files, failOn).status).toBe(status);
   });
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-it("plan -o markdown says which container restarts in which pods, how many at once, how long it takes, and what follows", async () => {
+it("plan -o markdown says which containers restart in which pods, how many at once, for how long, and what follows", async () => {
   writeFileSync(file("agent.yaml"), stringify(newSet("agent", { image: "registry.example/proxy:2" })));
   const { code, stdout, stderr } = await markdown("plan", "-f", file("agent.yaml"), "--ready-after", "30s");
   expect([code, stderr]).toEqual([0, ""]);
@@ -100,7 +100,7 @@ it("a change that cannot be made in place says which pods need to be recreated, 
   }
 });
 
-it("diff says how a literal argument can be changed in place from then on, where the SidecarSet asks for values", async () => {
+it("diff says how to make a literal argument changeable in place if the SidecarSet asks for in-place values", async () => {
   const set = newSet("agent", { args: ["--level", "warn"] });
   const annotations = { "sidecarset.kruise.io/in-place": "Values" };
   writeFileSync(file("args.yaml"), stringify({ ...set, metadata: { ...set.metadata, annotations } }));
@@ -112,7 +112,7 @@ it("diff says how a literal argument can be changed in place from then on, where
     );
 });
 
-it("a folder is one comment with a row for each SidecarSet: changed, unchanged, new and refused", async () => {
+it("the comment about a folder has one row for each changed, unchanged, new and refused SidecarSet", async () => {
   mkdirSync(file("deploy/base"), { recursive: true });
   const write = (name: string, set: object) => writeFileSync(file(`deploy/${name}.yaml`), stringify(set));
   write("a", newSet("agent"));
@@ -129,7 +129,7 @@ it("a folder is one comment with a row for each SidecarSet: changed, unchanged, 
   expect((await test.client.list(SIDECARSETS, {})).items).toHaveLength(1);
 });
 
-it("plan and diff fail for a refused SidecarSet even beside one that differs or leaves pods behind", async () => {
+it("plan and diff fail when one SidecarSet is refused, even if another one differs or leaves pods behind", async () => {
   mkdirSync(file("worst"), { recursive: true });
   const write = (name: string, set: object) => writeFileSync(file(`worst/${name}.yaml`), stringify(set));
   write("a", newSet("agent", { env: [{ name: "A", value: "1" }] }));
@@ -140,13 +140,13 @@ it("plan and diff fail for a refused SidecarSet even beside one that differs or 
   expect([plan.code, diff.code]).toEqual([2, 2]);
 });
 
-it("plan NAME -o markdown is about the stored SidecarSet", async () => {
+it("plan NAME -o markdown describes the stored SidecarSet", async () => {
   const { code, stdout } = await markdown("plan", "agent");
   expect(code).toBe(0);
   expect(stdout).toContain("| `agent` | none | 3 of 3 updated | nothing would be done |\n");
 });
 
-it("a failure is a comment too", async () => {
+it("a command that fails prints a Markdown comment too", async () => {
   const { code, stdout } = await markdown("plan", "-f", file("missing.yaml"));
   expect(code).toBe(2);
   expect(stdout).toMatch(
@@ -154,7 +154,7 @@ it("a failure is a comment too", async () => {
   );
 });
 
-it("long warnings and rows leave room in a comment, and left-out ones are counted", () => {
+it("long warnings and rows are cut to fit into a comment, and the comment counts the omitted ones", () => {
   const [sentences, rows] = [
     Array.from({ length: 20 }, () => "` ".repeat(499)),
     Array.from({ length: 50 }, () => ["x", "y".repeat(2_000)]),
@@ -182,7 +182,7 @@ function rendered(text: string) {
   return { tags: [...tags], outside };
 }
 
-it("no text from a file becomes a link, a mention, HTML or another cell: in a sentence, a table, a warning or a block", () => {
+it("no text from a file becomes a link, a mention, HTML or another table cell of the comment", () => {
   fc.assert(
     fc.property(hostile, hostile, (one, other) => {
       const { tags, outside } = rendered(`x ${code(one)} ${prose(other)} y`);
@@ -220,7 +220,7 @@ it("a comment has at most 65,536 characters, and says how many sections do not f
   expect(text).toMatch(/\n\n1 section is too long for a comment and left out\.\n$/);
 });
 
-it("warnings leave room in a comment, and the text counts the others", () => {
+it("a comment with too many warnings shows some of them and counts the others", () => {
   const text = alert(
     "WARNING",
     Array.from({ length: 60 }, () => "`a` b.c ".repeat(1_000)),
@@ -229,7 +229,7 @@ it("warnings leave room in a comment, and the text counts the others", () => {
   expect(text).toMatch(/\n> - 40 more$/);
 });
 
-it("hostile text in a file stays in code, from the file to the comment", async () => {
+it("hostile text in a file appears only as code in the comment", async () => {
   const value = "x|`</code></details><script>alert(1)</script> @team https://evil.example\n```\n# end";
   const set = newSet("agent", { env: [{ name: "A", value }] }, { "](http://evil) @team <b>": 1 });
   writeFileSync(file("hostile.yaml"), stringify(set));
@@ -292,7 +292,7 @@ function runStep(files: string, env: Readonly<Record<string, string>>) {
   });
 }
 
-it("the action writes one comment, changes it in the next run, and shows the same text as the job's summary", async () => {
+it("the action writes one comment, updates it in the next run, and shows the same text as the job's summary", async () => {
   const others = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, body: "hm", user: { type: "User" } }));
   const comments: Comment[] = [{ id: 900, body: "<!-- sidecarset plan -->\nmine", user: { type: "User" } }, ...others];
   const github = await startGitHub(comments);

@@ -101,7 +101,7 @@ it("diff says when the selector of a new SidecarSet matches no pod", async () =>
 
 const BROKEN = { ...SET, spec: { ...SET.spec, updateStrategy: { type: "RollingUpdate", maxUnavailable: "many" } } };
 it.each([["diff", "fresh"], ["plan", "fresh"], ["preview"], ["preview", "--cluster"]])(
-  "%s %s refuses a SidecarSet that the webhook would refuse, in the webhook's words",
+  "%s %s refuses a SidecarSet that the webhook would refuse, with the webhook's message",
   async (...words) => {
     const files = ["-f", await file("broken.yaml", BROKEN)];
     const web = newPod({ name: "p" }, { containers: [{ name: "a", image: "a" }] });

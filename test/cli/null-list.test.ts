@@ -61,13 +61,16 @@ it.each([
   ["sidecarsets", "tick"],
   ["namespaces", "check"],
   ["controllerrevisions", "history agent"],
-])("with null %s, `%s` says which list it could not read, and writes nothing about pods", async (what, line) => {
-  plural = what;
-  writes = [];
-  const { code, stdout, stderr } = await runHere(["--kubeconfig", file("through"), ...line.split(" ")]);
-  expect(`${stdout}${stderr}`).toContain(`/${what}: the answer of http://127.0.0.1`);
-  expect(`${stdout}${stderr}`).toContain('has "items": null');
-  expect(`${stdout}${stderr}`).not.toMatch(/TypeError|not iterable|of null| at .*[.]ts/);
-  expect(code).not.toBe(0);
-  expect(writes.filter((write) => /pods|^DELETE/.test(write))).toEqual([]);
-});
+])(
+  "if the API server returns null for the list of %s, `%s` names that list and writes nothing about pods",
+  async (what, line) => {
+    plural = what;
+    writes = [];
+    const { code, stdout, stderr } = await runHere(["--kubeconfig", file("through"), ...line.split(" ")]);
+    expect(`${stdout}${stderr}`).toContain(`/${what}: the answer of http://127.0.0.1`);
+    expect(`${stdout}${stderr}`).toContain('has "items": null');
+    expect(`${stdout}${stderr}`).not.toMatch(/TypeError|not iterable|of null| at .*[.]ts/);
+    expect(code).not.toBe(0);
+    expect(writes.filter((write) => /pods|^DELETE/.test(write))).toEqual([]);
+  },
+);

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 
 it.each(["functions/cli.mjs", "functions/sidecarset.mjs", "functions/check-node.mjs"])(
-  "%s imports no names, so that every Node with modules can load it",
+  "%s has no named imports, so that every Node version with ES modules can load it",
   async (file) => {
     const text = await readFile(file, "utf8");
     const imports = text.match(/^import .*/gm) ?? [];

@@ -230,7 +230,7 @@ describe("verbs on an ordered set:", () => {
     expect((await cli("undo", target, "--to-revision", "7")).stderr).toMatch(/there is no such revision, but 3, 2\n$/);
   });
 
-  it("undo says that the update is paused and that the partition keeps pods", async () => {
+  it("undo says that the update is paused and that the partition holds pods back", async () => {
     const target = await made("kept", { replicas: 1, ...rolling({ paused: true, partition: 1 }) });
     expect((await cli("undo", target)).stderr).toMatch(/kept has no previous revision, of 1 revision/);
     await patchSpec(world.cluster, "kept", { template: template("kept", "app:2") });
@@ -369,11 +369,11 @@ describe("explain of an ordered set:", () => {
 describe("names of ordered sets:", () => {
   it.each<readonly [string, readonly string[], RegExp]>([
     [
-      "of two possible kinds",
+      "that two kinds may have",
       ["plan", "statefulset/db"],
       /^statefulset\/db may be one of two kinds: write statefulset\.apps\.kruise\.io\/db;/,
     ],
-    ["of two possible kinds in short form", ["pause", "sts/db"], /write statefulset\.apps\.kruise\.io\/db;/],
+    ["that two kinds in short form may have", ["pause", "sts/db"], /write statefulset\.apps\.kruise\.io\/db;/],
     [
       "of the built-in StatefulSet",
       ["undo", "statefulset.apps/db"],
@@ -390,7 +390,7 @@ describe("names of ordered sets:", () => {
       ["plan", `${KIND}/\u001b[2Jdb`],
       /^statefulset\.apps\.kruise\.io\/\\u001b\[2Jdb: write statefulset/,
     ],
-    ["with a path that climbs", ["plan", `${KIND}/..`], /^statefulset\.apps\.kruise\.io\/\.\.: write/],
+    ["with .. in its path", ["plan", `${KIND}/..`], /^statefulset\.apps\.kruise\.io\/\.\.: write/],
     ["with too many parts", ["resume", `${KIND}/a/b/c`], /: write statefulset\.apps\.kruise\.io\/NAME, or/],
     [
       "that does not exist",

@@ -72,27 +72,31 @@ it.each<[string, readonly object[], string]>([
     [pod({ annotations: { "kubernetes.io/config.mirror": "x" } })],
     "about mirror pods",
   ],
-])("without a cluster a pod %s stays unchanged, and preview says why", async (_, objects, why) => {
+])("without a cluster, preview leaves a pod %s unchanged and says why", async (_, objects, why) => {
   const { code, stdout, stderr } = await preview([SET, ...objects]);
   expect([code, namesIn(stdout)]).toEqual([0, ["main"]]);
   expect(stderr).toContain(`Pod web: the API server does not ask the webhook ${why}`);
 });
 
-it("a pod of another namespace gets its sidecars without a message", async () => {
+it("preview injects a pod of another namespace without a message", async () => {
   const { code, stdout, stderr } = await preview([SET, pod({ namespace: "shop" }), labelled("shop", { team: "a" })]);
   expect([code, namesIn(stdout), stderr]).toEqual([0, ["agent", "main"], ""]);
 });
 
 it.each<[string, PodParts, string]>([
-  ["twice among containers", { names: ["a", "a"] }, 'spec.containers[2].name: Duplicate value: "a"'],
-  ["in both lists", { names: ["a"], initNames: ["a"] }, 'spec.initContainers[0].name: Duplicate value: "a"'],
-  ["of two volumes", { volumes: ["v", "v"] }, 'spec.volumes[1].name: Duplicate value: "v"'],
+  ["for two containers", { names: ["a", "a"] }, 'spec.containers[2].name: Duplicate value: "a"'],
   [
-    "of an init container that a sidecar has too",
+    "for a container and an init container",
+    { names: ["a"], initNames: ["a"] },
+    'spec.initContainers[0].name: Duplicate value: "a"',
+  ],
+  ["for two volumes", { volumes: ["v", "v"] }, 'spec.volumes[1].name: Duplicate value: "v"'],
+  [
+    "for an init container and a sidecar",
     { initNames: ["agent"] },
     'spec.initContainers[0].name: Duplicate value: "agent"',
   ],
-])("a name %s is refused, as the API server refuses it", async (_, parts, why) => {
+])("preview refuses a pod with one name %s, as the API server does", async (_, parts, why) => {
   const { code, stdout, stderr } = await preview([SET, pod(parts)]);
   expect(stderr).toBe(`Pod web: the API server would refuse the pod: ${why}\n`);
   expect([code, Object.keys(JSON.parse(stdout))]).toEqual([3, ["error"]]);
@@ -153,7 +157,7 @@ it.each<[string, object, string]>([
     pod({ volumes: ["a_b"] }),
     'spec.volumes[0].name: Invalid value: "a_b": a lowercase RFC 1123 label',
   ],
-])("a pod is refused where %s, with a cluster and without", async (_, object, why) => {
+])("preview refuses a pod when %s, with a cluster and without one", async (_, object, why) => {
   for (const more of [[], ["--cluster"]]) {
     const { code, stderr } = await preview([SET, object], ...more);
     expect(stderr).toContain(`the API server would refuse the pod: ${why}`);
@@ -161,7 +165,7 @@ it.each<[string, object, string]>([
   }
 });
 
-it("a pod is refused if the second slot of a sidecar would have a name of 64 letters", async () => {
+it("preview refuses a pod if the second slot of a sidecar would have a name of 64 letters", async () => {
   const [container] = SET.spec.containers;
   const hot = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "e:1" };
   const refused = async (length: number) => {
@@ -186,12 +190,12 @@ it.each([
     "the claim templates of a StatefulSet",
     workload("apps/v1", "StatefulSet", { volumeClaimTemplates: [{ metadata: { name: "data" } }] }),
   ],
-  ["perhaps the operator of a custom resource", workload("db.example.com/v1", "Database")],
-])("a volume that comes from %s is not missing", async (_, object) => {
+  ["the operator of a custom resource", workload("db.example.com/v1", "Database")],
+])("preview does not call a volume missing if it comes from %s", async (_, object) => {
   expect(await preview([SET, object])).toMatchObject({ code: 0, stderr: "" });
 });
 
-it("with a cluster its registration decides: selectors, conditions, or no registration at all", async () => {
+it("preview with a cluster obeys the registration: its selectors, its conditions, or that there is none", async () => {
   const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
   expect(await said({})).toContain("unless files of API servers register it; this is what");
   const [inFiles] = registrations({ url: "https://x.example.com" }, { staticPart: "cluster" });

@@ -47,7 +47,7 @@ async function eventsOf(name: string): Promise<readonly unknown[]> {
 const WHY = "the API server refuses a pass: the status is not written: policy freeze says no";
 
 it.each([403, 422] as const)(
-  "every reader says that passes may not write the status (%i), and none once they may",
+  "every command reports that passes may not write the status (%i), and stops when the writes succeed",
   async (code) => {
     const name = `frozen-${code}`;
     await deploy(cluster(), name, 2, {});
@@ -84,7 +84,7 @@ it.each([403, 422] as const)(
   },
 );
 
-it("a status that nobody refuses has no such Event", async () => {
+it("a SidecarSet whose status writes succeed has no Event about a refused status", async () => {
   await deploy(cluster(), "free", 1, {});
   await pass();
   await cluster().patch<SidecarSet>(

@@ -95,7 +95,7 @@ describe("tables:", () => {
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60);
   });
 
-  it("the reason of a row stands below it, uncut, where a column would have too little room", () => {
+  it("a table prints the reason of a row uncut below the row if its column would be too narrow", () => {
     const why = "waits for 3 pods that are not ready after their update";
     const shownAt = (columns: number) => {
       const { screen, text: shown } = screenOf(columns, false);

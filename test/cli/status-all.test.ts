@@ -61,7 +61,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it("status lists blocked SidecarSets first, with the reason and the time since when", async () => {
+it("status lists blocked SidecarSets first, with the reason and the time when each became blocked", async () => {
   const { code, stdout, stderr } = await cli("status");
   expect([code, stderr]).toEqual([4, ""]);
   const lines = stdout.trimEnd().split("\n");
@@ -123,7 +123,7 @@ it("status -w prints the list once, and then a line for each SidecarSet that cha
   expect(lines.filter((line) => line.startsWith("agent-05 "))).toHaveLength(1);
 });
 
-it("-l selects SidecarSets by their labels in status, and pods by theirs in pods", async () => {
+it("-l selects SidecarSets by their labels in the command status, and pods by their labels in the command pods", async () => {
   const labels = { team: "mesh" };
   await test.cluster.patch(SIDECARSETS, { name: "agent-02" }, { type: "merge", body: { metadata: { labels } } });
   expect((await cli("status", "-l", "team=mesh")).stdout.trimEnd().split("\n").slice(1)).toEqual([

@@ -191,7 +191,7 @@ it("check names the blocked rollout", async () => {
   expect((await call(reader, "check")).text).toContain("agent");
 });
 
-it("a server without --allow-writes lists no tool that writes, refuses their names, and gives no confirmation", async () => {
+it("a server without --allow-writes lists no tool that writes, refuses the names of such tools, and gives no confirmation", async () => {
   const { tools } = await reader.listTools();
   expect(tools.map(({ name }) => name).toSorted()).toEqual([
     "check",
@@ -218,7 +218,7 @@ async function confirmationFor(given: Readonly<Record<string, unknown>>): Promis
 }
 const isPaused = async (name: string) => (await read(name)).spec.updateStrategy?.paused ?? false;
 
-it("a write happens with the confirmation of its plan, once, and with no other", async () => {
+it("a tool writes once with the confirmation of its plan, and never with another confirmation", async () => {
   const without = await call(writer, "pause", { name: "mesh" });
   expect(without).toEqual({ isError: true, text: "pause: must have required property 'confirmation'" });
   expect(await call(writer, "pause", { name: "mesh", confirmation: "made-up" })).toMatchObject({
@@ -278,7 +278,7 @@ it("if the client can ask, a write happens once the person has accepted it, and 
   await asking.close();
 });
 
-it("a write that the client has given up is not done, also where the person accepts it afterwards", async () => {
+it("a write that the client has cancelled is not done, even if the person accepts it afterwards", async () => {
   const client = new Client({ name: "hurries", version: "1" }, { capabilities: { elicitation: {} } });
   const giveUp = new AbortController();
   const isOver = Promise.withResolvers<void>();
@@ -306,7 +306,7 @@ it("a write that the client has given up is not done, also where the person acce
   await asking.close();
 });
 
-it("a change by somebody else ends a confirmation, and a status that a pass writes does not", async () => {
+it("a confirmation ends when somebody else changes the SidecarSet, but not when a pass writes its status", async () => {
   const before = await confirmationFor({ name: "mesh", action: "pause" });
   await runCli(["--kubeconfig", test.kubeconfig, "set", "max-unavailable", "mesh", "1"]);
   expect(await call(writer, "pause", { name: "mesh", confirmation: before })).toMatchObject({
@@ -321,7 +321,7 @@ it("a change by somebody else ends a confirmation, and a status that a pass writ
   expect(await call(writer, "pause", { name: "mesh", confirmation })).toMatchObject({ isError: false });
 });
 
-it("the plan of undo shows the pods that go back, and undo with its confirmation heals the rollout", async () => {
+it("the plan of undo shows the pods that go back, and undo with its confirmation repairs the rollout", async () => {
   const { text } = await call(writer, "plan", { name: "agent", action: "undo" });
   expect(text).toMatch(/^undo agent: .*registry\.example\/proxy:does-not-exist|^undo agent: .*revision 1/);
   expect(text).toMatch(/pods? in \d steps?, /);
@@ -330,13 +330,13 @@ it("the plan of undo shows the pods that go back, and undo with its confirmation
   await vi.waitFor(async () => expect((await podsOf("agent")).filter(isReady)).toHaveLength(4), PATIENT);
 });
 
-it("a confirmation holds for every order in which an agent names the options", async () => {
+it("a confirmation is valid for any order of the options", async () => {
   const confirmation = await confirmationFor({ name: "agent", action: "undo", toRevision: 2, skipWaves: true });
   const { text } = await call(writer, "undo", { skipWaves: true, toRevision: 2, name: "agent", confirmation });
   expect(text).toMatch(/^agent: /);
 });
 
-it("a mistake is one sentence, and no argument becomes an option of the command", async () => {
+it("a tool reports a mistake in one sentence, and no argument becomes an option of the command", async () => {
   expect(await call(reader, "status", { name: "nobody" })).toEqual({
     isError: true,
     text: expect.stringMatching(/^there is no SidecarSet nobody; there are agent, mesh$/),
@@ -355,7 +355,7 @@ it("a mistake is one sentence, and no argument becomes an option of the command"
   });
 });
 
-it("an answer has a bound and says how much is left out", async () => {
+it("a tool cuts a long answer and says how much it leaves out", async () => {
   const many = Array.from({ length: 150 }, (_, index) =>
     stringify(setOf(`set-${index}`, {}, { odd: 1, strange: 2 })),
   ).join("---\n");
@@ -395,7 +395,7 @@ function substituted(arg: string, env: Readonly<Record<string, string>>): string
   });
 }
 
-it("each command line of the k9s plugins does what its key promises", async () => {
+it("each command line of the k9s plugins does what the plugin's description promises", async () => {
   const { plugins } = parse(readFileSync("infra/k9s/plugins.yaml", "utf8")) as {
     readonly plugins: Record<string, Plugin>;
   };
@@ -439,12 +439,12 @@ it("each command line of the k9s plugins does what its key promises", async () =
   expect((await read("mesh")).spec.containers?.[0]?.image).toBe("registry.example/proxy:1");
 });
 
-it("an empty --kubeconfig, as k9s writes it without one, means the kubeconfig of KUBECONFIG", async () => {
+it("an empty --kubeconfig, which k9s may pass, means the kubeconfig of the variable KUBECONFIG", async () => {
   const { stdout } = await runCli(["status", "--kubeconfig", ""], { KUBECONFIG: test.kubeconfig });
   expect(stdout).toMatch(/mesh/);
 });
 
-it("k9s asks before a plugin that writes, hides it in read-only mode, and no two keys of one view are the same", () => {
+it("k9s asks before a plugin that writes, hides it in read-only mode, and has each key only once per view", () => {
   const { plugins } = parse(readFileSync("infra/k9s/plugins.yaml", "utf8")) as {
     readonly plugins: Record<string, Plugin>;
   };
@@ -456,7 +456,7 @@ it("k9s asks before a plugin that writes, hides it in read-only mode, and no two
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-it("without the package mcp fails with one sentence that says what to install, and other commands work", async () => {
+it("the command mcp fails with the name of the package to install if that package is missing, and other commands work", async () => {
   const tree = join(test.folder, "tree");
   mkdirSync(join(tree, "node_modules"), { recursive: true });
   const root = resolve(import.meta.dirname, "../..");

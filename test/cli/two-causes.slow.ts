@@ -101,7 +101,7 @@ it("a SidecarSet held by its partition is not Ready while a pod of an older rele
   expect(findings).toContainEqual(expect.objectContaining({ id: "PodsFail", about: "SidecarSet left" }));
 });
 
-it("if a bad image makes pods of a paused rollout fail, check advises to go back first and then to resume", async () => {
+it("check advises to undo and then to resume if a bad image makes pods of a paused rollout fail", async () => {
   await deploy(cluster(), "advised", 3, {});
   await pass();
   await releaseBadImage("advised");
@@ -129,7 +129,7 @@ it("status -w of a rollout whose maxUnavailable is 0 ends with 3, and explain sa
   expect((await cli("explain", "pod/shop/zero-0")).stdout).toMatch(new RegExp(`✗ BudgetUsed: .*\\n.*${advice}`));
 });
 
-it("a SidecarSet whose partition holds it has the Event RolloutFinished when its last old pod is gone", async () => {
+it("a SidecarSet that its partition holds gets the Event RolloutFinished when its last old pod is gone", async () => {
   await deploy(cluster(), "emptied", 2, {});
   await pass();
   await release(cluster(), "emptied", 2, { partition: "50%", maxUnavailable: 2 });
@@ -154,7 +154,7 @@ it("a SidecarSet whose partition holds it has the Event RolloutFinished when its
   expect((await cli("status")).stdout).toMatch(/emptied .* it selects no pod that has its sidecars/);
 });
 
-it("history does not say that a release rolls out where the SidecarSet selects no pod any more", async () => {
+it("history does not call a release rolling out if the SidecarSet no longer selects a pod", async () => {
   await deploy(cluster(), "excluded", 1, {});
   await pass();
   await release(cluster(), "excluded", 2, { paused: true });

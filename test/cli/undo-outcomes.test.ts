@@ -139,7 +139,7 @@ it("history says that the outcome of a revision without a recorded time is unkno
   expect((await readSet(cluster(), "old")).metadata?.annotations?.[GIVEN_UP_ANNOTATION]).toBeUndefined();
 });
 
-it("history names what a revision changed beside its images, since a changed value has the same ones", async () => {
+it("history names what a revision changed besides its images", async () => {
   await deploy(cluster(), "noted", 1, {});
   await pass();
   const changed = { name: "proxy", image: "registry.example/proxy:1", env: [{ name: "LEVEL", value: "warn" }] };

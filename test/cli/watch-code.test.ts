@@ -11,18 +11,21 @@ const RESTARTS = {
 };
 
 const ROWS: Readonly<Record<string, readonly [Partial<Summary>, number | undefined]>> = {
-  "every pod is updated and ready: 0": [{ hold: "finished", matched: 4, updated: 4, updatedReady: 4 }, 0],
-  "an updated pod is not ready: it goes on": [{ hold: "finished", matched: 4, updated: 4, updatedReady: 3 }, undefined],
-  "the partition keeps all that is old: 0": [PARTITION, 0],
-  "the partition keeps one, and nobody asked to update another: 0": [
+  "every pod is updated and ready: it exits with 0": [{ hold: "finished", matched: 4, updated: 4, updatedReady: 4 }, 0],
+  "an updated pod is not ready: it continues": [
+    { hold: "finished", matched: 4, updated: 4, updatedReady: 3 },
+    undefined,
+  ],
+  "the partition holds all old pods back: it exits with 0": [PARTITION, 0],
+  "the partition holds one pod back, and the selector leaves out another: it exits with 0": [
     { ...PARTITION, updated: 2, updatedReady: 2, notSelected: 1 },
     0,
   ],
-  "the partition keeps one, and a workload that is not restarted has another: 3": [
+  "the partition holds one pod back, and another belongs to a workload that is not restarted: it exits with 3": [
     { ...PARTITION, updated: 2, updatedReady: 2, rules: { restarts: RESTARTS } },
     3,
   ],
-  "the partition keeps one, and another can only be recreated: 3": [
+  "the partition holds one pod back, and another can only be recreated: it exits with 3": [
     { ...PARTITION, updated: 2, updatedReady: 2, notUpgradable: 1 },
     3,
   ],
@@ -30,7 +33,7 @@ const ROWS: Readonly<Record<string, readonly [Partial<Summary>, number | undefin
     { ...PARTITION, updated: 2, updatedReady: 2, inFlight: 1 },
     undefined,
   ],
-  "paused: 3": [{ hold: "paused", matched: 4 }, 3],
+  "the rollout is paused: it exits with 3": [{ hold: "paused", matched: 4 }, 3],
 };
 
 const codeFor = (counts: Partial<Summary>, observedGeneration: number) =>
@@ -39,10 +42,10 @@ const codeFor = (counts: Partial<Summary>, observedGeneration: number) =>
     progress: { summary: { ...NOTHING_COUNTED, ...counts } },
   });
 
-it.each(Object.entries(ROWS))("status -w with this state: %s", (_, [counts, code]) => {
+it.each(Object.entries(ROWS))("status -w when %s", (_, [counts, code]) => {
   expect(codeFor(counts, 2)).toBe(code);
 });
 
-it("status -w goes on while no pass has seen the generation, although every pod is updated", () => {
+it("status -w continues while no pass has observed the generation, even if every pod is updated", () => {
   expect(codeFor({ hold: "finished", matched: 4, updated: 4, updatedReady: 4 }, 1)).toBeUndefined();
 });

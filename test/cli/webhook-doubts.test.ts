@@ -73,7 +73,7 @@ it("the table has every command that changes a SidecarSet", () => {
   expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(STEERING).sort());
 });
 
-it("every command says that no webhook is registered, what still works, and what the emergency stop is", async () => {
+it("every command says that no webhook is registered, what still works, and how to use the emergency stop", async () => {
   for (const [name, args] of Object.entries(STEERING)) {
     const { code, stdout } = await cli(...args, "--dry-run");
     expect([name, code]).toEqual([name, 0]);
@@ -86,7 +86,7 @@ it("every command says that no webhook is registered, what still works, and what
   }
 });
 
-it("commands say that they cannot see the webhooks that files of API servers register", async () => {
+it("commands say that they cannot see webhooks that are registered in files of the API servers", async () => {
   const [inFiles] = registrations({ url: URL }, { staticPart: "cluster" });
   await cluster().create(MUTATING_WEBHOOK_CONFIGURATIONS, inFiles as KubernetesObject);
   const { stdout } = await cli("pause", "agent", "--dry-run");
@@ -95,13 +95,13 @@ it("commands say that they cannot see the webhooks that files of API servers reg
   await unregister();
 });
 
-it("set image says that the change got no hash when no webhook was asked", async () => {
+it("set image says that the change got no hash when no webhook was called", async () => {
   const { stdout } = await cli("set", "image", "agent", "proxy=proxy:9", "--dry-run");
   expect(stdout).toContain("No webhook gave the change its hash, so no pass rolls it out");
   expect((await cli("pause", "agent", "--dry-run")).stdout).not.toContain("gave the change its hash");
 });
 
-it("every command says that nothing is stored when a webhook does not answer, and what the emergency stop is", async () => {
+it("every command says that nothing is stored when a webhook does not answer, and names the emergency stop", async () => {
   await register();
   const before = await readSet(cluster(), "agent");
   for (const [name, args] of Object.entries(STEERING)) {
@@ -114,14 +114,14 @@ it("every command says that nothing is stored when a webhook does not answer, an
   expect(await readSet(cluster(), "agent")).toEqual(before);
 });
 
-it("a warning names a caBundle that is no certificate, and the change is stored", async () => {
+it("a change is stored with a warning if the caBundle of a webhook is not a certificate", async () => {
   await registerIgnored(Buffer.from("no certificate").toString("base64"));
   const { stdout } = await cli("pause", "agent", "--dry-run");
   expect(stdout).toContain("mpod.kb.io, because its caBundle is no certificate in PEM");
   expect(stdout).toContain(EMERGENCY_STOP);
 });
 
-it("a webhook that may be left unanswered leaves the state of the address unknown, and the command says so", async () => {
+it("commands say that they cannot see whether API servers reach a webhook with failurePolicy Ignore", async () => {
   await registerIgnored();
   const { stdout } = await cli("pause", "agent", "--dry-run");
   expect(stdout).toContain("Whether API servers reach the webhook for pods cannot be seen from here");

@@ -91,7 +91,7 @@ const NEEDS_ALL = { code: 2, stdout: "", stderr: expect.stringContaining("every 
 const fromCluster = (env = {}) =>
   runCli(["webhooks", "--url", URL, "--from-cluster", "--kubeconfig", path("kubeconfig")], env);
 
-test("--from-cluster fails when the feature gates here give every pod a readiness gate", async () => {
+test("--from-cluster fails when the feature gates of the command line give every pod a readiness gate", async () => {
   expect(await fromCluster({ FEATURE_GATES: "KruisePodReadinessGate=true" })).toMatchObject(NEEDS_ALL);
 });
 
@@ -158,7 +158,7 @@ describe("--static", () => {
   const nameOf = ({ kind, metadata }: KubernetesObject) => `${kind} ${metadata?.name}`;
 
   test.each(["install", "webhooks"])(
-    "%s --static file prints the usual registration as one object with a name for files",
+    "%s --static file prints the usual registration as one object whose name ends in .static.k8s.io",
     async (command) => {
       const [registered] = await named("webhooks", "--url", URL, "--failure-policy", "Fail");
       const [file, ...others] = await named(
@@ -191,7 +191,7 @@ describe("--static", () => {
     });
   });
 
-  test("compile --static prints a policy and its binding with names for files, and no owner", async () => {
+  test("compile --static prints a policy and its binding with names that end in .static.k8s.io, and no owner", async () => {
     const compiled = (...args: readonly string[]) =>
       runCli(["compile", "logs", "--to", "map", "--kubeconfig", path("kubeconfig"), ...args]);
     const [plain, printed] = [await compiled(), await compiled("--static")];

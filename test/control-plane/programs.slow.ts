@@ -109,7 +109,7 @@ it("the command prints the missing programs in one sentence and exits with 2 whe
   ]);
 });
 
-it("tests run on the versions that serve their subject, and all of them run on the newest", () => {
+it("each test runs on the versions of Kubernetes that have its feature, and all tests run on the newest version", () => {
   const names = (files: readonly string[]) => files.map((file) => /([^/]+)\.e2e\.ts$/.exec(file)?.[1]);
   expect(names(filesNotOn("1.31"))).toEqual(["resize", "compile", "static-manifests"]);
   expect(names(filesNotOn("1.35"))).toEqual(["compile", "static-manifests"]);
@@ -121,7 +121,7 @@ it("tests run on the versions that serve their subject, and all of them run on t
   }
 });
 
-it("the table of versions says which tests passed, failed, have no subject there, or were not run", () => {
+it("the table of versions says which tests passed, failed, do not apply there, or were not run", () => {
   const table = versionTable({ "1.31.14": { injection: [35, 0], rollout: [4, 2] } }, ["1.31.14"]);
   expect(table.slice(0, 2)).toEqual(["| tests that passed | 1.31.14 |", "|---|---|"]);
   expect(table).toEqual(

@@ -65,15 +65,15 @@ async function check(answersAfterMs: number | undefined, mayAsk = true) {
 }
 
 it.each<[string, number | undefined, readonly string[], string]>([
-  ["a server that answers in time lets a batch begin", 10_000, ["pass", "1"], "none"],
+  ["a batch begins when the metrics server answers in time", 10_000, ["pass", "1"], "none"],
   [
-    "an answer that a frozen process saw too late holds a batch",
+    "a batch waits when a frozen process read the metrics server's answer too late",
     12_400,
     ["inconclusive", "the answer came 12 s late"],
     "metrics",
   ],
   [
-    "a missing metrics server holds a batch",
+    "a batch waits when there is no metrics server",
     undefined,
     ["inconclusive", "no server may be asked, since PROMETHEUS_SERVER names none"],
     "metrics",
@@ -82,7 +82,7 @@ it.each<[string, number | undefined, readonly string[], string]>([
   expect(await check(answersAfterMs)).toEqual({ outcomes: [outcome], hold });
 });
 
-it("a round that may not query is not held by a check that was never evaluated", async () => {
+it("a check that was never evaluated does not hold a round that may not query", async () => {
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
 });
 
@@ -192,7 +192,7 @@ it("a failed check also stops the reserved pod", async () => {
   expect(plan.fenced).toMatchObject([{ name: "set-0" }]);
 });
 
-it("one query without an answer holds only its own check, and two such queries hold other checks for half a minute", async () => {
+it("one unanswered query holds only its own check, and two such queries hold the other checks for half a minute", async () => {
   let nowMs = 0;
   const asked: string[] = [];
   const measure = async (query: string, timeoutMs: number) => {

@@ -31,11 +31,11 @@ const patched = ({ actions }: Decision) =>
   actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 
 test.each<Row>([
-  ["none is reserved", [], [], ["a", "b"], []],
-  ["one is still reserved", ["a"], ["a"], ["b"], ["a"]],
-  ["the reservation of one was released because somebody else wrote to the pod", ["a"], [], ["a", "b"], []],
+  ["no pod is reserved", [], [], ["a", "b"], []],
+  ["one pod is still reserved", ["a"], ["a"], ["b"], ["a"]],
+  ["a reservation was released because somebody else wrote to the pod", ["a"], [], ["a", "b"], []],
 ])(
-  "the gate is called about all pods of a batch that are not reserved: when %s",
+  "the gate is called about the pods of a batch that are not reserved: when %s",
   async (...[, stored, kept, asked, allowed]) => {
     const sidecarSet = gatedSet();
     const uids = kept.map((name) => reservationOf(name).uid);
@@ -128,7 +128,7 @@ describe("askGate:", () => {
     expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "a third" } })).toBe("freeze 2");
   });
 
-  it("a late approval, as after a freeze or when the clock was set, counts only for its own batch", async () => {
+  it("a late approval counts only for its own batch, for example after a freeze or a change of the clock", async () => {
     const { pass, asked, answers, epoch, set, context } = await asking();
     const slow = context.gates?.ask;
     const ask: typeof slow = async (...call) => {
@@ -157,7 +157,7 @@ describe("askGate:", () => {
     expect(asked.map(([, timeoutMs]) => timeoutMs)).toEqual([500, 500]);
   });
 
-  it("a gate that had half a second to answer is not reported as down, and one that had five seconds is", async () => {
+  it("a gate is not reported as down after half a second without an answer, but after five seconds it is", async () => {
     const holdAfter = async (endsAtMs: number) => {
       const { pass, context } = await asking({ endsAtMs });
       const ask = async (url: URL, _: GateRequest, timeoutMs: number) =>
@@ -174,7 +174,7 @@ describe("askGate:", () => {
     expect((await holdAfter(Number.POSITIVE_INFINITY)).hold).toBe("gateDown");
   });
 
-  it("a gate's refusal counts until its next answer: a gate without time to answer again is quoted as before", async () => {
+  it("a gate's refusal counts until its next answer, also if the gate had no time to answer again", async () => {
     const { pass, asked, epoch, context } = await asking();
     expect(await pass()).toBe("freeze 1");
     epoch.ms += 31_000;

@@ -64,7 +64,7 @@ it("only one status write runs at a time, and the end of the batch waits for it"
   expect([updated(), writes().length]).toEqual([1, 1]);
 });
 
-it("when counting is slow the status is written less often, so that counting takes a twentieth of the time", async () => {
+it("when counting is slow the status is written less often, so that counting takes at most a twentieth of the time", async () => {
   const { snapshot, upgrade, batchOf, refreshAt, updated } = await stage();
   const slow = {
     ...snapshot,

@@ -14,7 +14,7 @@ const turn = () => new Promise((resolve) => setTimeout(resolve, 1 + (turns++ % 3
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("mapWithin begins the items first that may begin, and the others when no such item is left", async () => {
+it("mapWithin starts items that may begin before it starts the others", async () => {
   const { seen, work } = server(4);
   await within(items, newLimit(), work, { mayBegin: (item) => item % 2 === 1 });
   const half = items.length / 2;
@@ -200,7 +200,7 @@ it("mapWithin begins no item that cannot be finished and recorded before the dea
   expect(done).toHaveLength(58);
 });
 
-it("one slow item costs little of the time before the deadline", async () => {
+it("one slow item uses little of the time before the deadline", async () => {
   const done = await doneBy(60_000, (item) => (item === 0 ? 30_000 : 500));
   expect(done.length).toBeGreaterThan(55);
 });

@@ -40,10 +40,13 @@ it("a departure's wait starts again when its reservation is freed, because the e
 it.each([
   [315_360_000, "2026-01-01T01:30:00Z"],
   [-315_360_000, "2026-01-01T00:30:00Z"],
-])("a pod with a grace of %i seconds is awaited for ten minutes and an hour at most", (grace, until) => {
-  const going = { metadata: { uid: "pod-0" }, spec: { containers: [], terminationGracePeriodSeconds: grace } };
-  expect(awaited([RESERVED], [], going)).toEqual([until]);
-});
+])(
+  "the wait for a pod with a grace period of %i seconds takes ten minutes at least and an hour at most",
+  (grace, until) => {
+    const going = { metadata: { uid: "pod-0" }, spec: { containers: [], terminationGracePeriodSeconds: grace } };
+    expect(awaited([RESERVED], [], going)).toEqual([until]);
+  },
+);
 
 it("a departure whose pod is not reserved is remembered for an hour after its time", () => {
   const at = (until: string) => awaited([], [], undefined, { ...LINE, until });

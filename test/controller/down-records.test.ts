@@ -13,7 +13,7 @@ import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
-it("a pod whose record of an update in place cannot be read is named by the status, an Event, explain, check and the page, and the rollout goes on without it", async () => {
+it("every reader names a pod whose record of an update in place cannot be read, and the rollout continues without it", async () => {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
   on.deploy(3, { maxUnavailable: 1 });

@@ -64,7 +64,7 @@ function writesTo(name: string): readonly string[] {
   return states.filter((state, index) => state !== states[index - 1]);
 }
 
-test("a pass drains one pod after the other, updates each, and leaves all in endpoints", async () => {
+test("a pass drains one pod after the other, updates each, and puts every pod back into endpoints", async () => {
   await deployed("mesh", 2, "3s");
   await release(cluster, "mesh", 2);
   const { sidecarSets } = await pass();
@@ -73,7 +73,7 @@ test("a pass drains one pod after the other, updates each, and leaves all in end
     expect(writesTo(name)).toEqual(["serving 1", "drained 1", "drained 2", "serving 2"]);
 });
 
-test("the next pass puts back the drained pods of a deleted SidecarSet, and then looks for none", async () => {
+test("the next pass puts the drained pods of a deleted SidecarSet back into endpoints, and later passes list none", async () => {
   await deployed("proxy", 1, "1h");
   await release(cluster, "proxy", 2);
   await pass({ follow: false });
@@ -104,7 +104,7 @@ test("the next pass puts back the drained pods of a deleted SidecarSet, and then
   expect(await word()).toBeUndefined();
 });
 
-test("a pod of a SidecarSet that asks for drains only during a pass, and is deleted in it, is put back by the next pass", async () => {
+test("the next pass puts a drained pod back if its SidecarSet asked for drains and was deleted within one pass", async () => {
   await deployed("late", 1, "1h");
   const annotate = (value: string | null) => {
     const body = { metadata: { annotations: { [DRAIN_ANNOTATION]: value } } };
@@ -154,7 +154,7 @@ async function passDraining() {
   return await pass();
 }
 
-test("a drained pod that its SidecarSet no longer selects is put back", async () => {
+test("a drained pod that its SidecarSet no longer selects is put back into endpoints", async () => {
   await deployed("edge", 1, "1h");
   await release(cluster, "edge", 2);
   await pass({ follow: false });
@@ -165,7 +165,7 @@ test("a drained pod that its SidecarSet no longer selects is put back", async ()
   expect(trafficOf([await cluster.get<Pod>(PODS, place)])).toEqual(["serving"]);
 });
 
-test("a drained pod whose new image is refused holds up no other pod, and is drained less often each time", async () => {
+test("a drained pod whose new image is refused delays no other pod, and is drained less often each time", async () => {
   await deployed("picky", 3, "3s");
   await release(cluster, "picky", 2);
   const refusing: Cluster = {
@@ -210,7 +210,7 @@ test.each<[string, Tenant]>([
       }),
     },
   ],
-])("a pod that %s after each write holds up no other pod, and the status names it", async (_, tenant) => {
+])("a pod that %s after each write delays no other pod, and the status names it", async (_, tenant) => {
   const { name, drain, takesBack } = tenant;
   await deployed(name, 3, "3s");
   const annotations = { [DRAIN_ANNOTATION]: drain };
@@ -266,7 +266,7 @@ test("pods whose owner resets each update leave endpoints one after the other, a
 test.each([
   ["records", null],
   ["labels", "3s"],
-])("a pod whose %s a webhook puts back with each write holds up no other pod", async (what, drain) => {
+])("a pod whose %s is reset by a webhook at each write delays no other pod", async (what, drain) => {
   const name = `hooked-${what}`;
   await deployed(name, 3, "3s");
   const set = { metadata: { annotations: { [DRAIN_ANNOTATION]: drain } } };
@@ -304,7 +304,7 @@ test("a pod whose drain names a SidecarSet that it does not have delays no other
   expect(versionsOf(await readPods(cluster, "haunted"))).toEqual(["2", "2", "2"]);
 });
 
-test("a put-back that is refused is tried again once a second", async () => {
+test("a pod whose return into endpoints is refused is tried again once a second", async () => {
   await deployed("stuck", 2, "3s");
   await release(cluster, "stuck", 2);
   let tries = 0;
@@ -326,7 +326,7 @@ test("a put-back that is refused is tried again once a second", async () => {
 });
 
 test.each(["get", "create", "patch"] as const)(
-  "a pass puts left pods back if the Lease allows no %s, because it cannot know that there are none",
+  "a pass without the right to %s its Lease looks for drained pods, because it cannot know that there are none",
   async (verb) => {
     const on: Cluster = {
       ...cluster,
@@ -364,7 +364,7 @@ test("a pass over one SidecarSet records that pods may be drained", async () => 
   expect(trafficOf(await readPods(cluster, "named"))).toEqual(["serving"]);
 });
 
-test("a pass ends when it waits for nothing but a long drain, and the next one goes on", async () => {
+test("a pass ends when it waits only for a long drain, and the next pass continues", async () => {
   await deployed("slow", 2, "5m");
   await release(cluster, "slow", 2);
   const one = await pass({ sidecarSet: "slow" });

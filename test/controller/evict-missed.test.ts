@@ -136,7 +136,7 @@ it.each<[string, KubeError, readonly string[]]>([
   ["forbidden", answer(403), ["is not evicted: no (infra/rbac/optional/eviction.yaml permits it)"]],
   ["refused", answer(422), ["is not evicted: no"]],
 ])(
-  "no other pod of the owner is evicted in place of a pod that stays, and nothing stays reserved: SidecarSet %s",
+  "if a pod's eviction fails, no other pod of its owner is evicted and nothing stays reserved: SidecarSet %s",
   async (name, error, problems) => {
     expect(await evict(name, error)).toEqual({
       evicted: 0,
@@ -179,7 +179,7 @@ it("a pod whose eviction succeeded stays reserved while it exists unchanged, and
   });
 });
 
-it("a pod whose eviction was not answered, and that refuses its fence, stays reserved, and no other pod is evicted in its place", async () => {
+it("a pod whose eviction got no answer and whose fence fails stays reserved, and no other pod is evicted in its place", async () => {
   const snapshot = await look("unfenced");
   const patch = cluster.patch;
   cluster = {

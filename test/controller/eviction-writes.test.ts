@@ -230,7 +230,7 @@ it("a pod stays reserved without a problem when its eviction conflicts with anot
   expect([on.isGone("a"), on.isGone("b")]).toEqual([false, true]);
 });
 
-it("pods are replaced by the pass to which the API server refuses every new image", async () => {
+it("a pass replaces pods when the API server refuses every new image", async () => {
   const message = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
   const frozen = new KubeError(message, { code: 422, reason: "Invalid" });
   const on = rolloutPart((call) => (call === "PATCH pods" ? frozen : undefined));
@@ -293,7 +293,7 @@ it("after five refused evictions of one namespace a pass evicts pods of others, 
   expect(on.readPod("a")).toBeUndefined();
 });
 
-it("evicted pods use the budget after the annotation was removed, also for a machine whose clock is two hours ahead", async () => {
+it("evicted pods use the budget after the annotation was removed, even if the clock of the pass is two hours ahead", async () => {
   const { act, context, cluster, clock, snapshot } = await stage();
   await act();
   const { metadata, ...set } = snapshot.sidecarSet;

@@ -106,7 +106,7 @@ const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [
 ];
 
 describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
-  it("a failing pass warns once, then blocks with the cause, one Event, and the same words for every reader", async () => {
+  it("a first failed pass is a warning, and the next ones block with the cause, one Event, and the same words everywhere", async () => {
     const { pass, condition, events, readSet } = world(fault);
     const first = await pass();
     expect(condition("Blocked")).toMatch(new RegExp(`^False ${reason} `));
@@ -124,7 +124,7 @@ describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
     expect(events().map(({ message }) => message)).toEqual([expect.stringMatching(words)]);
   });
 
-  it("a lasting fault sets off the alarm on AWS ten minutes after the first failed pass, and the chart's gauge at once", async () => {
+  it("a lasting fault triggers the alarm on AWS ten minutes after the first failed pass, and the chart's gauge at once", async () => {
     const { pass } = world(fault);
     await pass();
     const report = await pass();
@@ -161,7 +161,7 @@ it("a pass writes the status once for a failure that repeats", async () => {
   expect(calls.filter(([, call]) => call === "LIST pods refused").length).toBeGreaterThan(2);
 });
 
-it("an API server that has no time for six seconds does not end a pass: it updates pods within it", async () => {
+it("a pass continues and updates pods after the API server was too busy for six seconds", async () => {
   const rollout = world(() => undefined);
   const { clock } = rollout;
   const busy = world((call) => (call === "LIST pods" && busy.clock.now() < 6_000 ? refusal(429, "busy") : undefined));

@@ -112,7 +112,7 @@ it.each(ROWS)(
 const SLOW_PARTS = PARTS.map(([what, ...part]) => [what, part] as const);
 
 it.each(SLOW_PARTS)(
-  "300 %s of one namespace, each written after ten seconds, end a round after one write of each worker",
+  "a round over 300 %s of one namespace that each take ten seconds ends after one write of each worker",
   async (_, [resource, make, serve]) => {
     const { service, put, written, clock } = stage(ALLOWS_SLOWLY);
     put(resource, make);
@@ -121,7 +121,7 @@ it.each(SLOW_PARTS)(
   },
 );
 
-it("an object that appears while another namespace's 300 objects are written slowly is written in the next round", async () => {
+it("an object that appears during slow writes to 300 objects of another namespace is written in the next round", async () => {
   const { service, server, plan, modestAtMs } = stage(ALLOWS_SLOWLY);
   for (let nth = 0; nth < 300; nth++) server.put("test", PODS, job(GREEDY, `one-${nth}`));
   plan(5_000, () => server.put("test", PODS, job(MODEST, "late")));
@@ -131,7 +131,7 @@ it("an object that appears while another namespace's 300 objects are written slo
   expect(modestAtMs()).toBeLessThan(20_000);
 });
 
-it("a pass that follows for ten minutes tries a refused job less often than it looks", async () => {
+it("a pass of ten minutes retries a refused job fewer than 30 times", async () => {
   const { service, put, written, clock, plan } = stage(403);
   put(PODS, job, 1);
   const served = new AbortController();
@@ -141,7 +141,7 @@ it("a pass that follows for ten minutes tries a refused job less often than it l
   expect(written.filter((namespace) => namespace === GREEDY).length).toBeLessThan(30);
 });
 
-it("a pass that follows leaves a finished request, each write of which a webhook denies with 409, after the second try, and reports it", async () => {
+it("a pass leaves and reports a finished request after two tries if a webhook denies each write with 409", async () => {
   const { service, put, written } = stage(409);
   put(CONTAINER_RECREATE_REQUESTS, finishedRequest, 1);
   await recreateContainers({ ...service, isFollowing: true });
@@ -168,11 +168,11 @@ it("an object that failed waits one second, then twice as long each time, at mos
 });
 
 it.each([
-  { name: "none after quick successes", takesMs: 0, isDone: true, left: 0 },
-  { name: "none after successes of five seconds each", takesMs: 5_000, isDone: true, left: 0 },
-  { name: "all others after a slower success", takesMs: 5_001, isDone: true, left: 29 },
-  { name: "the others after twenty failures", takesMs: 0, isDone: false, left: 10 },
-])("of 30 objects of one namespace a round leaves $name", async ({ takesMs, isDone, left }) => {
+  { name: "no object after quick successes", takesMs: 0, isDone: true, left: 0 },
+  { name: "no object after successes of five seconds each", takesMs: 5_000, isDone: true, left: 0 },
+  { name: "all other objects after a slower success", takesMs: 5_001, isDone: true, left: 29 },
+  { name: "the other objects after twenty failures", takesMs: 0, isDone: false, left: 10 },
+])("a round over 30 objects of one namespace leaves $name", async ({ takesMs, isDone, left }) => {
   const { clock } = steppedClock();
   const turns = { clock, atOnce: 1, namespaceOf: () => GREEDY };
   const items = Array.from({ length: 30 }, (_, nth) => nth);

@@ -92,7 +92,7 @@ it("the rollout function serves a scheduled event and logs one line per SidecarS
   ]);
 });
 
-it("the missed pods that the alarm counts are logged at LOG_LEVEL warn too", async () => {
+it("the missed pods that the alarm counts are also logged at LOG_LEVEL warn", async () => {
   vi.stubEnv("LOG_LEVEL", "warn");
   const { metadata, spec } = injectedPod("lambda", "bare");
   // A pod does not count if it was created in the same second in which the SidecarSet began to select it.
@@ -140,7 +140,7 @@ it("a message fails when its SidecarSet cannot be served, and is served once whe
   expect(await rollout(event, context)).toBeUndefined();
 });
 
-it("the time that is left is read again when the pass of each message begins", async () => {
+it("the remaining time is read again when the pass of each message begins", async () => {
   captureLog();
   await release(test.cluster, "lambda", 4);
   const writesAtLook: number[] = [];

@@ -104,7 +104,7 @@ it("a pass writes the match condition once, for the pods and namespaces that Sid
   expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
 });
 
-it("a pass lists SidecarSets only after it has read the registration, so that none stored between the two is left out", async () => {
+it("a pass lists SidecarSets after it has read the registration, so that it sees every SidecarSet that was stored before", async () => {
   await register({ condition: OLD_CONDITION });
   const calls: string[] = [];
   const through: Cluster = {
@@ -142,7 +142,7 @@ it.each<[string, string | undefined, boolean]>([
   ["an admission relied on by a clock that is ahead", "2026-11-28T12:00:00Z", true],
   ["an admission relied on at an unreadable time", "yesterday", true],
 ])(
-  "a pass keeps the old match condition only if an admission may still rely on it: one that %s",
+  "a pass keeps the old match condition only if an admission may still rely on it: a condition that %s",
   async (_what, reliedOnAt, isKept) => {
     await register({ condition: OLD_CONDITION, ...(reliedOnAt ? { reliedOnAt } : {}) });
     expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });

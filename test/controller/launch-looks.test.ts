@@ -97,7 +97,7 @@ it("a pass does not wait for a pod that has waited for its containers for five m
   expect(await launch()).toEqual([{ opened: 1, completed: 1, waitingPods: [] }, 30_800]);
 });
 
-it("an update that makes no step possible does not prolong the wait", async () => {
+it("an update of a pod that makes no step possible does not prolong the wait", async () => {
   const { plan, report, create, launch, calls } = stage();
   await create("one");
   plan(15_000, () => report("one", ["c0"]));

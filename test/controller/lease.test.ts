@@ -297,7 +297,7 @@ describe("the Lease of a pass:", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("a note about drains that a pass over one SidecarSet leaves meanwhile stays in the Lease", async () => {
+  it("a Lease keeps the note about drains that a pass over one SidecarSet wrote in the meantime", async () => {
     const { peek, site, put } = stage();
     put({ holderIdentity: "" });
     const drains = { ...site, drains: { isAsked: false, mayDrain: false } };

@@ -95,7 +95,7 @@ async function expectKept(name: string, since: number): Promise<void> {
   expect(ledgerViolations(test.history(), name)).toEqual([]);
 }
 
-it("a deleted ledger stays until nothing is reserved, so a late patch counts, and is created again when needed", async () => {
+it("a deleted ledger stays until nothing is reserved, so that a late patch counts, and is created again when needed", async () => {
   const left = await leaveReserved("by-hand");
   await cluster.delete(CONFIG_MAPS, keyOf("by-hand"));
   await meet("by-hand", left);
@@ -109,7 +109,7 @@ it("a deleted ledger stays until nothing is reserved, so a late patch counts, an
   expect(await readConfigMap("by-hand")).toMatchObject({ data: { reservations: "" } });
 });
 
-it("a ledger keeps its reservations when a garbage collector deletes it with a decision from before", async () => {
+it("a ledger keeps its reservations when a garbage collector deletes it because of an outdated decision", async () => {
   const left = await leaveReserved("collected");
   const { metadata } = left.empty;
   expect(metadata).toMatchObject({ ownerReferences: [{ name: "collected" }] });
@@ -148,7 +148,7 @@ it("a deleted ledger does not bring back an older spec: a pass that creates it a
   expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
 });
 
-it("a ledger keeps the finalizers of others", async () => {
+it("a ledger keeps the finalizers of other controllers", async () => {
   await deploy(cluster, "others", 3, { maxUnavailable: 1 });
   await runPass(cluster, options("others"));
   const body = { metadata: { finalizers: ["example.com/backup"] } };

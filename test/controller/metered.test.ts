@@ -136,7 +136,7 @@ it("a call that the API server asked to delay is not sent after the deadline", a
   expect(sent).toEqual([0, 0, 0]);
 });
 
-it("a watch is delayed as the API server asks, and watches of other namespaces are not", async () => {
+it("a watch waits as long as the API server asks, and watches of other namespaces do not wait", async () => {
   const { clock } = steppedClock();
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 0.5 });
   const opened: string[] = [];

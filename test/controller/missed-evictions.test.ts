@@ -196,7 +196,7 @@ describe("refused evictions:", () => {
     expect(evicted).toEqual(["modest"]);
   });
 
-  it("the place of a refused eviction is not used again when a pod evicted beside it was gone at once", async () => {
+  it("the place of a refused eviction is not used again if another evicted pod was gone at once", async () => {
     const gone = { ...missedPod("b", WEB), spec: { containers: [{ name: "main", image: "nginx:1" }] } };
     const { readPod, evict } = await stage({
       pods: [missedPod("a", API), gone, missedPod("c", WEB)],

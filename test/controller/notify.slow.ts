@@ -131,7 +131,7 @@ it("a rollout sends one notification when it starts and one when it finishes, an
   expect(got).toHaveLength(2);
 });
 
-it("a SidecarSet for which no receiver is named counts no notification as taken, and none waits", async () => {
+it("a SidecarSet without a receiver in the settings counts no notification as sent, and none waits", async () => {
   await prepare("unnamed");
   const file = join(folder, "others");
   await writeFile(file, "somebody-else json https://receiver.example/hook\n");
@@ -169,7 +169,7 @@ it("every pod is updated while a receiver has not answered yet", async () => {
   expect(seen[0]).toEqual(["2", "2"]);
 });
 
-it("the report names a definition that does not keep waiting notifications", async () => {
+it("the report names a SidecarSet definition that does not keep waiting notifications", async () => {
   await prepare("pruned");
   const pruning: Cluster = {
     ...cluster,
@@ -183,7 +183,7 @@ it("the report names a definition that does not keep waiting notifications", asy
   expect(report.problems).toEqual([expect.stringContaining("install the one of this version (sidecarset install)")]);
 });
 
-it("notifications about a SidecarSet are sent even if no pass has the time to read its pods, by a later pass at the latest", async () => {
+it("a later pass sends the notifications about a SidecarSet even if no pass has the time to read its pods", async () => {
   await prepare("unread");
   // The queue is emptied first, so that older notifications do not hide the new one.
   await runPass(cluster, options("unread"));
@@ -272,7 +272,7 @@ describe("a receiver that fails:", () => {
     },
   );
 
-  it("after a day without a receiver only the newest notification is sent, with the number of dropped ones, and the report says so", async () => {
+  it("after a day without a receiver only the newest notification is sent, and it and the report count the dropped ones", async () => {
     await prepare("old");
     answer = (_request, response) => void response.writeHead(500).end();
     await runPass(cluster, options("old"));
@@ -297,7 +297,7 @@ describe("a pass that is killed:", () => {
   }
 
   it.each(["killAfter", "killLate"] as const)(
-    "no notification is lost after %s at any call of a pass, and one that is sent again has the same id",
+    "no notification is lost after %s at any call of a pass, and a repeated notification has the same id",
     async (fault: Fault) => {
       const calls = await countCalls(`count-${fault.toLowerCase()}`);
       expect(calls).toBeGreaterThan(25);

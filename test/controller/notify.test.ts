@@ -30,7 +30,7 @@ async function store(...more: readonly Notification[]): Promise<SidecarSet> {
   return await test.cluster.patch<SidecarSet>(SIDECARSETS, { name: "told" }, patch, { subresource: "status" });
 }
 
-it("notifications that arise while one is being sent are sent right after it", async () => {
+it("notifications that arise while another one is being sent are sent right after it", async () => {
   const sent: string[] = [];
   let isNewBegun = false;
   const tally: { notificationProblem?: string } = {};
@@ -52,7 +52,7 @@ it("notifications that arise while one is being sent are sent right after it", a
   expect([sent, tally.notificationProblem]).toEqual([["first", "second"], undefined]);
 });
 
-it("while one pass sends notifications no other pass claims any, also no newer ones", () => {
+it("while one pass sends notifications, another pass claims none, not even newer ones", () => {
   const now = "2026-11-30T10:00:30Z";
   const set = (...notifications: readonly Notification[]) =>
     ({ ...sidecarSet("told", 1, {}), status: { notifications } }) as unknown as SidecarSet;

@@ -69,7 +69,7 @@ describe("readSame:", () => {
     ["its spec changed", withMetadata({ generation: 3 })],
     ["its status names another ledger namespace", withMetadata({}, { ledgerNamespace: "elsewhere" })],
     [
-      "an annotation now needs more facts of the pods",
+      "an annotation now needs more facts about the pods",
       withMetadata({ annotations: { [REPLACE_ANNOTATION]: "NotUpgradable" } }),
     ],
   ])("readSame returns undefined when %s", async (_, next) => {

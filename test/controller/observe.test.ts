@@ -168,7 +168,7 @@ describe("workloads of a snapshot:", () => {
   const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), unreadWorkloads: new Map([[key, "no"]]) });
   const at = (ms: number) => ({ now: () => ms, random: () => 0.25 });
 
-  it("a snapshot forgets its workloads after ten seconds, but not when the round only records", () => {
+  it("a snapshot forgets its workloads after ten seconds, except in a round that only records", () => {
     const snapshot = known();
     forgetWorkloads(snapshot, "act", at(0));
     expect([snapshot.workloads.size, snapshot.unreadWorkloads, snapshot.workloadsTurn]).toEqual([0, undefined, 0.25]);
@@ -180,16 +180,13 @@ describe("workloads of a snapshot:", () => {
     expect(snapshot.workloads.size).toBe(0);
   });
 
-  it.each([403, 500])(
-    "a workload whose reading is answered with %i leaves only the words in the snapshot",
-    async (code) => {
-      const forbidden = new KubeError("refused", { code, reason: "No" });
-      const snapshot = known();
-      await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
-      expect(snapshot.workloads.size).toBe(0);
-      expect(snapshot.unreadWorkloads?.get(key)).toMatch(/^(?:may not|cannot) be read.*: refused$/);
-    },
-  );
+  it.each([403, 500])("for a workload whose read fails with %i the snapshot keeps only the reason", async (code) => {
+    const forbidden = new KubeError("refused", { code, reason: "No" });
+    const snapshot = known();
+    await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
+    expect(snapshot.workloads.size).toBe(0);
+    expect(snapshot.unreadWorkloads?.get(key)).toMatch(/^(?:may not|cannot) be read.*: refused$/);
+  });
 });
 
 it("settleRollout makes no decision that would take longer than the time left", async () => {
@@ -213,7 +210,7 @@ it("settleRollout makes no decision that would take longer than the time left", 
   expect(calls.length).toBeGreaterThan(0);
 });
 
-it("observe with a planned SidecarSet uses its spec and annotations as the stored one's next generation", async () => {
+it("observe treats the spec and annotations of a planned SidecarSet as the next generation of the stored one", async () => {
   await deploy(test.cluster, "wished", 1, {});
   const there = await readSet(test.cluster, "wished");
   const metadata = { name: "wished", uid: "another", generation: 9, annotations: { [HASH_ANNOTATION]: "hash2" } };

@@ -102,7 +102,7 @@ it("a pass gives the condition to a pod that changes at the same time, but not t
   expect(await gateOf("held")).toMatchObject({ status: "False", message: expect.stringContaining("somebody") });
 });
 
-it("without gate KruisePodReadinessGate a pass writes no condition, and with it a dry run names the pods", async () => {
+it("without gate KruisePodReadinessGate a pass writes no condition, and with that gate a dry run names the pods", async () => {
   await deployGated("off");
   const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(readiness).toBeUndefined();

@@ -33,7 +33,7 @@ it("readPages reads all pages and keeps what the keep function returns", async (
   expect(asked).toEqual(["first", "more"]);
 });
 
-it("readPages takes a list of one page whose items the cluster reduced while it read", async () => {
+it("readPages accepts a list of one page whose items the cluster already reduced", async () => {
   const list = async (_: Resource, { keep }: ListOptions = {}) => {
     const kept = ["a", "b", "c"].map((name) => keep?.(named(name)));
     return { metadata: { resourceVersion: "7" }, items: [], kept };
@@ -125,7 +125,7 @@ it("keepSmall keeps 65,536 characters, with ten for each value, and not one more
   ]);
 });
 
-it("keepSmall names an object beside other problems of its kind, and the same problem of another kind", () => {
+it("keepSmall names an object once per kind, also if there are other problems of that kind", () => {
   const why = "is left out: a pass would keep more than 65536 characters of it";
   const problems = ["pod shop/a is refused", `Lease shop/a ${why}`];
   const keep = keepSmall({ problems }, "pod", () => "x".repeat(65_536));

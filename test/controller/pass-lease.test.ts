@@ -78,7 +78,7 @@ it("a pass without SidecarSets works while another pass holds the Lease and does
 const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
 
 it.each([true, false])(
-  "a pass does all its work and names the Lease when a policy answers 409 to each write of it, with withoutSidecarSets set to %s",
+  "a pass does all its work and names the Lease when a policy answers 409 to each Lease write (withoutSidecarSets: %s)",
   async (withoutSidecarSets) => {
     const { report, writes } = await pass({ withoutSidecarSets }, conflict, "");
     const problem = `no Lease is used: the Lease ${KRUISE_NAMESPACE}/sidecarset-rollout is not written, and nobody else wrote it: Conflict`;

@@ -47,7 +47,7 @@ test("a pod outside of a table shares its equal parts with the pods in the table
 });
 
 test.each(["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "annotations"] as const)(
-  "a pod without %s comes out of a table unchanged, also after it gets one",
+  "a pod without %s is read from a table unchanged, also after it gets this field",
   (member) => {
     const { [member]: _, ...metadata } = podOf("one").metadata ?? {};
     const table = new PodTable();
@@ -162,7 +162,7 @@ test("a table keeps metadata that other pods do not have", () => {
   expect(recording()(pod)).toStrictEqual(pod);
 });
 
-test("a table stays correct with 70,000 pods that share too little to remember", () => {
+test("a table stays correct with 70,000 pods whose parts are too different to be shared", () => {
   const recorded = recording();
   for (let index = 0; index < 70_000; index++) {
     const pod = podOf(`p${index}`, `agent:${index}`);
@@ -245,7 +245,7 @@ test("texts of every length stay unchanged, also after they are replaced", () =>
   expect(moved.map((position) => rows.at(position))).toEqual(longer);
 });
 
-test("a text replaces a text of the same length in its place, and a longer one gets a new place", () => {
+test("a text replaces a text of the same length in its place, and a longer text gets a new place", () => {
   const rows = new TextRows();
   const first = rows.add("abc");
   expect(rows.replace(first, "xyz")).toBe(first);
@@ -265,7 +265,7 @@ test("texts beyond one chunk stay unchanged, and a missing place or a text over 
   expect(() => rows.add("x".repeat(65_536))).toThrow(tooLong);
 });
 
-test("the place of a part that no pod uses is used again", () => {
+test("the place of a part that no pod uses is reused", () => {
   const table = new PodTable();
   const rows = Array.from({ length: 10 }, (_, index) => table.add(podOf(`p${index}`, "agent:0")));
   table.settle();

@@ -62,7 +62,7 @@ it.each([
   [4, []],
   [undefined, ["ErrImagePull"]],
 ])(
-  "after a pass' write no container counts as failing by a status of the earlier image, if the kubelet has seen generation %s",
+  "after a pass writes an image, the status of the earlier image does not count as a failure (observed generation %s)",
   (observedGeneration, reasons) => {
     const state = { waiting: { reason: "ErrImagePull" } };
     const containerStatuses = [{ name: "app", ready: false, restartCount: 0, image: "app:2", imageID: "", state }];
@@ -102,7 +102,7 @@ it("a view can record the deletion of a pod that it never had", () => {
   expect(view.versionOf("u")).toBeNull();
 });
 
-it("pods of a view cannot be read after the view has changed", () => {
+it("reading a pod of a view after the view has changed is an error", () => {
   const view = viewOf(pod("9"));
   const { pods } = view;
   expect(Array.from(pods, ({ metadata }) => metadata?.resourceVersion)).toEqual(["9"]);

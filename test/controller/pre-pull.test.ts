@@ -91,7 +91,7 @@ function pullsIn(name: string) {
 const imageIn = (pod: object) => (pod as Pod).spec.containers[1]?.image;
 
 describe("a pass pulls images before it updates pods", () => {
-  it("a rollout with pulls updates no pod before its node has pulled, pulls on at most the wanted number of nodes, and leaves no pull pod", async () => {
+  it("a rollout with pulls updates a pod after its node has pulled, pulls on few nodes at once, and leaves no pull pod", async () => {
     await begin("pulled", "2");
     await pass("pulled");
     expect(await imagesIn("pulled")).toEqual(Array(6).fill(imageOf(2)));
@@ -101,8 +101,8 @@ describe("a pass pulls images before it updates pods", () => {
 
   it.each([
     ["when the rollout is over", "over", {}],
-    ["when nobody asks for it any more", "unasked", { [PRE_PULL_ANNOTATION]: null }],
-  ])("the ledger keeps a record while images are pulled, and none %s", async (_, name, annotations) => {
+    ["when the SidecarSet no longer asks for pulls", "unasked", { [PRE_PULL_ANNOTATION]: null }],
+  ])("the ledger keeps a record while images are pulled, and no record %s", async (_, name, annotations) => {
     const pullsIn = async () => (await readLedger(cluster, KRUISE_NAMESPACE, name)).ledger.pulls;
     await begin(name, "1");
     await pass(name, cluster, { follow: false });
@@ -128,7 +128,7 @@ describe("a pass pulls images before it updates pods", () => {
     await pass("told");
   });
 
-  it("passes create, list and write nothing more for a SidecarSet that asks for no pre-pull", async () => {
+  it("passes make no additional calls for a SidecarSet that asks for no pre-pull", async () => {
     await deploy(cluster, "plain", 2, ALL);
     await release(cluster, "plain", 2, ALL);
     const watched = faultyCluster(cluster, "unavailable", () => false);
@@ -138,7 +138,7 @@ describe("a pass pulls images before it updates pods", () => {
   });
 
   it.each(["killAfter", "killLate"] as const)(
-    "passes that end at any call leave no pull pod and keep the bound (%s)",
+    "passes that are killed at any call leave no pull pod and keep the limit of pulls (%s)",
     async (fault: Fault) => {
       const name = `cut-${fault.toLowerCase()}`;
       await begin(name, "1");

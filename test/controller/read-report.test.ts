@@ -205,20 +205,28 @@ it("the detail of a SidecarSet leaves out what the caller may not read", async (
   expect(reasons.map(({ reason }) => reason)).toEqual(["ChangeNotSeen"]);
 });
 
-type Announced = "without a Lease" | "that say nothing" | "with it off" | "with it on";
+type Announced =
+  | "without a Lease"
+  | "that announce no gates"
+  | "that announce the gate as off"
+  | "that announce the gate as on";
 
 /** The Lease's value of a feature gate counts. Without it the reader's own value does. */
 const SETTINGS: readonly (readonly [Announced, boolean, boolean])[] = [
   ["without a Lease", false, false],
   ["without a Lease", true, true],
-  ["that say nothing", false, false],
-  ["that say nothing", true, true],
-  ["with it off", true, false],
-  ["with it on", false, true],
+  ["that announce no gates", false, false],
+  ["that announce no gates", true, true],
+  ["that announce the gate as off", true, false],
+  ["that announce the gate as on", false, true],
 ];
 
 async function announce(announced: Announced, gate: string): Promise<void> {
-  const texts = { "that say nothing": undefined, "with it off": "", "with it on": `${gate}=true` };
+  const texts = {
+    "that announce no gates": undefined,
+    "that announce the gate as off": "",
+    "that announce the gate as on": `${gate}=true`,
+  };
   if (announced !== "without a Lease") await leave({}, texts[announced]);
 }
 

@@ -19,14 +19,14 @@ function stage() {
   return { clock, readings, take };
 }
 
-it("a pass reuses a reading when nothing changed that affects it", () => {
+it("a pass reuses the pods that an earlier pass has read when no relevant change happened", () => {
   const { take } = stage();
   const first = take();
   expect(take()).toBe(first);
   expect(take({ ...set, metadata: { ...set.metadata, labels: { seen: "1" } } })).toBe(first);
 });
 
-it("a pass reuses a reading although somebody changes the labels by which disruption budgets select", () => {
+it("a pass reuses the pods that an earlier pass has read although somebody changes the labels by which disruption budgets select", () => {
   const { take } = stage();
   const asking = (...keys: readonly string[]): Also => ({
     ...NOTHING_ELSE,
@@ -49,14 +49,14 @@ it.each<[string, SidecarSet, Also, string]>([
   ],
   ["the SidecarSet was recreated", { ...set, metadata: { ...set.metadata, uid: "v" } }, NOTHING_ELSE, "7"],
   ["the spec changed", { ...set, metadata: { ...set.metadata, generation: 2 } }, NOTHING_ELSE, "7"],
-])("a pass reads again when %s", (_, of, also, ledger) => {
+])("a pass reads the pods again when %s", (_, of, also, ledger) => {
   const { take } = stage();
   const first = take();
   expect(take(of, also, ledger)).not.toBe(first);
   expect(take(of, also, ledger)).toBe(take(of, also, ledger));
 });
 
-it("a reading is reused for less than four minutes and then dropped", async () => {
+it("pods that were read are reused for less than four minutes and then dropped", async () => {
   const { take, clock, readings } = stage();
   await clock.sleep(1_000);
   const first = take();
@@ -69,7 +69,7 @@ it("a reading is reused for less than four minutes and then dropped", async () =
   expect(other).not.toBe(first);
 });
 
-it("a reading does not keep pods that arrive late for the pass before", async () => {
+it("pods that arrive too late for a pass are not kept for the next pass", async () => {
   const { take } = stage();
   const reading = take();
   const kept: unknown[] = [];
@@ -89,7 +89,7 @@ it("a reading does not keep pods that arrive late for the pass before", async ()
   expect(new Reading(set, NOTHING_ELSE).pods).toBe(0);
 });
 
-it("a reading can be continued by several passes", async () => {
+it("several passes can continue one read of the pods", async () => {
   const { take } = stage();
   take();
   take();

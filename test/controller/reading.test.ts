@@ -122,7 +122,7 @@ it("the next pass continues at the page where time ran out, and a late page chan
   expect(memory.readings.size).toBe(0);
 });
 
-it("the report names passes that are too short as the cause, so that metrics do not keep the one before", async () => {
+it("the report names passes that are too short as the cause, so that metrics do not keep the previous cause", async () => {
   await deploy(cluster, "short", 7, { maxUnavailable: 1 });
   const { slow, clock } = slowCluster(60_000, (labels) => labels.includes("short"));
   const one = options(newPassMemory(), { sidecarSet: "short", clock });
@@ -132,7 +132,7 @@ it("the report names passes that are too short as the cause, so that metrics do 
   expect(sidecarSets).toMatchObject([{ state: "Blocked", cause: "PassTooShort" }]);
 });
 
-it("the next pass decides on pods that the last pass read without time to decide", async () => {
+it("a pass decides on pods that the previous pass has read without time to decide", async () => {
   await deploy(cluster, "close", 7, { maxUnavailable: "100%" });
   await release(cluster, "close", 2, { maxUnavailable: "100%" });
   const { pages, slow, clock } = slowCluster(49_000, (labels) => labels.includes("close"));

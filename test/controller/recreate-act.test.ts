@@ -90,7 +90,7 @@ it.each<[string, Action, (others: Partial<typeof OTHERS>) => object]>([
     () => ({ conditions: [HELD, READY] }),
   ],
   ["PatchImages", IMAGES, ({ annotations }) => ({ image: "main:2", annotations: { ...annotations, mine: "1" } })],
-])("%s changes its own entry and no other", async (kind, action, change) => {
+])("%s changes its own entry and no other entry", async (kind, action, change) => {
   for (const others of [OTHERS, {}]) {
     const { before, after, subject, look, answeredWhole } = await actOn(action, others);
     expect(after).toEqual({ ...before, ...change(others) });

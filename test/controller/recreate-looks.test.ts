@@ -70,7 +70,7 @@ const everySecond = (from: number, to: number) =>
   Array.from({ length: (to - from) / 1_000 + 1 }, (_, turn) => from + 1_000 * turn);
 const report = (more: object) => ({ requests: 1, recreated: 0, completed: 0, waiting: 0, ...more });
 
-it("a pass looks at a running request each second until nothing has moved for a minute", async () => {
+it("a pass looks at a running request each second until no request has made progress for a minute", async () => {
   const { ask, deploy, recreate, lists, calls, problems } = stage();
   deploy("one");
   ask("one", "again");
@@ -89,7 +89,7 @@ it("a pass looks at a running request each second until nothing has moved for a 
   expect((await recreate())[1]).toBe(120_000);
 });
 
-it("a pass does not wait for a request that is older than five minutes and does not move", async () => {
+it("a pass does not wait for a request that is older than five minutes and makes no progress", async () => {
   const { ask, deploy, recreate, clock } = stage();
   deploy("one");
   const creationTimestamp = new Date(clock.epochMs() - 300_000).toISOString().replace(/\.\d+/, "");
@@ -98,7 +98,7 @@ it("a pass does not wait for a request that is older than five minutes and does 
   expect(await recreate()).toEqual([report({}), 60_000]);
 });
 
-it("a change of another request prolongs the looks at a running request by a minute", async () => {
+it("a change of another request makes a pass look at a running request for one more minute", async () => {
   const { ask, deploy, recreate, plan } = stage();
   deploy("one");
   ask("one", "again");
@@ -125,7 +125,7 @@ it("a request whose pod has just changed is retried at the next look without a p
 it.each<[string, Partial<Service>, number]>([
   ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_000],
   ["is too short from the start", { limits: { endsAtMs: 3_000, lastsMs: 3_000 } }, 1_000],
-  ["is for one look only", { isFollowing: false }, 0],
+  ["is enough for one look only", { isFollowing: false }, 0],
   ["was aborted", { limits: { endsAtMs: 99_000, lastsMs: 99_000, signal: AbortSignal.abort() } }, 0],
 ])("a pass stops looking at a request when its time %s", async (_, more, endedAtMs) => {
   const { ask, deploy, recreate, lists } = stage();
@@ -213,7 +213,7 @@ describe("waiting requests:", () => {
     expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
   });
 
-  it("a look serves two hundred requests, and the next one waits", async () => {
+  it("one look serves two hundred requests, and the next request waits", async () => {
     const { ask, recreate, calls } = stage();
     for (let index = 0; index < 201; index++) ask(`absent-${index}`, `late-${index}`);
     const [first] = await recreate({ isFollowing: false });
@@ -325,7 +325,7 @@ describe("completed requests:", () => {
   it.each<[string, Change]>([
     ["ended", { status: over.status }],
     ["told", { status: { phase: "Pending", message: "waits for another request for the same pod" } }],
-  ])("two hundred requests that need no write do not use up a look: they are %s", async (_, change) => {
+  ])("two hundred requests that need no write do not prevent the service of others: they are %s", async (_, change) => {
     const { ask, deploy, recreate, calls } = stage();
     deploy("one");
     ask("one", "a");

@@ -112,7 +112,7 @@ it("a pass reports a forbidden request with the missing role, does not count it,
   await cluster.delete(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name: "forbidden" });
 });
 
-it("a pass releases an unready pod at the second look when somebody else has just changed it", async () => {
+it("a pass releases an unready pod at its second attempt when somebody else has just changed the pod", async () => {
   const key = { namespace: NAMESPACE, name: "held" };
   const spec = {
     containers: [{ name: "app", image: "registry.example/app:1" }],

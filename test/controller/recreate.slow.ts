@@ -81,7 +81,7 @@ function historyOf(pod: string, since = 0): readonly Pod[] {
 }
 
 describe.concurrent("ContainerRecreateRequest:", () => {
-  it("a request recreates only its container, by writing the same image in another way", async () => {
+  it("a pass recreates only the container of a request, by writing another spelling of the same image", async () => {
     const before = await deploy("single");
     await request("single", { podName: "single", ttlSecondsAfterFinished: 2 });
     const { status } = await completed("single");
@@ -101,7 +101,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
     }, PATIENT);
   });
 
-  it("a request with the annotation image=original writes the image back in its first form", async () => {
+  it("a request with the annotation image=original restores the first spelling of the image", async () => {
     await deploy("back", { containers: [LOG] });
     const containers = [{ name: "log" }];
     await request("there", { podName: "back", containers });

@@ -82,7 +82,7 @@ const refusing =
     call === "pods" && names.includes(name) ? error : undefined;
 
 it.each([400, 403, 409, 413, 422])(
-  "with maxUnavailable 1 all other pods are updated in the first pass although one answers %i to each patch",
+  "with maxUnavailable 1 the first pass updates all other pods although each patch of one pod is answered with %i",
   async (code) => {
     const { pass, versions, ledger } = world({ pods: 4, answer: refusing(refusal(code, WORDS), "web-0") });
     const report = await pass();
@@ -96,7 +96,7 @@ it.each([400, 403, 409, 413, 422])(
   },
 );
 
-it("the status names a refusing pod and the words of the API server while others are updated, and is Blocked when only it is left", async () => {
+it("the status names a refusing pod and the API server's message, and is Blocked when only that pod is left", async () => {
   const { pass, condition } = world({ pods: 4, answer: refusing(TOO_LONG, "web-0") });
   await pass();
   expect(condition("Blocked")).toBe(`False Refused the API server refuses to change pod shop/web-0: ${WORDS}`);
@@ -106,7 +106,7 @@ it("the status names a refusing pod and the words of the API server while others
 });
 
 it.each([409, 500])(
-  "a pod whose webhook takes ten seconds to answer %i is tried three times at most by a later pass, and the rollout is Blocked in the fifth",
+  "if a pod's webhook takes ten seconds to answer %i, later passes try it at most three times, and the fifth is Blocked",
   async (code) => {
     const answer = refusing(refusal(code, WORDS), "web-0");
     const { pass, sent, condition } = world({ pods: 2, answer, waitMs: 10_000 });
@@ -123,7 +123,7 @@ it.each([409, 500])(
   },
 );
 
-it("a rollback of all other pods goes on although one pod refuses every write", async () => {
+it("a rollback of all other pods continues although one pod refuses every write", async () => {
   const { pass, versions, release, readSet, strategy } = world({
     pods: 4,
     maxUnavailable: "100%",
@@ -137,7 +137,7 @@ it("a rollback of all other pods goes on although one pod refuses every write", 
   expect(readSet().status?.observedGeneration).toBe(readSet().metadata?.generation);
 });
 
-it("a refusing pod is tried less and less often by passes of fresh processes", async () => {
+it("passes of new processes retry a refusing pod less and less often", async () => {
   const { pass, sent } = world({ pods: 1, answer: refusing(TOO_LONG, "web-0") });
   const tries: number[] = [];
   for (let index = 0; index < 16; index++) {
@@ -148,7 +148,7 @@ it("a refusing pod is tried less and less often by passes of fresh processes", a
   expect(tries).toEqual([4, 1, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]);
 });
 
-it("a change of the SidecarSet is tried on a refusing pod at once", async () => {
+it("a change of the SidecarSet is tried at once on a refusing pod", async () => {
   const { pass, sent, release, strategy } = world({ pods: 1, answer: refusing(TOO_LONG, "web-0") });
   for (let index = 0; index < 8; index++) await pass();
   const before = sent.length;
@@ -187,7 +187,7 @@ it("five refusing pods of one namespace keep its other pods waiting, and pods of
   expect(victims.map((pod) => pod?.spec.containers[1]?.image?.split(":")[1])).toEqual(["2", "2"]);
 });
 
-it("a webhook that cannot be called for one pod does not hold the others: the pod is fenced in its status and passed over", async () => {
+it("a pod whose webhook cannot be called is fenced in its status and skipped, and does not hold the others", async () => {
   const broken = new KubeError('failed calling webhook "tenant.example.com"', { code: 500, reason: "InternalError" });
   const { pass, versions, ledger, readPod } = world({ pods: 4, answer: refusing(broken, "web-0") });
   await pass();
@@ -213,7 +213,7 @@ it.each([409, 500])(
 );
 
 it.each([501, 502, 503, 504, 599])(
-  "a webhook that denies with %i for one pod, its status too, does not hold the others: a denied write is known not to be carried out",
+  "a webhook that denies all writes to one pod with %i, also to its status, does not hold the others",
   async (code) => {
     const denied = new KubeError('admission webhook "tenant.example.com" denied the request: no', {
       code,
@@ -228,7 +228,7 @@ it.each([501, 502, 503, 504, 599])(
   },
 );
 
-it("a webhook that lets the patch of one pod run into a timeout does not hold the others, and the pod waits for a minute at least", async () => {
+it("a pod whose patch times out in its webhook waits for at least a minute and does not hold the others", async () => {
   const slow = new KubeError("no answer within 30000 ms", { code: 0, reason: "Timeout", isOutcomeKnown: false });
   const { pass, versions, ledger, sent, condition } = world({ pods: 4, answer: refusing(slow, "web-0") });
   await pass();
@@ -302,7 +302,7 @@ function reservedByDeadPass(wanted: Omit<Wanted, "answer">, next: UpdateStrategy
 
 const updatedOf = (versions: string) => versions.split(" ").filter((version) => version === "3").length;
 
-it("a pod that refuses both fences and is reserved by a pass that ended takes one place of maxUnavailable, and the others are updated", async () => {
+it("a reserved pod that refuses both fences of a later pass takes one place of maxUnavailable, and the others are updated", async () => {
   const { pass, versions, ledger, condition, readSet } = reservedByDeadPass({ pods: 30, maxUnavailable: 2 });
   await pass();
   await pass();
@@ -311,21 +311,21 @@ it("a pod that refuses both fences and is reserved by a pass that ended takes on
   expect(readSet().status?.observedGeneration).not.toBe(readSet().metadata?.generation);
 });
 
-it("a pod that refuses both fences and is reserved by a pass that ended takes a place in the partition", async () => {
+it("a reserved pod that refuses both fences of a later pass takes a place in the partition", async () => {
   const { pass, versions } = reservedByDeadPass({ pods: 30, maxUnavailable: 2, partition: 20 }, {}, 29);
   await pass();
   await pass();
   expect(updatedOf(versions())).toBe(9);
 });
 
-it("no other pod is updated while a pod that refuses both fences is reserved by a pass that ended and the new spec leaves it out", async () => {
+it("no other pod is updated while a reserved pod refuses both fences of a later pass and the new spec excludes it", async () => {
   const others = { matchExpressions: [{ key: "first", operator: "DoesNotExist" }] } as const;
   const { pass, versions } = reservedByDeadPass({ pods: 3, maxUnavailable: 2 }, { selector: others });
   await pass();
   expect(versions()).toBe("1 1 1");
 });
 
-it("with maxUnavailable 1, while a pod that refuses both fences is reserved by a pass that ended, no other pod is updated until somebody writes to it", async () => {
+it("with maxUnavailable 1, no other pod is updated while a reserved pod refuses both fences and nobody writes to it", async () => {
   const on = reservedByDeadPass({ pods: 3 });
   const { pass, versions, ledger, condition } = on;
   await pass();
@@ -337,7 +337,7 @@ it("with maxUnavailable 1, while a pod that refuses both fences is reserved by a
   expect(versions()).toBe("1 3 3");
 });
 
-it("vague answers count in a row: an accepted write resets the count", () => {
+it("refusals without a clear reason count only in a row: an accepted write resets the count", () => {
   const rollout = {} as Parameters<typeof noteVague>[0];
   const pod = { uid: "u" } as Parameters<typeof noteVague>[1];
   expect([noteVague(rollout, pod), noteVague(rollout, pod)]).toEqual([1, 2]);

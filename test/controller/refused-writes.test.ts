@@ -68,7 +68,7 @@ function world(error = () => refusal(403, WORDS)) {
 }
 
 describe("a pass whose writes are all refused", () => {
-  it("a pass with a refused write ends early, and its report names the pod and the words of the API server", async () => {
+  it("a pass with a refused write ends early, and its report names the pod and the API server's message", async () => {
     const { pass, clock } = world();
     const report = await pass();
     const [set] = report.sidecarSets;
@@ -95,7 +95,7 @@ describe("a pass whose writes are all refused", () => {
     expect(told[0]?.message).toContain(WORDS);
   });
 
-  it("a pass goes on with other pods while one refuses, and the status names that one", async () => {
+  it("a pass continues with other pods while one pod refuses, and the status names that pod", async () => {
     const refused = (call: string, nth: number) =>
       call === "PATCH pods" && nth % 2 === 1 ? refusal(403, WORDS) : undefined;
     const rollout = bareRollout("web", refused, passClock());
@@ -118,7 +118,7 @@ describe("a pass whose writes are all refused", () => {
     expect(condition("Progressing")).toMatch(/^True/);
   });
 
-  it("refused writes ring: the line of the log moves the alarm's metric, and the Helm chart's gauge is 1", async () => {
+  it("refused writes raise the alarm: the log line changes the alarm's metric, and the Helm chart's gauge is 1", async () => {
     const { pass } = world();
     expect(await alarmLines(await pass())).toBe(0);
     const report = await pass();
@@ -129,7 +129,7 @@ describe("a pass whose writes are all refused", () => {
   });
 });
 
-it("while the API server answers 429 to each patch of a pod, the status warns, then blocks, and the alarm rings", async () => {
+it("while the API server answers 429 to each patch of a pod, the status warns, then blocks, and the alarm is raised", async () => {
   const { pass, condition, allow } = world(() => refusal(429, "the server is currently unable to handle the request"));
   await pass();
   expect(condition("Blocked")).toMatch(
@@ -144,7 +144,7 @@ it("while the API server answers 429 to each patch of a pod, the status warns, t
   expect(condition("Blocked")).toMatch(/^False NotBlocked/);
 });
 
-it("a pass that may not list pods fails, and sets off the same alarm", async () => {
+it("a pass that may not list pods fails and raises the same alarm", async () => {
   const rollout = bareRollout("web", (call) => (call === "LIST pods" ? refusal(403, "no list of pods") : undefined));
   rollout.deploy(1);
   await passOn(rollout);
@@ -153,7 +153,7 @@ it("a pass that may not list pods fails, and sets off the same alarm", async () 
   expect(await alarmLines(report)).toBe(1);
 });
 
-it("a pass that may not write its ledger says that it is refused, and not that others were faster", async () => {
+it("a pass that may not write its ledger reports a refusal, and not a conflict with other passes", async () => {
   const rollout = bareRollout("web", (call) =>
     call === "CREATE configmaps" ? refusal(403, "no ConfigMaps") : undefined,
   );

@@ -142,7 +142,7 @@ it("a pass with nothing to resize does not ask whether the API server can resize
   });
 });
 
-it("a quota that refuses to resize says Blocked until it is gone, and not Updating between two tries", async () => {
+it("a rollout stays Blocked while a quota refuses a resize, and does not show Updating between two tries", async () => {
   await deploy("tight", SMALL);
   const since = test.history().length;
   await release("tight", "registry.example/proxy:2", LARGE);

@@ -139,7 +139,7 @@ it.each<[number, string]>([
   },
 );
 
-it("a restart that is paused holds up no other, and is supervised again when it goes on", async () => {
+it("a paused restart delays no other restart, and is supervised again when it continues", async () => {
   const { server, web, readSet, cluster, begin, beginAt, ledger, context, restartedAt } = stage();
   beginAt(Date.UTC(2026, 0, 10));
   const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
@@ -231,7 +231,7 @@ describe("fences on workloads:", () => {
   it.each([
     ["it was read", undefined],
     ["it could not be read", (call: string) => (call === "GET deployments" ? refusal(500, "busy") : undefined)],
-  ])("a fenced workload keeps its annotations where %s", async (_, refuse) => {
+  ])("a fenced workload keeps its annotations when %s", async (_, refuse) => {
     const on = await reserved(refuse);
     const { metadata, ...rest } = on.web();
     const annotated = { ...rest, metadata: { ...metadata, annotations: { team: "shop" } } };

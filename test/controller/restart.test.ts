@@ -137,7 +137,7 @@ it("Restart=2 restarts two workloads at once only if maxUnavailable allows it", 
   expect((await readSet(cluster, "two")).status).toMatchObject({ updatedReadyPods: 6 });
 });
 
-it("a StatefulSet is restarted, and one with update strategy OnDelete is not, with the reason in the report", async () => {
+it("a StatefulSet is restarted, but not one with update strategy OnDelete, and the report says why", async () => {
   await begin("sets", ["sets-a"], { serviceName: "a" }, BUILT_IN_STATEFUL_SETS);
   await begin("sets-b", ["sets-b"], { serviceName: "b", updateStrategy: { type: "OnDelete" } }, BUILT_IN_STATEFUL_SETS);
   await ask("sets");
@@ -162,7 +162,7 @@ it.each([
   expect(await restartedAt(`${name}-a`)).toBe(undefined);
 });
 
-it("a workload is restarted exactly once although a pass is killed, whichever call that follows", async () => {
+it("a workload is restarted exactly once although a pass is killed, whichever call comes next", async () => {
   await begin("alive", ["alive-a"]);
   await ask("alive");
   const alive = faultyCluster(cluster, "killAfter", () => false);
@@ -242,7 +242,7 @@ it.each([403, 404, 409, 422] as const)(
   },
 );
 
-it("a status that is written at the end of a pass also names workloads that may not be read", async () => {
+it("the status at the end of a pass also names workloads that may not be read", async () => {
   await begin("unread", ["unread-a"]);
   await ask("unread");
   const denied: Cluster = {

@@ -189,7 +189,7 @@ describe("isMoreToWrite:", () => {
     expect(await isMore(2)).toEqual([4, 2, true]);
   });
 
-  it("a round says that there is more to write when one of its pods was refused, because that leaves room for another one", async () => {
+  it("a round says that there is more to write when one pod was refused, because this leaves room for another pod", async () => {
     expect(await isMore(2, refuseFirst)).toEqual([4, 2, true]);
     expect(await isMore(1, refuseFirst)).toEqual([4, 1, true]);
   });

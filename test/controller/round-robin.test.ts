@@ -100,7 +100,7 @@ describe("reconcileAll:", () => {
     expect(reports.map(({ stop }) => stop)).toEqual(KEYS.map((_, at) => (at < 16 ? "followed" : "settled")));
   });
 
-  it("reconcileAll begins new and changed objects again while it follows others, with the same reconciler", async () => {
+  it("reconcileAll begins new and changed objects again with the same reconciler while it follows others", async () => {
     const made: string[] = [];
     const begun: string[] = [];
     const of = (key: string): Reconciler<Report, "progress"> => {
@@ -296,7 +296,7 @@ describe("reconcileAll on a stepped clock:", () => {
     expect(reports).toMatchObject([{ key: "long", stop: "followed" }]);
   });
 
-  it("a new object without time is not reached, but an object that was reconciled before is", async () => {
+  it("at the end of its time reconcileAll counts a new object as not reached, but not an object that it reconciled before", async () => {
     const pass = steppedPass({ limits: { endsAtMs: 20_000 } });
     const slow = ["slow-0", "slow-1", "slow-2", "slow-3"];
     const listed = [...slow, "changed", "new"].map((key) => ({ key, generation: 2 }));

@@ -73,7 +73,7 @@ it.each<[string, Stored, Stored]>([
   expect(await waitFor(cluster(stored), wanted)).toEqual([0]);
 });
 
-it("serveWork stops waiting at the look that finds the change", async () => {
+it("serveWork stops waiting as soon as it reads the change", async () => {
   const on = cluster({ generation: 1, hash: "old" });
   on.plan(600, () => on.store({ generation: 2, hash: "new" }));
   expect(await waitFor(on, { generation: 2, hash: "new" })).toEqual([0, 250, 500, 750]);

@@ -46,7 +46,7 @@ const change = (hash: string, generation: number, sidecarSet = "proxy"): Work =>
   request: "uid",
 });
 
-it("serveWork makes no second pass for an equal tick or for older pod news", async () => {
+it("serveWork makes no second pass for an equal tick or for an older pod message", async () => {
   const before = Date.now();
   expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ name: "proxy", stop: "settled" }] });
   expect(await serve(tickWork("proxy", before))).toBeUndefined();
@@ -81,8 +81,8 @@ describe("the machine's clock:", () => {
   const from = seenFrom(news) ?? 0;
 
   it.each<[string, number, number, boolean]>([
-    ["that began when the news was stored makes another pass unnecessary", 0, 0, true],
-    ["that began before the news was stored makes another pass necessary", -1, 0, false],
+    ["that began when the message was sent makes another pass unnecessary", 0, 0, true],
+    ["that began when the message was sent makes another pass unnecessary", -1, 0, false],
     ["makes another pass unnecessary for a minute", 0, 59_999, true],
     ["makes another pass necessary after a minute", 0, 60_000, false],
     ["that began in the future of the clock makes another pass necessary", 1, 0, false],
@@ -96,7 +96,7 @@ describe("the machine's clock:", () => {
     ["that is stored already without waiting", 0, []],
     ["that is half a second ahead after waiting for it", 500, [501]],
     ["that is a minute ahead after two seconds", 60_000, [2_000]],
-  ])("serveWork serves news %s", async (_, aheadMs, expected) => {
+  ])("serveWork serves a message %s", async (_, aheadMs, expected) => {
     const { clock, slept } = still(from - aheadMs);
     await serve(news, { clock });
     expect(slept).toEqual(expected);
@@ -114,7 +114,7 @@ it("serveWork remembers the last thousand SidecarSets that it served", async () 
   expect([...served.keys()].slice(-2)).toEqual(["last", "absent"]);
 });
 
-it("pod news that arrives during a pass leads to another pass", async () => {
+it("a pod message that arrives during a pass leads to another pass", async () => {
   let passedMs = 0;
   const slow: Cluster = {
     ...test.cluster,
@@ -150,7 +150,7 @@ it.each([1, 8_000])("a pass of %d ms that could not read the pods does not count
   expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ stop: "settled" }] });
 });
 
-it("serveWork begins a pass for pod news only after the pods are stored", async () => {
+it("serveWork begins a pass for a pod message only after the pods are stored", async () => {
   const work = podNews("proxy", Date.now());
   const report = await serve(work);
   expect(Date.parse(report?.startedAt ?? "") + 1_000).toBeGreaterThanOrEqual(
@@ -159,7 +159,7 @@ it("serveWork begins a pass for pod news only after the pods are stored", async 
   expect(served.get("proxy")).toBeGreaterThanOrEqual(seenFrom(work) ?? Number.POSITIVE_INFINITY);
 });
 
-it("news about a launch order opens the barrier and touches no SidecarSet", async () => {
+it("a message about a launch order opens the barrier and touches no SidecarSet", async () => {
   const container = (name: string, priority: string) => ({
     name,
     image: `registry.example/${name}:1`,
@@ -174,7 +174,7 @@ it("news about a launch order opens the barrier and touches no SidecarSet", asyn
   expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { opened: 2, completed: 1, waiting: 0 } });
 });
 
-it("news about a launch order is served although other resources are forbidden", async () => {
+it("a message about a launch order is served although other resources are forbidden", async () => {
   const refused = (what: string) =>
     Promise.reject(new KubeError(`${what} is forbidden`, { code: 403, reason: "Forbidden" }));
   const cluster: Cluster = {

@@ -74,7 +74,7 @@ it.each([1, 10, "100%"])(
   },
 );
 
-it("pods of a slow namespace are written to once other namespaces have none left", async () => {
+it("a pass writes to pods of a slow namespace when other namespaces have none left", async () => {
   const { pass, updated } = world({ greedy: 8, modest: 2, maxUnavailable: 2, beforePatch: allowAfter(6_000) });
   await pass();
   expect([updated(MODEST), updated(GREEDY)]).toEqual([2, 8]);
@@ -86,7 +86,7 @@ it("an API server that answers each write after 6 seconds slows the only namespa
   expect(updated(GREEDY)).toBeGreaterThan(60);
 });
 
-it("a pod that its owner changes before each patch is skipped after five conflicts, and named", async () => {
+it("a pod that its owner changes before each patch is skipped after five conflicts, and the pass names it", async () => {
   let count = 0;
   const { pass, updated, readSet } = world({
     greedy: 5,

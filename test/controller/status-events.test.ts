@@ -80,10 +80,10 @@ function withRevision(latestRevision: string | undefined, updatedPods = 0): Side
 }
 
 it.each([
-  ["a new revision that pods have to be updated to has the Event RolloutStarted", "r1", withRevision("r2"), 1],
+  ["a new revision that pods do not have yet has the Event RolloutStarted", "r1", withRevision("r2"), 1],
   ["a revision that was recorded before has no Event", "r2", withRevision("r2"), 0],
   ["a first revision has no Event", undefined, withRevision("r2"), 0],
-  ["a new revision that every pod has already has no Event", "r1", withRevision("r2", 2), 0],
+  ["a new revision that every pod already has has no Event", "r1", withRevision("r2", 2), 0],
 ])("%s", (_, before, after, events) => {
   const told = transitions(withRevision(before), after);
   expect(told.map(({ type, reason, message }) => `${type} ${reason}: ${message}`)).toEqual(
@@ -141,13 +141,13 @@ const passed = { passedAt: "2026-01-02T03:04:05Z" };
 
 it.each<readonly [string, SidecarSet, SidecarSet, readonly string[]]>([
   [
-    "a wave that is passed has the Event WavePassed, with the next one",
+    "a wave that is passed has the Event WavePassed, which names the next wave",
     withWaves("h", waveOf("dev"), waveOf("prod")),
     withWaves("h", waveOf("dev", passed), waveOf("prod")),
     ["wave dev is passed, 2 of its 2 pods updated and ready; the next one is prod"],
   ],
   [
-    "a wave that was passed before has no Event, and the last one says so",
+    "a wave that was passed before has no Event, and the Event of the last wave says that it is the last",
     withWaves("h", waveOf("dev", passed), waveOf("prod")),
     withWaves("h", waveOf("dev", passed), waveOf("prod", passed)),
     ["wave prod is passed, 2 of its 2 pods updated and ready; it is the last one"],

@@ -36,7 +36,7 @@ it("each pod whose sidecars are changed in place gets one Event that names the S
   ]);
 });
 
-it("the Event of a pod whose variables change names them, beside the image that is written in another way", async () => {
+it("the Event of a pod whose variables change names them and the image with its new spelling", async () => {
   const on = bareRollout("web");
   on.deploy(1);
   const pod = { ...on.keyOf(0), uid: "uid-web-0", resourceVersion: "1" };
@@ -69,13 +69,13 @@ it("a pod whose update is refused gets no Event, and the others get theirs", asy
   expect(events).toHaveLength(2);
 });
 
-it("pods are updated also where no Event may be written", async () => {
+it("pods are updated even if no Event may be written", async () => {
   const forbidden = new KubeError("no events", { code: 403, reason: "Forbidden", isOutcomeKnown: true });
   const { tally, events } = await updated(2, (call) => (call === "CREATE events" ? forbidden : undefined));
   expect([tally.upgraded, tally.problems, events]).toEqual([2, [], []]);
 });
 
-it("a pass that is about to end leaves Events out", async () => {
+it("a pass that is about to end writes no Events", async () => {
   const told = async (endsInMs: number) => {
     const { tally, events } = await updated(2, undefined, endsInMs);
     return [tally.upgraded, events.length];

@@ -93,7 +93,7 @@ it("a sidecar whose exit code is ignored is terminated by the pod's phase, with 
   expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
 });
 
-it("a sidecar that can only end together with its pod is left, with one Event per pass", async () => {
+it("a sidecar that can only end together with its pod is left running, with one Event per pass", async () => {
   const served = new AbortController();
   const on = stage(undefined, { isFollowing: true });
   on.deployJob("held", [], ["proxy", "agent"]);
@@ -106,7 +106,7 @@ it("a sidecar that can only end together with its pod is left, with one Event pe
   expect(on.writes()).toEqual([]);
 });
 
-it("each pod with sidecars that are left has its own Event", async () => {
+it("each pod with sidecars that are left running has its own Event", async () => {
   const { deployJob, terminate, told } = stage();
   deployJob("one", []);
   deployJob("other", []);
@@ -193,7 +193,7 @@ it("a pod whose writes are refused is tried less and less often, until a write s
   expect(tries).toEqual([0, 5_000, 10_000, 15_000, 25_000, 45_000, 50_000, 55_000, 60_000]);
 });
 
-it("a namespace in which twenty writes are refused waits for the next look, and others do not", async () => {
+it("a namespace in which twenty writes are refused waits for the next look, and other namespaces do not wait", async () => {
   const triesOf = async (refuse: Refuse) => {
     const on = stage(refuse);
     for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);
@@ -207,7 +207,7 @@ it("a namespace in which twenty writes are refused waits for the next look, and 
   expect(tries).toBeLessThan(40);
 });
 
-it("a job pod of which a pass would keep too much is left out, with a problem that names it", async () => {
+it("a job pod that is too large to keep is left out, with a problem that names it", async () => {
   const { deployJob, terminate, writes } = stage();
   deployJob("large", [{ ...BY_IMAGE, value: "i".repeat(70_000) }]);
   const { problems } = await terminate();

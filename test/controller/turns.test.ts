@@ -66,7 +66,7 @@ it("fromCursor continues in the cursor's namespace, and begins at a random place
   expect(keys(0.75)).toEqual(["b-/1", "c/4", "c/1", "c/2", "c/3", "a/2", "a/1", "b/2", "b/3", "b/1"]);
 });
 
-it("a pass follows the objects for which the pass before had no place", async () => {
+it("a pass follows the objects for which the previous pass had no place", async () => {
   const followed: string[] = [];
   const of = underWay((key) => {
     followed.push(key);
@@ -77,7 +77,7 @@ it("a pass follows the objects for which the pass before had no place", async ()
   expect(followed).toEqual([...NAMES, ...NAMES.slice(0, 2)]);
 });
 
-it("an object that found a place later in the pass does not come first in the next one", async () => {
+it("an object that got a place later in a pass does not come first in the next pass", async () => {
   const keys = NAMES.slice(0, 17);
   const late = "set-16";
   const of = underWay((key) => sleep(key === "set-00" ? 3_000 : 20_000));
@@ -90,7 +90,7 @@ it("an object that found a place later in the pass does not come first in the ne
   expect(cursor).toBe(late);
 });
 
-it("the cursor is of the namespace of the first object that found no place", async () => {
+it("the cursor is in the namespace of the first object that got no place", async () => {
   const namespaces = Array.from({ length: 16 }, (_, nth) => `n${String(nth).padStart(2, "0")}`);
   const keys = [...namespaces.map((namespace) => `${namespace}/1`), "n03/2"];
   expect(
@@ -135,7 +135,7 @@ it("two namespaces share the sixteen places of objects that are followed", async
   expect(followed.filter((key) => key.startsWith("zzz"))).toHaveLength(8);
 });
 
-it("a namespace whose objects appear later gets the last place before a namespace that has fifteen", async () => {
+it("a namespace whose objects appear later gets the last place before a namespace that already has fifteen places", async () => {
   const followed: string[] = [];
   const of = underWay((key) => {
     followed.push(key);
@@ -146,7 +146,7 @@ it("a namespace whose objects appear later gets the last place before a namespac
   expect(followed[15]).toBe("zzz/set-00");
 });
 
-it("objects that are done at once have turns by namespace, and reports keep the order of the keys", async () => {
+it("namespaces take turns for objects that are done at once, and reports keep the order of the keys", async () => {
   const begun: string[] = [];
   const keys = ["a/1", "a/2", "a/3", "b/1", "b/2", "c/1"];
   const of = (key: string) => ({

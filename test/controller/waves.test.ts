@@ -208,7 +208,7 @@ describe("waves:", () => {
     expect((await readSet(cluster, "paused")).status?.waves?.list[0]?.passedAt).toBe(passedAt);
   });
 
-  it("another release begins again with the first wave, also when it is the one before", async () => {
+  it("another release begins again with the first wave, also when it is the previous release", async () => {
     await begin("again");
     await runPass(cluster, options("again"));
     await annotate("again", { dev: { paused: true } });

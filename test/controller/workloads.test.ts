@@ -22,7 +22,7 @@ function statefulSet(name: string): RestartedWorkload {
 
 const asking = (...asks: readonly RestartedWorkload[]) => ({ restarts: { asks } }) as unknown as Decision;
 
-it("readAsked reads workloads in at most eight turns", async () => {
+it("readAsked lets a decision ask for at most eight workloads, one after the other", async () => {
   const { cluster, snapshot, calls } = await stage();
   let decided = 0;
   const decide = () => {

@@ -282,7 +282,7 @@ it("a batch ends when a pass sees that the SidecarSet has changed", async () => 
   expect([versions(), context.tally.upgraded]).toEqual(["1", 0]);
 });
 
-it("a drain counts from its own write, however long the writes before it took", async () => {
+it("the time of a drain starts at its own write, even if earlier writes took long", async () => {
   const on = bareRollout("set");
   on.deploy(40, { maxUnavailable: 40 });
   on.release(2, { maxUnavailable: 40 });

@@ -37,7 +37,7 @@ const sidecarSet = fc.record({
 });
 
 describe("convertSidecarSet:", () => {
-  it("a v1beta1 object converted to v1alpha1 and back twice stays the same after the first round", () => {
+  it("a v1beta1 object does not change after the first conversion to v1alpha1 and back", () => {
     fc.assert(
       fc.property(sidecarSet, (object) => {
         const there = converted(object, SIDECARSET_V1ALPHA1);

@@ -43,7 +43,7 @@ const patchedBy = ({ actions }: Decision) =>
   actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 
 describe("the list of rules:", () => {
-  test("rules look at pods in the order on which later ones rely", () => {
+  test("the list has its rules in the order on which later rules rely", () => {
     expect(RULES.map(({ name }) => name)).toEqual([
       "ordinals",
       "ownerBudget",
@@ -56,7 +56,7 @@ describe("the list of rules:", () => {
     ]);
   });
 
-  test("without rules, annotations that ask for them change nothing that is decided", () => {
+  test("without the rules, their annotations change nothing in the decision", () => {
     const plain = rolling({ maxUnavailable: 2 });
     const asked = {
       [FOLLOW_ORDINALS_ANNOTATION]: "true",

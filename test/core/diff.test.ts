@@ -239,7 +239,7 @@ it("diffSidecarSets names the annotation with which the rollout recreates pods, 
   expect(told(LATER, [owned])).toBeUndefined();
 });
 
-it("specChanges says that a gate brings changed cpu and memory to running pods, but not where a resize cannot", () => {
+it("specChanges says that a gate applies new cpu and memory to running pods, unless a resize cannot", () => {
   const withCpu = (requests: object, fields: object = {}) =>
     setOf({ containers: [{ ...AGENT, resources: { requests }, ...fields } as SidecarContainer] });
   const [before, after] = [withCpu({ cpu: "1" }), withCpu({ cpu: "2" })];
@@ -286,7 +286,7 @@ describe("diffSidecarSets with waves:", () => {
   const wavesOf = (after: SidecarSet) =>
     diffSidecarSets({ before: BEFORE, after, pods, ...NOTHING_KNOWN, namespaceLabels }).waves;
 
-  it("the pods of each wave are counted by what happens to them, and pods in no wave come last", () => {
+  it("diffSidecarSets counts the pods of each wave by their outcome, and lists pods without a wave last", () => {
     expect(wavesOf(withWaves())).toEqual([
       { name: "dev", fates: { inPlace: 2, updated: 1 } },
       { name: "prod", fates: {} },

@@ -751,7 +751,7 @@ describe("explainPod:", () => {
     ["a pod that is being deleted", setOf(), { ...pod(), metadata: { ...pod().metadata, deletionTimestamp: NOW } }],
     ["a pod that the changed selector leaves out", UNSELECTED, pod()],
     ["a pod whose namespace is left out", setOf({ namespaceSelector: { matchLabels: { team: "none" } } }), pod()],
-  ])("the trace of %s ends with its sidecars, which passes leave as they are, and names no turn", (_, set, one) => {
+  ])("the trace of %s ends with its sidecars, which passes do not change, and names no turn", (_, set, one) => {
     const steps = explainPod(one, set, { ...FACTS, pods: [], sidecarSets: [set] });
     expect(steps.at(-1)?.reason).toBe("Injected");
     const notes = steps.filter(({ verdict }) => verdict === "note").map(({ message }) => message);
@@ -900,7 +900,7 @@ describe("explainPodAlone:", () => {
     },
   );
 
-  it("a budget that only a reserved pod uses is not held by a pod without a name", () => {
+  it("a budget that only a reserved pod uses is held by a counted pod, and not by a pod without a name", () => {
     const [one, other] = [pod(), pod({ name: "q" })];
     const reserved = reservedFor([one.metadata?.uid ?? ""]);
     const steps = explainSidecarSet(setOf(), { ...FACTS, sidecarSets: [setOf()], pods: [one, other], reserved });
@@ -1060,7 +1060,7 @@ afterAll(() => {
   expect(REASONS.filter((reason) => !seen.has(reason))).toEqual([]);
 });
 
-it("a pod that was not ready before its update and is not counted is not called ready", () => {
+it("a pod that was not ready before its update is shown as not ready, even if the budget does not count it", () => {
   const set = withAnnotations(IGNORING);
   const facts = { ...FACTS, pods: [neverReady()] };
   const [row] = podRows({ sidecarSet: set, facts } as never);

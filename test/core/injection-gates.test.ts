@@ -63,17 +63,17 @@ function admitted(row: Row, gates: InjectionGates): Pod {
   return (admission.object ?? pod) as Pod;
 }
 
-test.each(GATES)("gate %s changes what the webhook makes of a pod", (gate, row) => {
+test.each(GATES)("gate %s changes the pod that the webhook returns", (gate, row) => {
   expect(partsOf(admitted(row, { [gate]: true }))).not.toEqual(partsOf(admitted(row, {})));
 });
 
-test.each(GATES)("preview of the library knows gate %s, and makes the webhook's pod", (gate, row) => {
+test.each(GATES)("preview of the library knows gate %s, and returns the same pod as the webhook", (gate, row) => {
   for (const isOn of [true, false])
     expect(partsOf(previewed(row, { [gate]: isOn }))).toEqual(partsOf(admitted(row, { [gate]: isOn })));
 });
 
 test.each(GATES)(
-  "compile of the library knows gate %s, unless its row says that policies leave it out",
+  "compile of the library knows gate %s, unless the row of the gate says that policies leave it out",
   (gate, row) => {
     const compiled = (isOn: boolean) => compile({ sidecarSet: SIDECAR_SET, now: NOW, featureGates: { [gate]: isOn } });
     const isTheSame = JSON.stringify(compiled(true)) === JSON.stringify(compiled(false));

@@ -173,7 +173,7 @@ describe("planRollout:", () => {
     ]);
   });
 
-  it("a plan counts pods that are down and keep the old release in the number of down pods", () => {
+  it("a plan's number of down pods includes pods that keep the old release", () => {
     const strategy = { maxUnavailable: 2, selector: { matchLabels: { up: "yes" } } };
     const good = podsOf(2).map((pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { up: "yes" } } }));
     const planned = plan(withStrategy(strategy), [...broken(3), ...good]);

@@ -73,7 +73,7 @@ describe("a pod waits until its node has the images", () => {
     expect(plain.pulls).toBeUndefined();
   });
 
-  test("the first pass creates pull pods in the order of the line, as many as asked for, and patches no pod", () => {
+  test("the first pass creates as many pull pods as allowed, in the order of the updates, and patches no pod", () => {
     const { nodes, patched, summary } = decided(setOf(2), [podOn("n1"), podOn("n2"), podOn("n3")]);
     expect(nodes).toEqual(["n1", "n2"]);
     expect(patched).toEqual([]);
@@ -83,7 +83,7 @@ describe("a pod waits until its node has the images", () => {
     });
   });
 
-  test("the status says how far pulls are, also while pods of other nodes are updated or use up the budget", () => {
+  test("the status shows the progress of pulls, also while pods of other nodes are updated or use up the budget", () => {
     const says = (set: SidecarSet, pods: readonly Pod[], pulls?: PullFacts) => {
       const { summary, failing } = decided(set, pods, pulls);
       const standing = { summary, failing, halt: undefined, latestRevision: "r", missed: undefined };
@@ -100,7 +100,7 @@ describe("a pod waits until its node has the images", () => {
     expect(says(setOf(2, { maxUnavailable: 1 }), updating, facts)).toEqual(["budget", far(2), far(2)]);
   });
 
-  test("a pod is updated when its node has pulled, and the pod that pulled goes after it", () => {
+  test("a pod is updated when its node has pulled, and its pull pod is deleted after the update", () => {
     const set = setOf(1);
     const first = decided(set, [podOn("n1"), podOn("n2")]);
     const facts = seenAfter(first, { n1: PULLED });
@@ -131,7 +131,7 @@ describe("a pod waits until its node has the images", () => {
     expect(decided(setOf(2), [fresh, podOn("n1")])).toMatchObject({ patched: [], nodes: ["n1"] });
   });
 
-  test("a pod whose owner wrote the new image into it, and whose kubelet still runs the old one, says nothing of its node", () => {
+  test("a new image in a pod's spec does not prove that its node has the image while the kubelet runs the old one", () => {
     const { spec } = updatedOn("n1");
     const old = podOn("n1").status?.containerStatuses ?? [];
     const forged = podOn("n1", { name: "forged", hash: NEW_HASH, spec, statuses: old });
@@ -161,7 +161,7 @@ describe("a pod waits until its node has the images", () => {
     expect(nodes).toEqual(["n1"]);
   });
 
-  test("while the budget is used, the next nodes pull already", () => {
+  test("while the budget is used up, the next nodes already pull", () => {
     const pods = [takenDown(updatedOn("n1")), podOn("n2")];
     const { nodes, summary } = decided(setOf(2, { maxUnavailable: 1 }), pods);
     expect(nodes).toEqual(["n2"]);
@@ -169,7 +169,7 @@ describe("a pod waits until its node has the images", () => {
   });
 });
 
-describe("there are never more pods that pull than asked for", () => {
+describe("the number of pull pods never exceeds the wanted number", () => {
   test("pull pods are named after their places, so that overlapping passes create the same ones", () => {
     const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
     const one = decided(setOf(2), pods).created.map(({ metadata }) => metadata?.name);
@@ -186,7 +186,7 @@ describe("there are never more pods that pull than asked for", () => {
     expect(decided(set, [podOn("n1")], facts).nodes).toEqual([]);
   });
 
-  test("a node that has pulled makes room for one whose pod would go first", () => {
+  test("a node that has pulled makes room for a node whose pod is updated earlier", () => {
     const set = setOf(1);
     const facts = seenAfter(decided(set, [podOn("n2")]), { n2: PULLED });
     // The partition updates n1 and holds n2 back, so only n1 waits for a pull.
@@ -197,7 +197,7 @@ describe("there are never more pods that pull than asked for", () => {
 });
 
 describe("nodes that cannot pull hold their own pods only", () => {
-  test("if the registry refuses, the pod keeps its version, the node is named, and other pods go on", () => {
+  test("if the registry refuses a pull, the pod keeps its version, the node is named, and other pods are updated", () => {
     const set = setOf(1);
     const pods = [podOn("n1"), podOn("n2")];
     const facts = seenAfter(decided(set, pods), { n1: REFUSED });
@@ -214,7 +214,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     ]);
   });
 
-  test("a node that failed is tried again after a while, later each time", () => {
+  test("a failed node is tried again after a wait that grows each time", () => {
     const set = setOf(1);
     const pods = [podOn("n1")];
     const second = decided(set, pods, seenAfter(decided(set, pods), { n1: REFUSED }));
@@ -259,7 +259,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
     expect(third.patched.toSorted()).toEqual(["on-n1", "on-n2"]);
   });
 
-  describe("where pods of a StatefulSet follow their order, behind one whose node has failed", () => {
+  describe("when pods of a StatefulSet follow their order, behind a pod whose node has failed", () => {
     const plain = setOf(1);
     const annotations = { ...plain.metadata?.annotations, "sidecarset.kruise.io/follow-ordinals": "true" };
     const set = { ...plain, metadata: { ...plain.metadata, annotations } };
@@ -280,7 +280,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
       expect(due).toMatchObject({ nodes: ["n2"], deleted: [facts.pods[0]?.metadata?.name], ...stuck });
     });
 
-    test("an ordered pod is updated without a pull if its result is unknown, since no pod behind it can go first", () => {
+    test("an ordered pod is updated without a pull if its result is unknown, because no pod behind it can go first", () => {
       expect(afterFailure(NO_ROOM).second.patched).toEqual(["db-2"]);
     });
   });
@@ -316,7 +316,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
   });
 });
 
-describe("nothing of it stays behind", () => {
+describe("a rollout with pulls leaves nothing behind", () => {
   const set = setOf(2);
   const facts = seenAfter(decided(set, [podOn("n1"), podOn("n2")]), { n1: PULLED, n2: PULLING });
 
@@ -382,11 +382,11 @@ describe("the pod that pulls", () => {
     ["has no image name", of({ state: { waiting: { reason: "InvalidImageName" } } }), "refused"],
     ["was ended without an image", of({ state: { terminated: { exitCode: 137 } }, imageID: "" }), "underWay"],
     ["found no room", NO_ROOM, "unclear"],
-  ] as const)("a pod whose container %s counts rightly", (_, status, kind) => {
+  ] as const)("pullOf returns the right kind for a pull pod whose container %s", (_, status, kind) => {
     expect(pullOf(stored(pod as Pod, status), NOW).kind).toBe(kind);
   });
 
-  test("a kubelet that does not answer is given up after ten minutes and a half", () => {
+  test("a pass gives up a kubelet that does not answer after ten minutes and a half", () => {
     expect(pullOf(stored(pod as Pod, PULLING), "2025-06-01T00:10:30Z").kind).toBe("underWay");
     expect(pullOf(stored(pod as Pod, PULLING), "2025-06-01T00:10:31Z").kind).toBe("unclear");
   });
@@ -413,7 +413,7 @@ test("a plan keeps pods of a node that could not pull at their version, and says
   expect(endOf(plan.after)).toBe("badly");
 });
 
-test("fifty nodes without room for a pod that pulls go on without a pull, and then others are tried", () => {
+test("the pods of fifty nodes without room for a pull pod are updated without a pull, and then other nodes are tried", () => {
   const set = setOf(50);
   const pods = Array.from({ length: 60 }, (_, at) => podOn(`n${at}`));
   const first = decided(set, pods);

@@ -70,12 +70,12 @@ it("the text names the pod that was refused most often, and counts the others", 
   expect(refusedText(some("a", 3))).toContain("(and 2 more pods)");
 });
 
-it("the words of the API server become one line of at most 200 characters without hidden ones", () => {
+it("the API server's message becomes one line of at most 200 characters without invisible characters", () => {
   expect(refusalText("a\n\tb\u202Ec")).toBe("a b c");
   expect(refusalText("x".repeat(300))).toBe(`${"x".repeat(200)}…`);
 });
 
-it("a pod keeps its place in the budget until it was drained again three times, since another pass may have done it", () => {
+it("a pod keeps its place in the budget until three passes drained it again, because another pass may have restarted it", () => {
   const sureOf = (times: number, message: string) =>
     passedOver([refused("a", "p", { times, message })], () => false).takenBack.size;
   expect([1, 2, 3, 4].map((times) => sureOf(times, DRAINED_AGAIN))).toEqual([0, 0, 1, 1]);

@@ -22,7 +22,7 @@ function setOf(lastTransitionTime: string, managedAt?: string): SidecarSet {
 const EARLIER = "2026-01-01T00:00:00Z";
 const stateOf = (set: SidecarSet, now: string, one = refusal) => storedVerdict(withRefusal(set, [one], now))?.verdict;
 
-it("a SidecarSet whose status was refused a moment ago is Blocked, in the Event's words", () => {
+it("a SidecarSet whose status was refused a moment ago is Blocked, with the message of the Event", () => {
   const told = withRefusal(setOf(EARLIER), [{ ...refusal, text: "older", at: EARLIER }, refusal], AT);
   expect(told.status?.conditions).toContainEqual(
     expect.objectContaining({ type: "Blocked", status: "True", reason: "PassRefused", message: refusal.text }),
@@ -37,6 +37,6 @@ it.each([
   ["a condition changed later", setOf("2026-01-01T00:10:01Z"), "2026-01-01T00:10:02Z", refusal],
   ["the managed fields say that the status was written later", setOf(EARLIER, "2026-01-01T00:10:01Z"), AT, refusal],
   ["it is about another SidecarSet of the same name", setOf(EARLIER), AT, { ...refusal, uid: "other" }],
-] as const)("a refused status is over where %s", (_, set, now, one) => {
+] as const)("a refused status no longer counts if %s", (_, set, now, one) => {
   expect(withRefusal(set, [one], now)).toBe(set);
 });

@@ -13,7 +13,7 @@ const commandsIn = (advice: string) =>
       .matchAll(/<span class="cmd"><code>(.*?)<\/code><\/span>/g),
   ].map(([, command = ""]) => command);
 
-describe("a command in an advice can be copied, and nothing else:", () => {
+describe("only the commands in a suggestion can be copied:", () => {
   const advices: Readonly<Record<string, readonly string[]>> = {
     "sidecarset undo web, or set another image": ["sidecarset undo web"],
     "set an image that can: sidecarset set image web agent=IMAGE, or sidecarset undo web": [
@@ -43,14 +43,14 @@ describe("a command in an advice can be copied, and nothing else:", () => {
     for (const word of advice.replaceAll(/[;,#]/g, "").split(/\s+/)) expect(text).toContain(word.replaceAll('"', ""));
   });
 
-  it("the rest of the sentence stays, without the comma between it and the command, and ends with a full stop", () => {
+  it("the sentence keeps its end without the comma after the command, and ends with a full stop", () => {
     const box = '<span class="cmd"><code>sidecarset undo web</code></span>';
     expect(withCommands("sidecarset undo web, or set another image").toString()).toBe(`${box}or set another image.`);
     expect(withCommands("sidecarset undo web").toString()).toBe(box);
   });
 });
 
-it("every command that the page advises for a hold of the book is one that can be run", () => {
+it("every command that the page suggests for a hold of the book can be run", () => {
   const found = new Set(
     HOLDS.flatMap((hold) => HOLD_SCENES[hold]).flatMap(({ observation, context }) => {
       const page = reportOnSidecarSet({ observation, events: [], missed: new Set(), lastPass: NOW }, context);
@@ -70,7 +70,7 @@ it("every command that the page advises for a hold of the book is one that can b
   ]);
 });
 
-it("text of a SidecarSet's author in an advice is quoted when it is more than a word, so that it is no command", () => {
+it("a suggestion quotes a SidecarSet author's text of more than a word, so that the text is not read as a command", () => {
   const set = sidecarSetOf();
   const pinnedTo = (customVersion: string) => ({
     ...set,

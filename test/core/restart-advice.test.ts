@@ -20,14 +20,14 @@ const RESTART = "recreate it: kubectl -n shop rollout restart statefulset/web";
 const ignored = { [IGNORE_MISSED_ANNOTATION]: "true" };
 
 test.each([
-  ["nothing is in the way", setOf({}), RESTART],
+  ["nothing prevents its success", setOf({}), RESTART],
   ["the pinned revision is the newest", pinned({ revisionName: "agent-2" }), RESTART],
   [
-    "the pinned version is the one of now",
+    "the pinned version is the current one",
     setOf({ customVersion: "v2", injectionStrategy: { revision: { customVersion: "v2", policy: "Always" } } }),
     RESTART,
   ],
-])("a restart is advised where %s", (_, sidecarSet, advice) => {
+])("a restart is suggested if %s", (_, sidecarSet, advice) => {
   expect(restartAdvice([podIn("shop")], sidecarSet)).toBe(advice);
 });
 
@@ -39,11 +39,16 @@ test.each([
     podIn("shop"),
     "new pods get the revision agent-1",
   ],
-  ["an older version is pinned for a share", pinned({ customVersion: "v1", policy: "Partial" }), podIn("shop"), "v1"],
+  [
+    "an older version is pinned for a share of the pods",
+    pinned({ customVersion: "v1", policy: "Partial" }),
+    podIn("shop"),
+    "v1",
+  ],
   ["the namespace is excluded", setOf({}), podIn("kube-system"), "ask no webhook about pods of kube-system"],
   ["the pod is a mirror pod", setOf({}), podIn("shop", { [MIRROR_ANNOTATION]: "x" }), "the mirror of a static pod"],
   ["the pod is meant to stay as it is", setOf({}), podIn("shop", ignored), "meant to stay as it is"],
-])("no restart is advised where %s", (_, sidecarSet, pod, why) => {
+])("no restart is suggested if %s", (_, sidecarSet, pod, why) => {
   const advice = restartAdvice([pod], sidecarSet);
   expect(advice).toContain(why);
   expect(advice).not.toContain("kubectl");
@@ -56,7 +61,7 @@ test("a pod without any sidecars is restarted for a pinned revision's sidecars, 
   ).not.toContain("kubectl");
 });
 
-test("the pods that a restart does not help are left out of the command", () => {
+test("the command leaves out pods that a restart does not help", () => {
   const pods = [podIn("shop"), podIn("kube-system"), podIn("bank", { [MIRROR_ANNOTATION]: "x" })];
   expect(restartAdvice(pods, setOf({}))).toBe(RESTART);
 });

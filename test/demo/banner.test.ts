@@ -9,7 +9,7 @@ function imagesIn(banner: string): readonly string[] {
   return [...banner.matchAll(/"value":"([^"]+)"/g)].map(([, image = ""]) => image);
 }
 
-it("the demo offers a next rollout that works, and one that fails, also after one that failed", () => {
+it("the demo suggests a rollout that works and one that fails, also after a rollout that failed", () => {
   const isPullable = (image: string) => isKnownImage(image, [MANIFEST]);
   const banner = bannersOf({ kubeconfig: "kubeconfig", page: "https://127.0.0.1/ui", isPullable });
   const setOf = (image: string) => ({ metadata: { name: "log-agent" }, spec: { containers: [{ name: "a", image }] } });

@@ -88,7 +88,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
   });
 
   it.each([["--server-side"], ["--server-side", "--validate=strict"]])(
-    "an apply with %s of an unknown volume source is refused with a sentence, and so is its next one",
+    "an apply with %s of an unknown volume source is refused with one sentence, and so is the next apply",
     async (...options) => {
       for (const size of ["1Gi", "2Gi"]) {
         const file = join(dirname(stage.kubeconfig), "volume.yaml");
@@ -100,7 +100,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     },
   );
 
-  it("a file with a kind that the demo does not know is answered as any cluster answers", async () => {
+  it("a file with a kind that the demo does not know gets the same answer as from any cluster", async () => {
     const file = join(dirname(stage.kubeconfig), "unknown.yaml");
     await writeFile(file, "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec: {}\n");
     expect(await said("apply", "-f", file)).toContain(
@@ -114,7 +114,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await get("pod/web", ".status.containerStatuses[*].name")).toBe("app");
   });
 
-  it("kubectl auth can-i and whoami answer", async () => {
+  it("kubectl auth can-i and kubectl auth whoami get an answer", async () => {
     expect(await kubectl("auth", "can-i", "create", "pods")).toBe("yes");
     expect(await kubectl("auth", "whoami")).toContain("kubernetes-admin");
   });
@@ -152,7 +152,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     await kubectl("delete", "pdb", "few", "most");
   });
 
-  it("keys that JavaScript gives a meaning to are only keys", async () => {
+  it("constructor, toString and __proto__ are ordinary keys of labels and data", async () => {
     await kubectl("label", "pod", "web", "constructor=x");
     expect(await kubectl("get", "pods", "-l", "constructor=x", "-o", "name")).toBe("pod/web");
     expect(await kubectl("get", "pods", "-l", "toString", "-o", "name")).toBe("");

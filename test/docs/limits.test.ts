@@ -34,7 +34,7 @@ it("test/e2e/README.md has the tables of versions that the last runs recorded, a
 
 const inWords = (all: readonly string[]) => `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 
-it("check names the oldest and the newest Kubernetes that tests can run on, and README names all that they ran on", () => {
+it("check names the oldest and the newest Kubernetes that tests can run on, and README names all tested versions", () => {
   const { oldest, newest } = TESTED_MINORS;
   const minors = Array.from({ length: newest - oldest + 1 }, (_, index) => `1.${oldest + index}`);
   expect(allVersions()).toEqual(minors);

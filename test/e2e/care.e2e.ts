@@ -126,8 +126,8 @@ it("a gate's refusal holds a batch, and its approval allows one batch after the 
 });
 
 // A pass that waits for one of these SidecarSets ends for all of them.
-describe.concurrent("where an annotation asks for it", () => {
-  it("a release that fails is taken back, and pods have the one before again", async ({ onTestFinished }) => {
+describe.concurrent("rollouts with annotations that limit them", () => {
+  it("a failing release is undone, and pods return to the previous release", async ({ onTestFinished }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
     const scene = await openScene(spec, onTestFinished);
     await scene.deploy(4);
@@ -153,7 +153,7 @@ describe.concurrent("where an annotation asks for it", () => {
     expect(await explained(scene)).toContain("RolloutHalted");
   });
 
-  it("no owner has more pods down than its budget, while others go on", async ({ onTestFinished }) => {
+  it("no owner has more pods down than its budget, while other owners continue", async ({ onTestFinished }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } } as const;
     const scene = await openScene(spec, onTestFinished);
     await scene.patchSet(annotation(OWNER_BUDGET_ANNOTATION, "1"));

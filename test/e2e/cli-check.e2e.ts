@@ -137,7 +137,7 @@ describe("check", () => {
     addFigure("rights of our accounts that check asked for", looked.rights);
   });
 
-  it("check finds an account that may do everything, and one that may do nothing", async () => {
+  it("check reports an account that may do everything, and an account that may do nothing", async () => {
     await put(bind("cli-check-too-wide", "sidecarset-webhooks"));
     const wide = await untilFound("RightTooWide");
     expect(wide.findings.find(({ id }) => id === "RightTooWide")).toMatchObject({ about: "sidecarset-webhooks" });
@@ -147,7 +147,7 @@ describe("check", () => {
     expect(narrow.findings.find(({ id }) => id === "RightMissing")).toMatchObject({ about: "sidecarset-reconciler" });
   });
 
-  it("check finds pods that were made while the webhook was not registered", async () => {
+  it("check finds pods that were created while the webhook was not registered", async () => {
     const restore = await takeAway(MUTATING_WEBHOOK_CONFIGURATIONS, WEBHOOK_CONFIGURATION);
     const without = await untilFound("NotInForce");
     expect(idsOf(without)).toEqual(expect.arrayContaining(["PodWebhookMissing", "SidecarSetWebhookMissing"]));
@@ -234,7 +234,7 @@ const convert = (body: unknown) =>
 const readOlder = () => cluster.get<KubernetesObject>(OLDER, { name: NAME });
 
 describe("migrate", () => {
-  it("migrate from-kruise lists the present objects, and its line gives the definition the product's conversion", async () => {
+  it("migrate from-kruise lists the present objects, and its command gives the definition the product's conversion", async () => {
     for (const object of kruise()) await put(object);
     const { address } = functions;
     const files = { ca: join(folder, "ca.crt"), secrets: join(folder, "path secrets") };

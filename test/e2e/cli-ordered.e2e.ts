@@ -178,7 +178,7 @@ it("a rollout follows its plan, pause stops it, undo undoes it, and explain's re
   ]);
 });
 
-it("explain names a pod that keeps the order waiting, and its advice helps", async () => {
+it("explain names a pod that blocks the order, and the suggested command helps", async () => {
   await apply(setOf("app:does-not-exist", { replicas: 4 }));
   await eventually(
     () => imagesOfPods(),

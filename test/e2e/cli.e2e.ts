@@ -181,7 +181,7 @@ it("pause stops a rollout, resume continues it, and promote lowers the partition
   await out("status", scene.name, ...DONE_IN_TIME);
 });
 
-it("canary gives a share of running and of new pods new images, promote goes on and ends it, abort takes it back", async () => {
+it("canary gives new images to a share of running and new pods, promote completes it, and abort takes it back", async () => {
   const scene = await settled(10);
   const pin = async () => (await scene.set()).spec.injectionStrategy?.revision ?? {};
   const said = await out("canary", scene.name, "agent=agent:v2", "--share", "20%");
@@ -234,7 +234,7 @@ it("version prints the versions of this program and of the API server", async ()
   );
 });
 
-it("explain names the pods that hold the budget, and abort brings all pods back", async () => {
+it("explain names the pods that use the budget, and abort returns all pods to the previous release", async () => {
   const scene = await settled(3, { type: "RollingUpdate", maxUnavailable: 1 });
   await out("set", "image", scene.name, "agent=agent:never-ready");
   await scene.untilTouched(1);
@@ -271,7 +271,7 @@ it("explain knows a pod older than the SidecarSet, one that is not selected, and
   expect(await out("explain", `pod/${system}/p`)).toMatch(/✗ NamespaceExcluded/);
 });
 
-it("a change that was based on an older reading is refused in one sentence", async () => {
+it("a change that is based on an outdated read is refused in one sentence", async () => {
   const scene = await settled(1);
   const stale = await scene.set();
   await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/maxUnavailable", value: 1 });
@@ -304,7 +304,7 @@ it("install prints every object that this control plane got at its setup, and un
   expect(installed.length).toBeGreaterThanOrEqual(14);
 });
 
-it("webhooks prints registrations that this API server takes", async () => {
+it("webhooks prints registrations that this API server accepts", async () => {
   const printed = parseAllDocuments(await out("webhooks", "--url", "https://x.example.com")).map((one) => one.toJS());
   expect(printed.map(({ kind }) => kind)).toEqual([
     "MutatingWebhookConfiguration",
@@ -318,13 +318,13 @@ it("webhooks prints registrations that this API server takes", async () => {
   }
 });
 
-it("migrate prints the way from OpenKruise and back", async () => {
+it("migrate prints the steps from OpenKruise and back", async () => {
   await settled(1);
   expect(await out("migrate", "from-kruise", "--url", "https://x.example.com")).toMatch(/kruise/i);
   expect(await out("migrate", "to-kruise")).toMatch(/kruise/i);
 });
 
-it("bash runs the printed completion, and gets the names in the cluster", async () => {
+it("bash runs the printed completion and gets the names of objects in the cluster", async () => {
   const scene = await settled(1);
   await writeFile(join(folder, "sidecarset"), `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`, { mode: 0o755 });
   await writeFile(join(folder, "completion"), await out("completion", "bash"));

@@ -217,7 +217,7 @@ it("if pods may decline sidecars, the policy leaves out pods that do so by label
   await cluster.delete(SIDECARSETS, { name: "declinable" });
 });
 
-it("the command prints objects that kubectl applies, and names the left-out parts", async () => {
+it("compile prints objects that kubectl applies, and names the parts that it leaves out", async () => {
   const name = "compiled-by-command";
   const resourcesPolicy = { targetContainersMode: "sum", resourcesExpr: { requests: { cpu: "cpu" } } };
   const containers = [

@@ -81,7 +81,7 @@ it("containers start in the order of their priorities, each key within 2 seconds
   await eventually(gone, (where) => expect(where).toBe("gone"));
 });
 
-it("a requested container is replaced, and no other", async () => {
+it("a request recreates the requested container, and no other container", async () => {
   const scene = await openScene();
   await scene.createPod("shop", { containers: [containerOf("app"), containerOf("log")] });
   const [before] = await scene.untilReady(1);
@@ -128,7 +128,7 @@ it("a request for a missing container is refused, in OpenKruise's words", async 
 const not = (value: unknown) => expect.toSatisfy((other) => other !== value);
 const RECREATED_AT_ONCE = 2;
 
-it("the requests of a batch replace no more at once than it allows", async () => {
+it("the requests of a batch recreate no more containers at once than the batch allows", async () => {
   const scene = await openScene();
   const names = Array.from({ length: 4 }, (_, index) => `shop-${index}`);
   for (const name of names) await scene.createPod(name, { containers: [containerOf("app"), containerOf("log")] });
@@ -171,7 +171,7 @@ it("the requests of a batch replace no more at once than it allows", async () =>
 
 const JOBS: Resource = { group: "batch", version: "v1", plural: "jobs", namespaced: true };
 
-it("a job is complete although its sidecar runs for ever", async () => {
+it("a job completes although its sidecar never ends by itself", async () => {
   const scene = await openScene();
   const env = ["WHEN_JOB_EXIT", "IGNORE_EXIT_CODE"].map((name) => ({
     name: `KRUISE_TERMINATE_SIDECAR_${name}`,
@@ -209,7 +209,7 @@ it("a job is complete although its sidecar runs for ever", async () => {
   );
 });
 
-it("a pod that waits for its readiness gate is given the condition", async () => {
+it("a pod that waits for its readiness gate gets the condition", async () => {
   const scene = await openScene();
   const readinessGates = [{ conditionType: "KruisePodReady" }];
   const beganMs = performance.now();

@@ -64,7 +64,7 @@ async function dryRun() {
   return { report: sidecarSets[0], reads: reads.length, writes: calls.length - reads.length };
 }
 
-it("20 pods are injected, a new image is rolled out within partition and maxUnavailable, and one that cannot be pulled stops the rollout", async () => {
+it("the demo injects 20 pods, rolls out a new image within partition and maxUnavailable, and stops at an image that cannot be pulled", async () => {
   const none = { selector: { matchLabels: { scene: "none" } }, updateStrategy: { maxUnavailable: 0 } };
   const scene = await openScene(none);
   await apply(scene);

@@ -101,16 +101,36 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
 
   it.each([
     ["a parameter that does not exist", ["--param", "freshnes-ms=1"], {}, "perhaps freshness-ms"],
-    ["a parameter no function would start with", ["--param", "log-level=loud"], {}, "log-level"],
-    ["more than the account has", ["--param", "reserved-concurrency=mutate-pod=950"], {}, "takes 950 of the 1000"],
-    ["a cluster that is not there", ["--cluster", "other"], {}, "no such EKS cluster"],
+    ["a parameter with which no function would start", ["--param", "log-level=loud"], {}, "log-level"],
+    [
+      "more functions than the account has",
+      ["--param", "reserved-concurrency=mutate-pod=950"],
+      {},
+      "takes 950 of the 1000",
+    ],
+    ["a cluster that does not exist", ["--cluster", "other"], {}, "no such EKS cluster"],
     ["another cluster's kubeconfig", [], { endpoint: "https://elsewhere.example.com" }, "aws eks update-kubeconfig"],
-    ["no access entries", [], { accessConfig: { authenticationMode: "CONFIG_MAP" } }, "API_AND_CONFIG_MAP"],
+    [
+      "a cluster without access entries",
+      [],
+      { accessConfig: { authenticationMode: "CONFIG_MAP" } },
+      "API_AND_CONFIG_MAP",
+    ],
     ["a private API server", [], { resourcesVpcConfig: { endpointPublicAccess: false } }, "--param subnets"],
-    ["one parameter twice", ["--param", "memory=512", "--param", "memory=1769"], {}, "memory is given more than once"],
-    ["a misspelt one for its default", ["--param", "alarm-topik="], {}, "perhaps alarm-topic"],
-    ["a topic elsewhere", ["--param", TOPIC], {}, "is in us-east-1: alarms of eu-central-1 need a topic there"],
-    ["no certificate", ["--ca-bundle", "nosuch.pem"], {}, "--ca-bundle nosuch.pem: there is no certificate"],
+    [
+      "a parameter that is given twice",
+      ["--param", "memory=512", "--param", "memory=1769"],
+      {},
+      "memory is given more than once",
+    ],
+    ["a misspelt parameter that is set to its default", ["--param", "alarm-topik="], {}, "perhaps alarm-topic"],
+    ["a topic in another region", ["--param", TOPIC], {}, "is in us-east-1: alarms of eu-central-1 need a topic there"],
+    [
+      "a missing certificate file",
+      ["--ca-bundle", "nosuch.pem"],
+      {},
+      "--ca-bundle nosuch.pem: there is no certificate",
+    ],
   ])("a deployment is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
     const before = scene.aws.state.cluster;
     scene.aws.state.cluster = { ...before, ...cluster };
@@ -167,7 +187,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(code).toBe(0);
   });
 
-  it("a deployment is killed in the middle", async () => {
+  it("a deployment can be killed in the middle", async () => {
     const { onCall } = scene.aws.state;
     scene.aws.state.onCall = async (call) => {
       await onCall?.(call);
@@ -180,7 +200,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(await registered()).toBeUndefined();
   });
 
-  it("a repeated deployment goes on, and ends with a pod that has its sidecar", async () => {
+  it("a repeated deployment continues, and ends with a pod that has its sidecar", async () => {
     const secret = scene.aws.state.parameters.get(SECRET) ?? "";
     expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
     const { code, text } = await scene.deploy();
@@ -235,7 +255,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("Done: 1 change.");
   });
 
-  it("no stage of a file is begun if one of them cannot be deployed", async () => {
+  it("no stage of a file begins if one of the stages cannot be deployed", async () => {
     const file = join(scene.folder, "stages.json");
     await writeFile(file, JSON.stringify([{ stage: "prod" }, { stage: "other", param: ["alarm-above=x"] }]));
     const writes = kubectlWrites().length;
@@ -357,7 +377,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it("a deployment goes on if its address has changed and a run was killed before it was registered", async () => {
+  it("a deployment continues if its address has changed and an earlier run was killed before it registered the address", async () => {
     expect((await scene.deploy()).code).toBe(0);
     const value = "https://before.example.com/s/x/mutate-pod";
     await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig/url", value }]);
@@ -373,7 +393,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
       "any",
       "give --param ordered-sets=true, or run kubectl delete",
     ],
-  ])("a deployment refuses to leave %s behind without an answer", async (name, service, sentence) => {
+  ])("a deployment refuses to leave %s without a working address", async (name, service, sentence) => {
     const cluster = clusterOf(controlPlane());
     const clientConfig = { service: { name: service, namespace: "default" } };
     const webhook = { name: "m.kb.io", clientConfig, sideEffects: "None", admissionReviewVersions: ["v1"] };

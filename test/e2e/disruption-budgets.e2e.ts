@@ -39,7 +39,7 @@ function readBudget(cluster: Cluster, namespace: string, name: string): Promise<
   return cluster.get<Budget>(DISRUPTION_BUDGETS, { namespace, name });
 }
 
-it("pods of a budget go down no faster than it allows, and it forgets pods that are back", async () => {
+it("pods of a disruption budget go down no faster than it allows, and the budget forgets pods that are ready again", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   await scene.deploy(6);
   await scene.untilSettled();
@@ -59,7 +59,7 @@ it("pods of a budget go down no faster than it allows, and it forgets pods that 
   addFigure("pods restarted in place within a PodDisruptionBudget", podPatches);
 });
 
-it("a budget without allowed disruptions holds its pods and is named, other pods go on, and a later allowance is used", async () => {
+it("a budget without allowed disruptions holds its pods and is named, and other pods are updated until it allows more", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   const guarded = { ...scene.labels, app: "guarded" };
   for (const name of ["g1", "g2"]) await scene.createPod(name, {}, { labels: guarded });
@@ -86,7 +86,7 @@ it("a budget without allowed disruptions holds its pods and is named, other pods
   await scene.untilUpdated(4);
 });
 
-it("two SidecarSets and a drain share one budget: never more than it allows are down", async () => {
+it("two SidecarSets and a drain share one budget and never take more pods down than it allows", async () => {
   const updateStrategy = { type: "RollingUpdate", maxUnavailable: "100%" } as const;
   const scene = await openScene({ updateStrategy });
   const other = `${scene.name}-two`;

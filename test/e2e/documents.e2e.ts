@@ -224,8 +224,8 @@ async function typeOne(page: string, command: string): Promise<string> {
 const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
 
-describe("what the pages have people type", { timeout: 300_000 }, () => {
-  it("every block of the page is looked at", () => {
+describe("the commands of the pages", { timeout: 300_000 }, () => {
+  it("the test covers every block of the page", () => {
     expect(typed.length).toBeGreaterThanOrEqual(35);
     for (const [pattern] of ELSEWHERE)
       expect(
@@ -241,7 +241,7 @@ describe("what the pages have people type", { timeout: 300_000 }, () => {
     if (block.printed.length > 0) expect(plain(printed.join(""))).toMatch(patternOf(block.printed));
   });
 
-  it("the pages' commands have called AWS' CLI as written", async () => {
+  it("the commands of the pages call AWS' CLI as written", async () => {
     const calls = await aws.calls();
     const count = (start: string) => calls.filter((call) => call.startsWith(start)).length;
     expect(count("eks create-access-entry --cluster-name NAME --principal-arn https://")).toBe(4);

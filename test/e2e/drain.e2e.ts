@@ -47,7 +47,7 @@ async function opened(drain: string): Promise<Scene> {
 
 const trafficOf = ({ metadata }: Pod) => metadata?.labels?.[TRAFFIC] ?? "";
 
-it("every pod is out of endpoints while its sidecar gets its new image, two at a time, and in them afterwards", async () => {
+it("a rollout takes two pods at a time out of endpoints while their sidecars restart, and puts them back", async () => {
   const scene = await opened("3s");
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());
@@ -95,7 +95,7 @@ it("every pod is out of endpoints while its sidecar gets its new image, two at a
 
 const nameOf = ({ metadata }: Pod) => metadata?.name ?? "";
 
-it("a pause puts drained pods back, and so does the end of the SidecarSet", async () => {
+it("drained pods are put back when the rollout is paused and when the SidecarSet is deleted", async () => {
   const scene = await opened("10m");
   const untilDrained = (count: number) =>
     eventually(

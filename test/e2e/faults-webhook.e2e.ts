@@ -58,7 +58,7 @@ function injected({ code, body, headers }: RawAnswer) {
 const STALE = expect.stringMatching(/decided on an earlier state of SidecarSets, which cannot be read now: /);
 const INJECTED = { code: 201, containers: ["agent", APP.name] };
 
-it("a pod is injected from the present objects", async () => {
+it("a pod gets its sidecar from the present objects", async () => {
   expect(injected(await tryPod("calm"))).toEqual({ ...INJECTED, isStale: false, warnings: "" });
 });
 
@@ -97,7 +97,7 @@ it("after five minutes a pod is refused with the cause, and admitted again once 
   expect(injected(await tryPod("after"))).toEqual({ ...INJECTED, isStale: false, warnings: "" });
 });
 
-it("a SidecarSet is compared with the last known objects for five minutes, and its author is warned", async () => {
+it("a SidecarSet is compared with the last known objects for five minutes, and its author gets a warning", async () => {
   const tryImage = (image: string) =>
     sendRaw(controlPlane(), {
       method: "PATCH",

@@ -147,7 +147,7 @@ describe("with every optional role at once", () => {
   });
 });
 
-it("every optional role except the registration's has its writes here", () => {
+it("every optional role except the registration's has its writes in this test", () => {
   const features = optionalAccess().map(({ feature }) => feature);
   // An API server asks no policy about registrations of webhooks.
   expect(Object.keys(WIDENED).toSorted()).toEqual(features.filter((one) => one !== "webhook-configuration").toSorted());

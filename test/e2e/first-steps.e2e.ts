@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const agentOf = (pod: Pod) => imageOf(pod, "fluent-bit");
 
-describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_MS }, () => {
+describe("the first steps on a user's own cluster", { timeout: FIVE_MINUTES_MS }, () => {
   it("the steps end with the plan for 200 pods, the change follows the plan, and everything can be removed", async () => {
     const { cluster, type, typeAll, serve, pods } = user;
     expect(user.blocks).toHaveLength(5);
@@ -87,7 +87,7 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
     expect(record.maxUnavailableObserved).toBeLessThanOrEqual(MAX_UNAVAILABLE);
   });
 
-  it("a pass by hand says what it did and why it did no more", async () => {
+  it("a pass that is started by hand says what it did and why it did no more", async () => {
     const report = JSON.parse(
       await user.type("npm run --silent tick -- --kubeconfig kubeconfig --sidecarset log-agent --dry-run"),
     );

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it("a SidecarSet that a GitOps tool applies again does not change, nor do the fields that people steer", async () => {
+it("a GitOps tool that applies a SidecarSet again changes nothing, not even the fields that people steer", async () => {
   const { cluster, name: scene } = await openScene();
   const name = `${scene}-git`;
   onTestFinished(() => cluster.delete(SIDECARSETS, { name }).then(() => undefined));

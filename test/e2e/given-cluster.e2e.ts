@@ -79,19 +79,19 @@ const KRUISE = { kind: "Namespace", metadata: { name: "kruise-system" } };
 
 it.each([
   {
-    where: "pods of others run there",
+    where: "pods of other owners run in the cluster",
     object: POD,
     args: [],
     sentence: "runs pods in the namespace default",
   },
   {
-    where: "another context is named than its own",
+    where: "the consent names another context than the current one",
     object: POD,
     args: ["--consent", "production"],
     sentence: "add --consent local.",
   },
   {
-    where: "OpenKruise's namespace is there, whatever is consented to",
+    where: "OpenKruise's namespace exists, even with consent",
     object: KRUISE,
     args: ["--consent", "local"],
     sentence: "kubectl delete Namespace kruise-system.",

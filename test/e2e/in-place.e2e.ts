@@ -39,7 +39,7 @@ const withImage = (value: string) =>
   ({ op: "replace", path: "/spec/template/spec/containers/0/image", value }) as const;
 const three = (value: unknown) => Array(COUNT).fill(value);
 
-it("a template that changes again before the first pod is done goes to the newest, in place", async () => {
+it("pods get the newest template in place when the template changes again before the first pod is done", async () => {
   const { scene, patch } = await open(SET);
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);
@@ -58,7 +58,7 @@ it("a template that changes again before the first pod is done goes to the newes
   expect(new Set(middle.map(({ object }) => object.metadata.name))).toEqual(new Set(["db-2"]));
 });
 
-it("a new image or label is updated in place, also a label that a container reads, and a new environment needs new pods", async () => {
+it("images and labels are updated in place, even labels that a container reads, and a new environment needs new pods", async () => {
   const { scene, patch } = await open(SET);
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);

@@ -8,7 +8,7 @@ import { SIDECAR } from "./support/scene.ts";
 
 const openScene = scenes();
 
-describe("a pod that is created gets", () => {
+describe("a created pod gets the sidecar with", () => {
   it.each(Object.entries(FORMS))("%s", async (_what, { set, pod, metadata, spec, runs = true }) => {
     const scene = await openScene(set);
     const labels = { ...scene.labels, ...metadata?.labels };
@@ -18,7 +18,7 @@ describe("a pod that is created gets", () => {
     if (runs && runsPods()) await scene.untilReady(1);
   });
 
-  it("annotations", async () => {
+  it("a created pod gets the annotations of patchPodMetadata", async () => {
     const patch = { annotations: { "example.com/mesh": "on" }, patchPolicy: "Retain" };
     const scene = await openScene({ patchPodMetadata: [patch] });
     expect((await scene.createPod("one")).metadata?.annotations).toMatchObject({ "example.com/mesh": "on" });
@@ -33,7 +33,7 @@ describe("a pod that is created gets", () => {
     expect(created.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]).toBe(`${scene.name},${other}`);
   });
 
-  it("a SidecarSet of v1alpha1 that names its namespace injects the same", async () => {
+  it("a v1alpha1 SidecarSet that names its namespace injects the same sidecar", async () => {
     const scene = await openScene({ selector: { matchLabels: { scene: "none" } } });
     const [here, elsewhere] = [`${scene.name}-here`, `${scene.name}-elsewhere`];
     const spec = { selector: { matchLabels: scene.labels }, containers: [SIDECAR] };
@@ -43,7 +43,7 @@ describe("a pod that is created gets", () => {
   });
 });
 
-describe("a pod that is created gets nothing", () => {
+describe("a created pod gets no sidecar", () => {
   it.each([
     ["where its labels do not match", { selector: { matchLabels: { scene: "none" } } }],
     [

@@ -66,12 +66,12 @@ const condition = async () => (await readPodRegistration(cluster))?.condition ??
 const isInjected = ({ metadata }: Pod) => metadata?.annotations?.[INJECTED_LIST_ANNOTATION] !== undefined;
 
 describe("with passes that keep the registration", () => {
-  it("the condition appears soon, and without SidecarSets the webhook is asked about no pod", async () => {
+  it("the condition appears soon, and without SidecarSets the webhook is called for no pod", async () => {
     await until("a condition", async () => (await condition()) !== "");
     expect(await condition()).not.toContain("round");
   });
 
-  it("pods that are created in the moment after their SidecarSet have its sidecar, while others come and go", async () => {
+  it("pods that are created right after their SidecarSet have its sidecar, while other SidecarSets come and go", async () => {
     const missed: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const name = `round-${round}`;
@@ -87,7 +87,7 @@ describe("with passes that keep the registration", () => {
     );
   });
 
-  it("conditions of SidecarSets that are long gone are removed, and the others stay", async () => {
+  it("conditions of SidecarSets that were deleted long ago are removed, and the others stay", async () => {
     const clock = { ...systemClock, epochMs: () => Date.now() + 600_000 };
     const options = {
       kruiseNamespace: KRUISE_NAMESPACE,

@@ -22,7 +22,7 @@ async function annotationsOf(scene: Scene, key: string) {
   return (await scene.pods()).map(({ metadata }) => metadata?.annotations?.[key]);
 }
 
-it("init containers and native sidecars run on as they were", async () => {
+it("a rollout leaves init containers and native sidecars unchanged", async () => {
   const scene = await openScene({
     initContainers: [{ name: "prepare", image: "prepare:v1" }],
     updateStrategy: AT_ONCE,
@@ -52,7 +52,7 @@ it("init containers and native sidecars run on as they were", async () => {
   expect(created.spec.initContainers?.map(({ image }) => image)).toEqual(["prepare:v2", "proxy:v2"]);
 });
 
-it("annotations are written together with a new image, each by its policy, and not without a new image", async () => {
+it("annotations are written together with a new image, each with its policy, and not without a new image", async () => {
   const patch = (patchPolicy: string, value: string) => {
     return { patchPolicy, annotations: { [`example.com/${patchPolicy.toLowerCase()}`]: value } };
   };
@@ -100,7 +100,7 @@ const HALF = {
   resourcesExpr: { requests: { cpu: "cpu * 50%" } },
 };
 
-it("resources stay as at the pod's creation, and a new policy for them is for new pods", async () => {
+it("a pod keeps the resources of its creation, and a new resources policy applies only to new pods", async () => {
   const scene = await openScene({ containers: [{ ...SIDECAR, resourcesPolicy: HALF }], updateStrategy: AT_ONCE });
   const containers = [{ ...APP, resources: { requests: { cpu: "1" } } }];
   await scene.deploy(2, { containers });

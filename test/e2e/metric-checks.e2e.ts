@@ -75,7 +75,7 @@ async function untilBlocked(scene: Scene, wanted: Partial<Record<keyof StatusCon
 
 const images = async (scene: Scene) => (await scene.pods()).map((pod) => imageOf(pod, "agent"));
 
-it("no batch begins before Prometheus has a value, and all do while it is within the bound", async () => {
+it("no batch begins before Prometheus has a value, and every batch begins while the value is within the bound", async () => {
   await scraped(undefined);
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(2);

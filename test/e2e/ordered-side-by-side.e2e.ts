@@ -270,26 +270,29 @@ const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-it.concurrent.for(SCENARIOS)("$title", async ({ title, spec, acts, first = atRest(3) }, { onTestFinished }) => {
-  const name = `ordered-${SCENARIOS.findIndex((scenario) => scenario.title === title)}`;
-  const sets = new SideBySide(controlPlane(), name);
-  onTestFinished(() => sets.close());
-  await sets.create(spec);
-  await sets.until(first);
-  for (const act of acts) await act(sets);
-  const [theirs, ours] = await Promise.all([sets.sequence("theirs"), sets.sequence("ours")]);
-  // With policy Parallel no order is promised.
-  const isOrdered = spec.podManagementPolicy !== "Parallel";
-  const sorted = (lines: readonly string[]) => (isOrdered ? lines : lines.toSorted());
-  expect(sorted(ours)).toEqual(sorted(theirs));
-  expect(ours.length).toBeGreaterThan(0);
-  const [theirView, ourView] = await Promise.all([sets.view("theirs"), sets.view("ours")]);
-  expect(ourView).toEqual(theirView);
-  same.scenarios++;
-  same.steps += ours.length;
-});
+it.concurrent.for(SCENARIOS)(
+  "the product and the built-in controller do the same: $title",
+  async ({ title, spec, acts, first = atRest(3) }, { onTestFinished }) => {
+    const name = `ordered-${SCENARIOS.findIndex((scenario) => scenario.title === title)}`;
+    const sets = new SideBySide(controlPlane(), name);
+    onTestFinished(() => sets.close());
+    await sets.create(spec);
+    await sets.until(first);
+    for (const act of acts) await act(sets);
+    const [theirs, ours] = await Promise.all([sets.sequence("theirs"), sets.sequence("ours")]);
+    // With policy Parallel no order is promised.
+    const isOrdered = spec.podManagementPolicy !== "Parallel";
+    const sorted = (lines: readonly string[]) => (isOrdered ? lines : lines.toSorted());
+    expect(sorted(ours)).toEqual(sorted(theirs));
+    expect(ours.length).toBeGreaterThan(0);
+    const [theirView, ourView] = await Promise.all([sets.view("theirs"), sets.view("ours")]);
+    expect(ourView).toEqual(theirView);
+    same.scenarios++;
+    same.steps += ours.length;
+  },
+);
 
-it("all promised scenarios ran, and the passes had no trouble", () => {
+it("all promised scenarios ran, and the passes reported no error", () => {
   addFigure("ordered sets beside the built-in controller, scenarios", same.scenarios);
   addFigure("pods created or deleted in the same order on both sides", same.steps);
   expect(SCENARIOS.length).toBeGreaterThanOrEqual(20);

@@ -154,7 +154,7 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
     }
   };
 
-  it("each role has a request here for each verb and name that it permits", () => {
+  it("this test has a request for each verb and name that each role permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
       // Other components check these rights. An admission plugin checks the right to finalizers when owners are set.
       // The fence checks the right to features.

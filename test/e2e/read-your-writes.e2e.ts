@@ -147,8 +147,8 @@ function rounded(milliseconds: number): number {
 }
 
 const WAYS: readonly (readonly [string, (options: BackendOptions) => Promise<Backends>, number])[] = [
-  ["one serve", serveProcesses, 1],
-  ["three serve", serveProcesses, 3],
+  ["one serve process", serveProcesses, 1],
+  ["three serve processes", serveProcesses, 3],
   ["8 environments of the Lambda function", lambdaEnvironments, 8],
 ];
 
@@ -164,7 +164,7 @@ async function untilNobodyAsks(namespace: string): Promise<void> {
 describe.each(WAYS)("with %s", (title, begin, count) => {
   const namespace = `writes-${count}`;
   /** Announcements are used only after some minutes. */
-  const isAnnounced = IS_SOAK || title === "one serve";
+  const isAnnounced = IS_SOAK || title === "one serve process";
   let front: Front;
   let installed: readonly KubernetesObject[];
   beforeAll(async () => {

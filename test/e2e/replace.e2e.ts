@@ -114,7 +114,7 @@ async function secondsOfRestart({ cluster, name }: Scene): Promise<number> {
   return (performance.now() - beganAt) / 1_000;
 }
 
-it("pods that get there in place are not evicted", async () => {
+it("pods that can be updated in place are not evicted", async () => {
   const scene = await openScene();
   await scene.deploy(3);
   await scene.untilSettled();
@@ -145,7 +145,7 @@ it("a rollout waits for a PodDisruptionBudget that allows no disruption, and nam
   expect(evictionsOf(scene.name)).toBe(2);
 });
 
-it("pods that nothing would recreate stay, and the condition counts them", async () => {
+it("pods without a controller that recreates them stay, and the condition counts them", async () => {
   const scene = await openScene();
   await scene.createPod("bare");
   await scene.untilReady(1);
@@ -158,7 +158,7 @@ it("pods that nothing would recreate stay, and the condition counts them", async
   expect((await scene.set()).metadata?.annotations?.[REPLACE_ANNOTATION]).toBe("NotUpgradable");
 });
 
-it("while injection is paused none is evicted, since others would come without sidecars", async () => {
+it("while injection is paused no pod is evicted, because new pods would have no sidecars", async () => {
   const scene = await openScene();
   await scene.deploy(2);
   await scene.untilSettled();

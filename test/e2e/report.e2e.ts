@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it("report and /ui show where a rollout stands, pod by pod", async () => {
+it("report and /ui show the progress of a rollout, pod by pod", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 2, partition: 2 } });
   await scene.deploy(5);
   await scene.untilSettled();

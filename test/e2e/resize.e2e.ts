@@ -73,7 +73,7 @@ async function untilAllHave(scene: Scene, resources: ResourceRequirements, image
   );
 }
 
-it("more than before, and a new image: resources first, no restart but for the image", async () => {
+it("with more resources and a new image, the resources change first, and only the image restarts the container", async () => {
   const scene = await opened(SMALL);
   const before = (await scene.pods()).map(({ metadata }) => metadata?.uid);
   const since = await scene.now();
@@ -101,7 +101,7 @@ const CAN_DECREASE = !isOnNode() || existsSync("/sys/fs/cgroup/cgroup.controller
 /** Kubernetes 1.33 refuses a smaller memory limit of a container that is not restarted for it. */
 const MAY_DECREASE = runsFrom("1.34");
 
-it.skipIf(!CAN_DECREASE || !MAY_DECREASE)("less than before, and a new image: the image first", async () => {
+it.skipIf(!CAN_DECREASE || !MAY_DECREASE)("with fewer resources and a new image, the image changes first", async () => {
   const scene = await opened(LARGE);
   const shapes = recordShapes(scene);
   await scene.patchSet(setImage("agent:v2"), setResources(SMALL));
@@ -124,7 +124,7 @@ it.skipIf(MAY_DECREASE)(
   },
 );
 
-it("resources alone restart nothing", async () => {
+it("a change of only resources restarts nothing", async () => {
   const scene = await opened(SMALL);
   await scene.patchSet(setResources(LARGE));
   const pods = await untilAllHave(scene, LARGE, "agent:v1");

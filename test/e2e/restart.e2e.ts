@@ -90,7 +90,7 @@ it("a Deployment and a StatefulSet are restarted, one after the other, each once
   expect((await scene.report())?.tally).not.toHaveProperty("replaced");
 });
 
-it("without the right no workload is restarted and the condition names the role, and with it they are", async () => {
+it("without the right no workload is restarted and the condition names the role, and with the right workloads are restarted", async () => {
   const scene = await openScene();
   await deployBoth(scene);
   await scene.untilSettled();

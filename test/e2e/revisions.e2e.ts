@@ -31,7 +31,7 @@ async function release(scene: Scene, image: string, customVersion: string, injec
   await scene.untilSettled();
 }
 
-it("every version is kept as a ControllerRevision, owned by the SidecarSet, and goes with it", async () => {
+it("every version is kept as a ControllerRevision that the SidecarSet owns and that is deleted with the SidecarSet", async () => {
   const scene = await openScene({ customVersion: "1", updateStrategy: BY_ONE });
   const { metadata } = await scene.set();
   await scene.untilSettled();
@@ -127,7 +127,7 @@ it("under policy Partial only pods that the rollout has not reached get the name
   await scene.untilUpdated(4);
 });
 
-it("a canary takes the place of its base in the pods that it selects, and the base waits until it is gone", async () => {
+it("a canary replaces its base in the pods that it selects, and the base waits until the canary is gone", async () => {
   const scene = await openScene({ updateStrategy: BY_ONE });
   const canary = `${scene.name}-canary`;
   const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": scene.name };

@@ -58,7 +58,7 @@ async function store(object: KubernetesObject): Promise<void> {
 
 const as = (role: string) => (args: readonly string[]) => runCli(args, { KUBECONFIG: kubeconfigs[role] ?? "" });
 
-it("a viewer asks everything and changes nothing, an operator steers", async () => {
+it("a viewer may read everything and change nothing, and an operator may steer rollouts", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 2 } });
   await scene.deploy(3);
   await scene.untilSettled();

@@ -50,7 +50,7 @@ it("no pod is updated while the SidecarSet is paused", async () => {
   await scene.untilUpdated(3);
 });
 
-it("only the selected pods are updated, then all", async () => {
+it("only the selected pods are updated, and then all pods", async () => {
   const selector = { matchLabels: { ring: "canary" } };
   const scene = await openScene({ updateStrategy: { ...AT_ONCE, selector } });
   const [first] = await scene.deploy(3);
@@ -86,7 +86,7 @@ it("if more than the image changed no pod is updated, each pod says so, and the 
   expect(others).toMatchObject([{ reason: "NotUpgradablePods", type: "Normal" }]);
 });
 
-it("a hot upgrade starts the new container beside the old one, then empties that, and back", async () => {
+it("a hot upgrade starts the new container beside the old one and empties the old one, also on the way back", async () => {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:v1" };
   const scene = await openScene({ containers: [{ ...SIDECAR, upgradeStrategy }], updateStrategy: AT_ONCE });
   await scene.deploy(2);
@@ -121,7 +121,7 @@ it("pods that are deleted and recreated during a rollout do not block it", async
   expect(after.filter(({ metadata }) => deleted.includes(metadata?.name ?? ""))).toEqual([]);
 });
 
-it("deleting the SidecarSet in the middle leaves the pods as they are, and one of its name takes them over", async () => {
+it("pods of a SidecarSet that is deleted during a rollout stay as they are, and a new SidecarSet of its name takes them over", async () => {
   const scene = await openScene({ updateStrategy: BY_ONE });
   await scene.deploy(4);
   await scene.untilSettled();
@@ -178,7 +178,7 @@ const newFields = (prefix: string) => ({
 });
 
 it.runIf(runsFrom("1.37"))(
-  "what Kubernetes 1.33 to 1.37 added to pods stays in app and sidecar, through injection and an update in place",
+  "pod fields that Kubernetes 1.33 to 1.37 added stay in app and sidecar through injection and an update in place",
   async () => {
     const ofSidecar = { ...newFields("agent"), shareVolumePolicy: { type: "disabled" } };
     const volumes = newVolumes("agent") as object[] as Volume[];

@@ -65,7 +65,7 @@ it("a SidecarSet that is stuck or cannot be upgraded in place delays no other Si
   await untilSaid(scene, { [other]: false, [scene.name]: true });
 });
 
-it("namespaces that the selector picks roll out together, and one that is picked later follows", async () => {
+it("the selected namespaces roll out together, and a namespace that is selected later follows", async () => {
   const scene = await openScene({ selector: { matchLabels: { scene: "none" } } });
   const [first, second, third] = ["1", "2", "3"].map((number) => `${scene.name}-${number}`) as [string, string, string];
   const team = { team: scene.name };
@@ -89,7 +89,7 @@ it("namespaces that the selector picks roll out together, and one that is picked
   await scene.untilUpdated(1, set, third);
 });
 
-it("a SidecarSet of v1alpha1 with a namespace is rolled out, patched and read as such", async () => {
+it("a v1alpha1 SidecarSet with a namespace is rolled out, patched and read as v1alpha1", async () => {
   const scene = await openScene({ selector: { matchLabels: { scene: "none" } } });
   const name = `${scene.name}-older`;
   await scene.createOlderSet(name, {

@@ -184,7 +184,7 @@ it("check --pre accepts the file, and the API server reads it without a restart"
   expect(await idsFound()).not.toContain("PodWebhookMissing");
 });
 
-it("every pod that is created from the first moment of an API server on is injected, with no registration in the cluster", async () => {
+it("every pod is injected from the first moment of an API server, with no registration in the cluster", async () => {
   await deleteRegistrations();
   await expectEarlyPodsInjected("by a webhook of a file");
 });
@@ -227,7 +227,7 @@ it("a policy that compile prints for a file injects, and nothing in the cluster 
   expect(await idsFound()).toContain("RegisteredInFiles");
 });
 
-it("every pod that is created from the first moment of an API server on is injected by the policy, whoever deletes policies", async () => {
+it("the policy injects every pod from the first moment of an API server, even if somebody deletes policies", async () => {
   const { items } = await cluster.list(MUTATING_POLICIES, {});
   expect(items).toEqual([]);
   const missing = { name: `sidecarset-${scene.name}.static.k8s.io` };
@@ -235,7 +235,7 @@ it("every pod that is created from the first moment of an API server on is injec
   await expectEarlyPodsInjected("by a policy of a file");
 });
 
-it("the API refuses names that are for files", async () => {
+it("the API refuses names that are reserved for files", async () => {
   const [file] = parseAllDocuments(await install("Fail", "file")).map(
     (document) => document.toJS() as KubernetesObject,
   );

@@ -119,14 +119,14 @@ async function toldAt(name: string, steps: readonly object[]): Promise<readonly 
 
 const OF_BOTH = "pods one, pods two";
 
-describe("of all updates of a pod's status only the change gets through", () => {
+describe("API servers send only the relevant status updates of pods", () => {
   it("a pod that becomes ready is reported, and again after it was not ready", async () => {
     await createPod("ready");
     const steps = ["False", "True", "True", "False", "True"].map(readiness);
     expect(await toldAt("ready", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH]);
   });
 
-  it("a pod that begins to fail is reported once, and not when the failure gets another name", async () => {
+  it("a pod that begins to fail is reported once, and not again when the failure has another reason", async () => {
     await createPod("failing");
     const steps = [
       waiting("ContainerCreating"),
@@ -145,7 +145,7 @@ describe("of all updates of a pod's status only the change gets through", () => 
   });
 });
 
-describe("of pods whose containers start in an order", () => {
+describe("pods whose containers start in an order", () => {
   const ordered = (name: string, containers: readonly Container[], more: object = {}) => {
     const metadata = { name, namespace: NAMESPACE };
     const pod = initializeLaunchPriority(listedPod(metadata, { containers, ...more }), Math.random);
@@ -166,7 +166,7 @@ describe("of pods whose containers start in an order", () => {
     expect(await toldAt("order", steps)).toEqual(["", "launch *", "", "", "launch *", ""]);
   });
 
-  it("passes that follow nothing open each key within 2 seconds by these reports", async () => {
+  it("with these reports, passes that follow nothing open each key within 2 seconds", async () => {
     const stepMs = recordLaunch(cluster, NAMESPACE);
     const problems: string[] = [];
     let passes = 0;

@@ -31,7 +31,7 @@ async function deletePods(scene: Scene, pods: readonly Pod[]): Promise<void> {
 
 // A pass that waits for one of these SidecarSets ends for all of them.
 describe.concurrent("a rollout", () => {
-  it("a rollout of an image that cannot be pulled stops at maxUnavailable, and a good image goes on", async ({
+  it("a rollout of an image that cannot be pulled stops at maxUnavailable, and a good image continues it", async ({
     onTestFinished,
   }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
@@ -55,7 +55,7 @@ describe.concurrent("a rollout", () => {
     });
   });
 
-  it("a rollout goes on beside a pod whose annotations are at the size limit of the API server, and so does its rollback", async ({
+  it("a rollout continues beside a pod whose annotations are at the size limit of the API server, and so does its rollback", async ({
     onTestFinished,
   }) => {
     const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } } as const;
@@ -87,7 +87,7 @@ describe.concurrent("a rollout", () => {
     ["whose migration hook fails", "agent:hook-fails", MIGRATING, /agent-2: (PostStartHookError|CrashLoopBackOff)/],
     ["whose migration hook never ends", "agent:hook-never-ends", MIGRATING, /agent-2: its new image does not run yet/],
   ] as const)(
-    "that is a hot upgrade %s leaves the old container serving, and a good one goes on",
+    "a hot upgrade %s leaves the old container serving, and a good image continues the rollout",
     async ([_what, image, sidecar, why], { onTestFinished }) => {
       const updateStrategy = { type: "RollingUpdate", maxUnavailable: 1 } as const;
       const scene = await openScene({ containers: [sidecar], updateStrategy }, onTestFinished);

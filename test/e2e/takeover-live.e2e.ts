@@ -105,7 +105,7 @@ function restartsOf(pod: Pod, first: Pod | undefined) {
 const viewOf = ({ metadata, spec }: Pod) =>
   [metadata?.name, ...spec.containers.map(({ name, image }) => `${name}=${image}`)].join(" ");
 
-describe("a rollout that OpenKruise began goes on with pods that run", () => {
+describe("the product takes over a rollout of OpenKruise with running pods", () => {
   it.each(CASES)("%s, after %d turns", async (_name, point, sequence) => {
     const fresh = withOurImageIds(asNew(sequence, `live-${point}-${sequence.name.length}`));
     await cluster.load(onOurNodes(afterReference(fresh, 1)));

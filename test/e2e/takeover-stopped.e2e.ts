@@ -149,7 +149,7 @@ async function stopAt(
   return isWhole ? undefined : [...[...found, ...history].map((text) => `call ${call}: ${text}`), ...after];
 }
 
-describe("stopped after each of its calls, a pass leaves what OpenKruise would go on with", () => {
+describe("OpenKruise continues after a pass that is stopped after any of its calls", () => {
   it.each(CASES)("%s", async (_name, sequence, index) => {
     const found: string[] = [];
     let call = 0;

@@ -72,7 +72,7 @@ function pointsOf(sequence: ReferenceSequence, index: number): readonly number[]
 const IS_MENDED = "reconcile: immutable-change-reverted-exactly";
 const OF_MENDING = /\.sidecarSetUpgradableCondition\.|: 2 writes at rest$/;
 
-describe("what OpenKruise began, we carry on as it would have", () => {
+describe("the product continues rollouts of OpenKruise as OpenKruise would", () => {
   it.each(SEQUENCES.map((sequence, index) => [sequence.name, sequence, pointsOf(sequence, index)] as const))(
     "%s",
     async (name, sequence, points) => {
@@ -84,7 +84,7 @@ describe("what OpenKruise began, we carry on as it would have", () => {
     },
   );
 
-  it("takeovers happened at rest and under way, and of both API versions", () => {
+  it("the tests took over finished and running rollouts, in both API versions", () => {
     const { takeovers, turns, atRest, podWrites, storedAsV1alpha1 } = looked;
     addFigure("takeovers from OpenKruise", takeovers);
     addFigure("takeovers of SidecarSets stored as v1alpha1", storedAsV1alpha1);

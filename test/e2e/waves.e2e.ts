@@ -44,7 +44,7 @@ function updatedAt({ metadata }: Pod, set: string): number {
   return Date.parse(records[set]?.updateTimestamp ?? "");
 }
 
-it("production waits until dev is no longer paused and has soaked, and not for what happens to dev later", async () => {
+it("production waits until dev is not paused and has soaked, and does not wait for later changes of dev", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   const [dev, production] = [await deployTo(scene, "dev"), await deployTo(scene, "production")];
   await scene.untilSettled();

@@ -65,7 +65,7 @@ it.each(["OnFailure", "Never"])("a Job's pods with restart policy %s are updated
   expect(status).not.toHaveProperty("failed");
 });
 
-it("pods that have ended are neither waited for nor updated", async () => {
+it("a rollout neither waits for ended pods nor updates them", async () => {
   const scene = await openScene(BY_TWO);
   for (const name of ["one", "two"]) await scene.createPod(name);
   await scene.untilReady(2);

@@ -375,7 +375,7 @@ describe("lint for a version of Kubernetes:", () => {
     ["a profile of AppArmor", { securityContext: { appArmorProfile: { type: "Unconfined" } } }, ["AppArmorFields"]],
     ["a name that every version refuses", { env: [{ name: "A=B", value: "a" }] }, []],
     [
-      "a mount that is not read-only below",
+      "a mount that is not recursively read-only",
       { volumeMounts: [{ name: "v", mountPath: "/v", recursiveReadOnly: "Disabled" }] },
       [],
     ],
@@ -384,7 +384,7 @@ describe("lint for a version of Kubernetes:", () => {
     expect(found.map((one) => one.split(" ").at(-1))).toEqual(expected);
   });
 
-  it("lint refuses a text that is no version", () => {
+  it("lint refuses a text that is not a version", () => {
     expect(() => lint({ objects: [], kubernetesVersion: "34" })).toThrow("is no version of Kubernetes such as 1.34");
   });
 });

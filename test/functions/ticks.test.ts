@@ -47,7 +47,7 @@ describe("passes on a timer:", () => {
   });
 });
 
-test("a page fails when the thread that makes it ends without an answer", async () => {
+test("rendering a page fails when its thread ends without an answer", async () => {
   const text = `
     import { parentPort } from "node:worker_threads";
     parentPort.on("message", () => process.exit());
@@ -62,7 +62,7 @@ test("a page fails when the thread that makes it ends without an answer", async 
   expect(await Promise.race([page, "no answer"])).toMatch("the thread of passes and pages has ended");
 });
 
-test("close waits for the thread that works now, also where an earlier one has ended by an error", async () => {
+test("close waits for the working thread, even if an earlier thread ended with an error", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const text = `
@@ -92,7 +92,7 @@ test("close waits for the thread that works now, also where an earlier one has e
   expect(printed).toEqual(["begun", "begun", "over"]);
 });
 
-test("close resolves also where the thread ends by an error", async () => {
+test("close resolves even if the thread ends with an error", async () => {
   const text = `
     import { parentPort } from "node:worker_threads";
     parentPort.on("message", () => {

@@ -63,7 +63,7 @@ const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInf
 const tell = (lines: readonly string[], name = SET.name, now: () => number = () => 0) =>
   notifier(async () => lines, { now })({ ...SET, name }, BLOCKED, PATIENT.timeout);
 
-test("a cause that comes and goes waits only once, so that it pushes out no other notification", () => {
+test("a cause that comes and goes has only one waiting notification, so that it displaces no other notification", () => {
   const news = (reason: string, cause: string) => ({ type: "Warning", reason, cause, message: "m" }) as const;
   const stored = (status: SidecarSetStatus, resourceVersion: number): SidecarSet => ({
     metadata: { name: "log-agent", uid: "u", resourceVersion: `${resourceVersion}` },
@@ -115,7 +115,7 @@ describe("an obstacle that comes and goes:", () => {
   const fails: News = { type: "Warning", reason: "Degraded", cause: "PodsFailing", message: "m" };
   const halts: News = { type: "Warning", reason: "Blocked", cause: "Halted", message: "m" };
 
-  test("a repeated notification is sent every ten minutes at most, and a halt is sent at once beside it", () => {
+  test("a repeated notification is sent at most every ten minutes, and a halt is sent at once beside it", () => {
     const { at, sent } = passes();
     for (let seconds = 0; seconds < 3_600; seconds += 10) {
       const isThere = seconds % 20 === 0;
@@ -153,7 +153,7 @@ describe("an obstacle that comes and goes:", () => {
     expect(sent).toEqual(["0 Blocked Halted", "10 Blocked Gate", "20 RolloutStarted", "30 Blocked Halted"]);
   });
 
-  test("a cause that is over is not sent before a release, because it would hold back the release's own", () => {
+  test("a cause that has ended is not sent before a release, because it would delay the notification of the release", () => {
     const { at, sent } = passes();
     at(0, degraded(true), fails);
     at(60, degraded(false));
@@ -284,7 +284,7 @@ describe("receivers:", () => {
 
 const told = ({ givenUp = 0 }: Pick<Notification, "givenUp">) => 1 + givenUp;
 
-test("every notification is taken, waits, or is counted as given up in one that is taken or waits", () => {
+test("every notification is delivered, waits, or is counted as given up in another notification", () => {
   const { below, isLucky } = seededChance(54);
   const pick = <T>(chance: number, lucky: T, other: T): T => (isLucky(chance) ? lucky : other);
   let [written, taken, seconds] = [0, 0, Date.parse("2026-11-30T00:00:00Z") / 1_000];
@@ -347,7 +347,7 @@ describe("claims:", () => {
   test.each([
     ["that nobody claimed", undefined],
     ["whose claim is over", ago(CLAIM_MS)],
-    ["whose claim is of a clock that was hours ahead", ago(-3_600_000)],
+    ["whose claim has a time hours in the future", ago(-3_600_000)],
     ["whose claim nobody can read", "yesterday"],
   ])("a pass sends a notification %s", (_, claimedAt) => {
     expect(claimedAfter(claimedAt)).toEqual([{ ...BLOCKED, claimedAt: new Date(NOW).toISOString() }]);

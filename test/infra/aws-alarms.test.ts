@@ -56,7 +56,7 @@ describe("alarms for outages outside the functions:", () => {
   });
 });
 
-test("an alarm about missing ticks rings after five minutes and stays on as long as no tick comes", async () => {
+test("an alarm about missing ticks is raised after five minutes and stays on as long as no tick comes", async () => {
   const metric = "AWS/Lambda Invocations FunctionName=sidecarset-test-rollout";
   const ticks = (minute: number) => (minute < 0 ? { [metric]: [1] } : {});
   const rung = rungBy(ticks, 120, await settings({}));

@@ -18,7 +18,7 @@ function lateConstants(text: string): readonly string[] {
   return later.filter((name) => functions.some((body) => new RegExp(`\\b${name}\\b`).test(body)));
 }
 
-it("a constant that stands below the beginning of a program and is used by a function is found", () => {
+it("the check finds a constant that is defined below the start of a program and that a function uses", () => {
   const program = "await main();\nconst LATE_MS = 1;\nfunction main() {\n  return LATE_MS;\n}\n";
   expect(lateConstants(program)).toEqual(["LATE_MS"]);
   expect(lateConstants(program.replace("await main();\n", ""))).toEqual([]);

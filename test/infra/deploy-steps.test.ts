@@ -39,7 +39,7 @@ test("a role that gets access keeps the groups that others gave it", async () =>
   expect(groupsOf("ordered-set")).toBeUndefined();
 });
 
-test("the SidecarSet that tries the first pod is deleted with its ledger when the pod cannot be created", async () => {
+test("the sample SidecarSet is deleted with its ledger when its first pod cannot be created", async () => {
   const commands: string[] = [];
   const kubectl: Deployment["kubectl"] = async (args) => {
     commands.push(args.join(" "));
@@ -146,7 +146,7 @@ test.each([
   },
 );
 
-test("stages of one region that reserve more together than the account has are refused, and one of another region is not", async () => {
+test("stages of one region that together reserve more than the account has are refused, and stages of other regions are not", async () => {
   const aws = { getUnreservedConcurrency: async () => 200 };
   const wanted = { reserved: new Map([["mutate-pod" as const, 60]]), reservations: new Map() };
   const look = (region: string) => checkConcurrency(aws, { ...wanted, region }, undefined);

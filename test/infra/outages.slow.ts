@@ -446,7 +446,7 @@ test("no call of a healthy function sets off an alarm", async () => {
 });
 
 describe("docs/alarms.md and infra/aws/outages.md:", () => {
-  test.each(OUTAGES)("$outage: rings $rings", async (outage) => {
+  test.each(OUTAGES)("the outage ($outage) raises the alarms $rings", async (outage) => {
     const rung = await rungIn(outage, await settings(outage.parameters));
     const text = rung.map(({ alarm, minute }) => `\`${alarm}\` ${minute}`).join(", ");
     expect(text || "nothing").toBe(outage.rings);
@@ -484,7 +484,7 @@ describe("docs/alarms.md and infra/aws/outages.md:", () => {
       );
   });
 
-  test("the first command at an alarm needs only aws and kubectl", async () => {
+  test("the first command for each alarm needs only aws and kubectl", async () => {
     const page = await readFile("docs/alarms.md", "utf8");
     const [, log = ""] = /`LOG NAME` is `(\w+ logs tail) /.exec(page) ?? [];
     const text = page.replaceAll("`LOG ", `\`${log} `);
@@ -512,14 +512,14 @@ describe("alarms end:", () => {
     expect(await endOf(always(missed, 5), "PodsMissed")).toEqual([11]);
   });
 
-  test("a SidecarSet that stays in trouble calls for ten minutes, and no more", async () => {
+  test("a SidecarSet that stays in trouble raises the alarm for only ten minutes", async () => {
     const all = await everyMinute((since) => pass({}, { state: "Blocked", troubleSince: since }));
     expect(await endOf((minute) => all[minute] ?? {}, "NeedsAttention")).toEqual([30]);
   });
 });
 
 test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
-  "a SidecarSet that has been in state %s for ten minutes calls exactly if natureOf calls the state trouble",
+  "a SidecarSet in state %s for ten minutes raises the alarm exactly if natureOf calls the state trouble",
   async (state: RolloutVerdict) => {
     const moved = await pass({}, { state, troubleSince: ago(10) });
     const isTrouble = natureOf(state).isTrouble === true;

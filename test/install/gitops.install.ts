@@ -120,7 +120,7 @@ function objectOf(name: keyof typeof STRATEGIES): object {
   return { ...set(), spec: { injectionStrategy, ...(updateStrategy ? { updateStrategy } : {}) } };
 }
 
-describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
+describe("the health and the actions of a SidecarSet in GitOps tools", { timeout: 300_000 }, () => {
   const { data } = argoCdConfigMap();
   let seen: readonly Seen[];
   beforeAll(async () => {
@@ -143,11 +143,14 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
       expect(standingAs(verdict).status?.conditions?.find(({ type }) => type === "Ready")?.reason).toBe(verdict);
   });
 
-  it.each(CASES.map(([name], index) => [name, index] as const))("%s", (_, index) => {
-    const [, , health, kstatus, flux = kstatus] = CASES[index] ?? [];
-    expect(seen[index]).toMatchObject({ argocd: { status: health }, kstatus, flux });
-    expect(seen[index]?.argocd.message).toMatch(/\w/);
-  });
+  it.each(CASES.map(([name], index) => [name, index] as const))(
+    "Argo CD shows the right health for the scene: %s",
+    (_, index) => {
+      const [, , health, kstatus, flux = kstatus] = CASES[index] ?? [];
+      expect(seen[index]).toMatchObject({ argocd: { status: health }, kstatus, flux });
+      expect(seen[index]?.argocd.message).toMatch(/\w/);
+    },
+  );
 
   const actionsOn = (name: keyof typeof STRATEGIES) =>
     seen[CASES.length + Object.keys(STRATEGIES).indexOf(name)]?.actions ?? {};
@@ -176,7 +179,7 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
     expect(specAfter("canary", "promote")["injectionStrategy"]).not.toHaveProperty("revision");
   });
 
-  it("the interpreted health is the page's", async () => {
+  it("Argo CD's health is the same as the page's", async () => {
     const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
     const rows = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\w+) \| (\w+) \|/gm)];
     const told = rows.flatMap(([, words = "", health, flux]) =>

@@ -198,16 +198,19 @@ async function cli({ caBundle, pathSecret, urls = {}, ...values }: Values): Prom
 }
 
 describe.each(Object.entries(INSTALLATIONS))("%s", (_, values) => {
-  it("kustomize makes the objects of the code", async () => expectSame(await kustomize(values), expected(values)));
-  it("Helm makes the objects of the code", async () =>
+  it("kustomize renders the same objects as the code", async () =>
+    expectSame(await kustomize(values), expected(values)));
+  it("Helm renders the same objects as the code", async () =>
     expectSame(await helmTemplate(helmValues(values)), expected(values)));
-  it("Terraform makes the objects of the code", async () => expectSame(await terraform(values), expected(values)));
-  it("the command line makes the objects of the code", async () => expectSame(await cli(values), expected(values)));
+  it("Terraform renders the same objects as the code", async () =>
+    expectSame(await terraform(values), expected(values)));
+  it("the command line prints the same objects as the code", async () =>
+    expectSame(await cli(values), expected(values)));
 });
 
 describe("by the command line", () => {
   const { "a publicly trusted address": open, "a secret path": secret } = INSTALLATIONS;
-  it("an address alone makes a complete installation", async () =>
+  it("an address alone is enough for a complete installation", async () =>
     expectSame(await cli(open as Values), expected(open as Values)));
   it("another installation makes other objects", async () => {
     const objects = await cli(open as Values);
@@ -215,11 +218,11 @@ describe("by the command line", () => {
   });
 });
 
-describe("features that are asked for", () => {
+describe("optional features of an installation", () => {
   const optional = optionalFiles();
   const values: Values = { url: "https://sidecarset-webhooks.invalid" };
 
-  it("every optional feature is tried", () => {
+  it("the test covers every optional feature", () => {
     const named = [...featureFiles().values()].flat();
     expect(new Set(named)).toEqual(new Set(optional.keys()));
     expect(named).toHaveLength(optional.size);
@@ -410,7 +413,7 @@ describe("bad values get one sentence", () => {
     [{ url: "https://x.example", pathSecret: SECRET }, "additional properties 'pathSecret' not allowed"],
     [{ url: "https://x.example", feature: { launchOrder: true } }, "additional properties 'feature' not allowed"],
   ] as const;
-  it.each(helmRows)("Helm: %j", async (values, message) => {
+  it.each(helmRows)("Helm refuses %j in one sentence", async (values, message) => {
     await expect(helmTemplate(values)).rejects.toThrow(message);
   });
 
@@ -419,7 +422,7 @@ describe("bad values get one sentence", () => {
     [{ url: "https://x.example", path_secrets: { "/mutate-pod": "short" } }, "expected 256 bits in base64url"],
     [{ url: "https://x.example", features: ["launchorder"] }, "one of them is unknown"],
   ];
-  it.each(terraformRows)("Terraform: %j", async (values, message) => {
+  it.each(terraformRows)("Terraform refuses %j in one sentence", async (values, message) => {
     await expect(terraform(values)).rejects.toThrow(message);
   });
 });

@@ -71,7 +71,7 @@ describe("a release", { timeout: 300_000 }, () => {
     expect(sums).toContain(`${sha256}  kubectl-sidecarset-${version}.tar.gz`);
   });
 
-  it("a release has a plugin that kubectl finds and runs where Krew unpacks it, with its demo's objects and its checks", async () => {
+  it("kubectl finds the release's plugin and runs it where Krew unpacks it, with the demo's objects and the checks", async () => {
     const [store, bin] = [join(folder, "store"), join(folder, "bin")];
     for (const path of [store, bin]) await mkdir(path);
     await run("tar", ["-xzf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`), "-C", store]);
@@ -111,7 +111,7 @@ describe("a release", { timeout: 300_000 }, () => {
     await expect(validate(join(folder, "other.yaml"))).rejects.toThrow(/name/);
   });
 
-  it("the package of a release installs in an empty folder, runs there and needs no other", async () => {
+  it("the package of a release installs in an empty folder, runs there and needs no other package", async () => {
     const user = join(folder, "user");
     await mkdir(user);
     await writeFile(join(user, "package.json"), "{}");

@@ -43,7 +43,7 @@ describe("the site", { timeout: 300_000 }, () => {
       expect(await readFile(join(ROOT, "dist/site", link), "utf8")).toBe(await readFile(join(ROOT, link), "utf8"));
   });
 
-  it("the site links to the repository for files that are no pages", async () => {
+  it("the site links to the repository for files that are not pages", async () => {
     expect(await read("docs/install")).toContain(`href="${SOURCES}/infra/container"`);
     expect(await read("ARCHITECTURE")).toContain(`href="${SOURCES}/infra/local/README.md"`);
   });

@@ -16,7 +16,7 @@ it.each([
   ["causes", `${head}","details":{"causes":[`, CAUSE.repeat(400), DENIED.trim().length],
   ["text of a proxy", "", "m".repeat(10_000), 201],
 ])(
-  "of an endless answer with %s only the beginning is read, and the connection is closed",
+  "only the beginning of an endless answer with %s is read, and the connection is closed",
   async (...[, begin, more, length]) => {
     let sent = 0;
     let isClosed = false;

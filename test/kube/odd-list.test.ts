@@ -22,7 +22,7 @@ describe.each([
     ["metadata are missing", { items: [] }, "has no list of objects"],
     ["answer is null", null, "has no list of objects"],
     ["answer is a text", "ok", "has no list of objects"],
-  ])("a list is an error that names it if its %s", async (...[, body, problem]) => {
+  ])("reading a list whose %s is an error that names the list", async (...[, body, problem]) => {
     const error = await failureOf((await clientOf(body)).list(PODS, { namespace: "shop", ...options }));
     expect(error).toMatchObject({ reason: "UnreadableAnswer" });
     expect(error.message).toMatch(/^GET \/api\/v1\/namespaces\/shop\/pods: the answer of http:\S+ has /);
@@ -31,7 +31,7 @@ describe.each([
   });
 });
 
-it("a list that is read at once is an error where one of its items is null", async () => {
+it("reading a list at once is an error if one of its items is null", async () => {
   const cluster = await clientOf({ metadata, items: [{}, null] });
   expect((await failureOf(cluster.list(PODS))).message).toContain("has no list of objects");
 });

@@ -121,7 +121,7 @@ describe("writePodRegistration:", () => {
     return stored.webhooks?.map(({ matchConditions }) => matchConditions);
   };
 
-  it("a write keeps the conditions and annotations of others", async () => {
+  it("a write keeps the conditions and annotations of other owners", async () => {
     await register([webhook("a.kb.io", [OTHER]), webhook(POD_WEBHOOK, [OURS, OTHER])], { a: "b" });
     const next = { condition: "request.name != ''", reliedOnAt: WRITTEN_AT };
     expect(await writePodRegistration(cluster, await readStored(), next)).toBeUndefined();
@@ -130,7 +130,7 @@ describe("writePodRegistration:", () => {
     expect((await readStored()).stored.metadata?.annotations).toEqual({ a: "b", [RELIED_ON_ANNOTATION]: WRITTEN_AT });
   });
 
-  it("a write without a condition removes ours and keeps our annotation", async () => {
+  it("a write without a condition removes our condition and keeps our annotation", async () => {
     await register([webhook(POD_WEBHOOK, [OURS, OTHER])], { [RELIED_ON_ANNOTATION]: WRITTEN_AT });
     const next = { condition: undefined, reliedOnAt: undefined };
     expect(await writePodRegistration(cluster, await readStored(), next)).toBeUndefined();
@@ -170,7 +170,7 @@ describe("writePodRegistration:", () => {
     { code: 409, isToldAs: "answer" },
     { code: 500, isToldAs: "answer" },
     { code: 403, isToldAs: "failure" },
-  ])("writePodRegistration ends a write that failed with $code as an $isToldAs", async ({ code, isToldAs }) => {
+  ])("writePodRegistration reports a write that failed with $code as an $isToldAs", async ({ code, isToldAs }) => {
     await register([webhook(POD_WEBHOOK)]);
     const next = { condition: "true", reliedOnAt: undefined };
     const writing = writePodRegistration(failing(code), await readStored(), next);

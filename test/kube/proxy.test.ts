@@ -173,7 +173,7 @@ it.each([
   expect(() => throughProxy({ server: "https://a.test" }, { HTTPS_PROXY: proxyUrl })).toThrow(`HTTPS_PROXY ${message}`);
 });
 
-it("HTTP_PROXY is for API servers without TLS alone", () => {
+it("HTTP_PROXY applies only to API servers without TLS", () => {
   const env = { HTTP_PROXY: "http://proxy:3128" };
   expect(throughProxy({ server: "https://a.test" }, env).proxy).toBeUndefined();
   expect(throughProxy({ server: "http://a.test" }, env).proxy?.name).toBe("http://proxy:3128 (HTTP_PROXY)");

@@ -7,7 +7,7 @@ import { steppedClock } from "../controller/stepped-clock.ts";
 const SHOP = { name: "shop" };
 const MERGE = { type: "merge", body: { metadata: { labels: { a: "b" } } } } as const;
 
-it("a port that cannot write reads, and sends no create, patch or delete to the API server", async () => {
+it("a read-only port reads, and sends no create, patch or delete to the API server", async () => {
   const { cluster, calls } = bareCluster(steppedClock());
   const port = readOnlyCluster(cluster);
   expect((await port.get(NAMESPACES, SHOP)).metadata?.name).toBe("shop");
@@ -19,7 +19,7 @@ it("a port that cannot write reads, and sends no create, patch or delete to the 
   expect(calls.map(([, call]) => call)).toEqual(["GET namespaces", "LIST namespaces"]);
 });
 
-it("a port that cannot write sends a dry run, which the API server does not store", async () => {
+it("a read-only port sends a dry run, which the API server does not store", async () => {
   const { cluster, calls } = bareCluster(steppedClock());
   await readOnlyCluster(cluster).create(NAMESPACES, { metadata: { name: "new" } }, { dryRun: true });
   expect(calls.map(([, call]) => call)).toEqual(["CREATE namespaces"]);

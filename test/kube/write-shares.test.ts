@@ -29,7 +29,7 @@ function endless(atOnce: number) {
   return { under, begin, end };
 }
 
-test("writes to one namespace hold at most half of the places, and reads and another namespace's writes go on", async () => {
+test("writes to one namespace use at most half of the places, and reads and writes to other namespaces continue", async () => {
   const { under, begin, end } = endless(64);
   begin("greedy", 500, "greedy");
   begin("modest", 10, "modest");
@@ -40,7 +40,7 @@ test("writes to one namespace hold at most half of the places, and reads and ano
   expect(under.get("greedy")).toBe(500);
 });
 
-test("writes to many namespaces hold at most three quarters of the places, and a namespace without one has its first", async () => {
+test("writes to many namespaces use at most three quarters of the places, and a namespace without a place gets its first", async () => {
   const { under, begin, end } = endless(64);
   begin("greedy", 500, "greedy");
   begin("greedier", 500, "greedier");

@@ -27,14 +27,14 @@ describe("readYaml", () => {
     expect(Object.keys(value(`${text}: 1`) as object)).toEqual([key]);
   });
 
-  it("a merged map replaces keys before it, and keys after it replace the merged ones", () => {
+  it("a merged map replaces keys before it, and keys after it replace the merged keys", () => {
     const text = "a: &a {p: 1, q: 1}\nb: &b {q: 2, r: 2}\nc: {q: 0, <<: [*a, *b], p: 3}\n";
     expect(value(text)).toEqual({ a: { p: 1, q: 1 }, b: { q: 2, r: 2 }, c: { q: 1, r: 2, p: 3 } });
     expect(value("a: <<")).toEqual({ a: "<<" });
     expect(value('"<<": 1')).toEqual({ "<<": 1 });
   });
 
-  it("the last of two equal keys counts, and readYaml says where both stand", () => {
+  it("the last of two equal keys counts, and readYaml reports the places of both", () => {
     const [document] = readYaml("a: 1\nb: {c: 1, c: 2}\na: 3\n");
     expect(document?.value).toEqual({ a: 3, b: { c: 2 } });
     expect(document?.repeatedKeys).toEqual([
@@ -71,7 +71,7 @@ describe("readYaml", () => {
 });
 
 describe("writeYaml", () => {
-  it.each(SCALARS)("writeYaml quotes the text %s where a reader would take it for another value", (text) => {
+  it.each(SCALARS)("writeYaml quotes the text %s if a reader would take it for another value", (text) => {
     const given = { [text]: [text], list: [{ a: text }] };
     expect(value(writeYaml(given))).toEqual(given);
   });

@@ -144,7 +144,7 @@ describe("cold starts of mutate-pod:", () => {
     expect((asked.length / FEW) * COUNT).toBeLessThan(SECRETS_MANAGER_LIMIT);
   });
 
-  test("after the ping that keeps an environment warm its first pod makes no call of AWS, and a failed ping is no failure", async () => {
+  test("after a warm-up ping the first pod of an environment makes no call to AWS, and a failed ping is no failure", async () => {
     const env = {
       AUTHENTICATION: "insecure",
       LOG_LEVEL: "error",

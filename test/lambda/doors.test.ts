@@ -344,7 +344,7 @@ test("a function without AUTHENTICATION does not start", () => {
   expect(() => created("")).toThrow(/^AUTHENTICATION is not set/);
 });
 
-test("settings of a cluster that could not be used are looked at again after ten seconds", async () => {
+test("cluster settings that could not be used are read again after ten seconds", async () => {
   vi.stubEnv("CLUSTERS", JSON.stringify({ eu: { CLUSTER_SERVER: "https://10.0.0.1" } }));
   const now = vi.spyOn(performance, "now");
   onTestFinished(() => void now.mockRestore());

@@ -5,7 +5,7 @@ const candidate = (title: string, lines: number, killed: readonly string[], more
   return { file: "a.test.ts", line: 1, title, isMeasured: true, killed, lines, stays: false, ...more };
 };
 
-test("a test is redundant if others kill each of its mutants, and the longest such test goes first", () => {
+test("a test is redundant if other tests kill each of its mutants, and the longest redundant test comes first", () => {
   const tests = [
     candidate("alone", 9, ["1", "2"]),
     candidate("short", 3, ["2", "3"]),

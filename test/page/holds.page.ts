@@ -52,7 +52,7 @@ const WORDS = `(() => {
 const scenes = HOLDS.flatMap((hold) => HOLD_SCENES[hold].map((scene, at) => [hold, at, scene] as const));
 
 it.each(scenes)(
-  "a rollout held by %s (cluster %i) has its state and its reasons at 390 pixels in the words and colours of the book",
+  "a rollout held by %s (cluster %i) has the state, the reasons and the colours of the book at 390 pixels",
   async (_, __, { observation, context }) => {
     const detail = reportOnSidecarSet({ observation, events: [], missed: new Set(), lastPass: NOW }, context);
     await page.goto("about:blank");

@@ -72,7 +72,7 @@ it("a long reason leaves the names of pods room at 320, 390 and 500 pixels", asy
 });
 
 describe.each(Object.entries(pages))("the page %s", (_, render) => {
-  it("the page breaks no time and does not scroll sideways at 320, 390, 768 and 1440 pixels", async () => {
+  it("the page does not break a time over two lines and does not scroll sideways at 320, 390, 768 and 1440 pixels", async () => {
     const page = await openPage(render());
     await page.evaluate(OPEN_ALL);
     for (const width of [320, 390, 768, 1440]) {
@@ -83,14 +83,14 @@ describe.each(Object.entries(pages))("the page %s", (_, render) => {
     await page.context().close();
   });
 
-  it("the page at 390 pixels has nothing to tap that is lower than 24 pixels, and no control lower than 44", async () => {
+  it("at 390 pixels everything to tap on the page is at least 24 pixels high, and every control at least 44", async () => {
     const page = await openPage(render());
     await page.evaluate(OPEN_ALL);
     expect(await page.evaluate(SMALL_TARGETS)).toEqual([]);
     await page.context().close();
   });
 
-  it("the page shows the same without a script, and nothing that would need one", async () => {
+  it("the page shows the same without a script, and nothing that would need a script", async () => {
     const { page } = await openFile(browser, render(), { viewport: PHONE, javaScriptEnabled: false });
     expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
     expect(await page.locator("a.up").count()).toBe(1);
@@ -99,7 +99,7 @@ describe.each(Object.entries(pages))("the page %s", (_, render) => {
 });
 
 describe("back to top", () => {
-  it("a link is on the screen as soon as somebody has scrolled down, and leads to the top", async () => {
+  it("a link to the top is on the screen as soon as somebody has scrolled down", async () => {
     const page = await openPage(fleet(300));
     const link = page.getByRole("link", { name: "Back to top" });
     expect(await link.count()).toBe(0);
@@ -118,7 +118,7 @@ describe("the filter", () => {
       .evaluateAll((all) => all.map((row) => row.querySelector("th")?.firstChild?.textContent));
   const address = (page: Page) => new URL(page.url()).hash;
 
-  it("the filter shows the SidecarSets of a name and of a state, and how many of all", async () => {
+  it("the filter shows the SidecarSets with a name and a state, and their share of all SidecarSets", async () => {
     const page = await openPage(fleet(300));
     await page.getByRole("searchbox").fill("TEAM-29");
     expect(await shown(page)).toHaveLength(11);
@@ -173,7 +173,7 @@ describe("the filter", () => {
     await page.context().close();
   });
 
-  it("the filter shows the whole report of the named SidecarSet, with the pods of no other", async () => {
+  it("the filter shows the whole report of the named SidecarSet, and no pods of other SidecarSets", async () => {
     const page = await openPage(renderPage(contentOf({ ...TROUBLED, name: "one" }, { ...TROUBLED, name: "two" })));
     await page.getByRole("searchbox").fill("two");
     expect(await page.locator("h2:visible").allTextContents()).toEqual(["two"]);
@@ -233,7 +233,7 @@ describe("the commands", () => {
     await page.context().close();
   });
 
-  it("a button selects the command where the browser lets nobody copy", async () => {
+  it("a button selects the command if the browser does not allow copying", async () => {
     const page = await openPage(html());
     await page.evaluate("document.execCommand = () => false");
     await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined })');
@@ -244,7 +244,7 @@ describe("the commands", () => {
     await page.context().close();
   });
 
-  it("a tap selects the whole command where no script runs", async () => {
+  it("a tap selects the whole command if no script runs", async () => {
     const { page } = await openFile(browser, html(), { viewport: PHONE, javaScriptEnabled: false });
     await page
       .locator(".cmd code")

@@ -56,7 +56,7 @@ interface ParentNodeLike {
   querySelectorAll(selector: string): Iterable<NodeLike & ParentNodeLike>;
 }
 
-it("the page shows each wave, its state, and what the others wait for", async () => {
+it("the page shows each wave, its state, and what the later waves wait for", async () => {
   const { page } = await openFile(browser, renderPage(contentOf(STORIES["wave by wave"] ?? TROUBLED)), {
     javaScriptEnabled: true,
   });
@@ -71,7 +71,7 @@ it("the page shows each wave, its state, and what the others wait for", async ()
 });
 
 describe("values shown equal the data", () => {
-  it.each(Object.keys(STORIES))("of a rollout that is %s", async (title) => {
+  it.each(Object.keys(STORIES))("the page shows the values of the data for a rollout that is %s", async (title) => {
     const content = contentOf(STORIES[title] ?? TROUBLED);
     const [detail] = content.details;
     if (detail === undefined) throw new Error("nothing to show");

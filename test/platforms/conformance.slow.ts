@@ -172,7 +172,7 @@ describe.each(Object.entries(PLATFORMS))("%s:", (_, start: Platform) => {
     });
 
     test.each(ROWS.map((row) => [`the webhook answers ${row.title} with ${row.status}`, row] as const))(
-      "%s",
+      "the webhook gives the right answer to %s",
       (_title, row) => expectAnswer(running, row),
     );
 

@@ -90,7 +90,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "01 new fields",
-    "a signal to stop by, in an init container that goes on",
+    "a stop signal in an init container that keeps running",
     ["right", "preview", 0],
     set(
       `{name: other, image: "x:1"}`,
@@ -109,7 +109,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "01 new fields",
-    "a mount that is read-only all the way down",
+    "a mount that is recursively read-only",
     ["right", "preview", 0],
     withField(
       "volumeMounts: [{name: v, mountPath: /v, readOnly: true, recursiveReadOnly: Enabled}]",
@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "03 names that are taken",
-    "two SidecarSets, one of whose init containers has the other's slot",
+    "two SidecarSets, one with an init container that has the name of the other's slot",
     ["right", "lint", 3],
     `${set(`{name: agent, image: "agent:1", ${HOT}}`)}${set(`{name: other, image: "x:1"}`, `initContainers: [{name: agent-2, image: "x:1"}]`).replace("metadata: {name: agent}", "metadata: {name: second}")}`,
     /agent-2/,
@@ -141,7 +141,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "15 wrong shapes",
-    "containers that are one map",
+    "containers in one map instead of a list",
     ["right", "lint", 4],
     set(AGENT).replace(`[${AGENT}]`, AGENT),
     "spec.containers must be a list",
@@ -155,7 +155,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "15 wrong shapes",
-    "a namespace, and labels that are a list",
+    "a SidecarSet with a namespace and with a list of labels",
     ["right", "lint", 4],
     set(AGENT).replace("{name: agent}", "{name: agent, namespace: x, labels: [a]}"),
     /metadata\.labels/,
@@ -230,7 +230,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "23 typos",
-    "a volume that is secrets: in the plural",
+    "a volume with secrets in the plural",
     ["right", "lint", 4],
     withField("volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, secrets: {secretName: s}}]"),
     /did you mean secret; without it the volume v would be an emptyDir/,
@@ -251,7 +251,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     "24 pinned revisions",
-    "a pinned revision that no cluster was asked about",
+    "a pinned revision without a cluster to read it from",
     ["right", "lint", 3],
     set(AGENT, "injectionStrategy: {revision: {customVersion: stable, policy: Always}}"),
     /only a cluster can tell/,
@@ -296,7 +296,7 @@ const ROWS: readonly Row[] = [
 ];
 
 it.each(ROWS.map((one) => [one[0], one[1], one] as const))(
-  "a sibling of %s gives the right outcome: %s",
+  "an input similar to %s gives the right outcome: %s",
   async (_, __, [, , [, command, code], text, ...said]) => {
     const outcome = await run(command, text);
     const all = `${outcome.stdout}\n${outcome.stderr}`;
@@ -317,20 +317,20 @@ it.each([
     true,
   ],
   [
-    "a mirror's path that is deeper, with the same digest",
+    "a bare digest that differs",
     `reg.example/agent@${DIGEST}`,
     `mirror.example/cache/reg.example/agent@${DIGEST}`,
     true,
   ],
   ["a bare digest that is another one", `reg.example/agent@${DIGEST}`, OTHER, false],
-])("a sibling of 14 image status gives the right outcome: %s", (_, image, imageID, is) => {
+])("an input similar to 14 image status gives the right outcome: %s", (_, image, imageID, is) => {
   const status = { containerStatuses: [{ name: "agent", image, imageID, ready: true, restartCount: 0 }] };
   const one = { metadata: { name: "web" }, spec: { containers: [{ name: "agent", image }] }, status };
   expect(isConsistent(one as unknown as Pod, "agent", new Set(["agent"]))).toBe(is);
 });
 
 /** The two other classes are in test/lambda/doors.test.ts and test/core/upgrade/down-pods.test.ts. */
-it("each class of input on files has three siblings", () => {
+it("each class of input from files has three similar inputs", () => {
   const counts = new Map<string, number>();
   for (const [input] of ROWS) counts.set(input, (counts.get(input) ?? 0) + 1);
   expect(counts.size).toBe(9);

@@ -151,7 +151,7 @@ test.each([
   expect([counterexample, errorInstance]).toEqual([null, null]);
 });
 
-test("a forged record of values holds the place of its own pod and no other", () => {
+test("a forged record of values uses the place of its own pod and of no other pod", () => {
   const { spec } = VALUES;
   const one = { ...VALUES, spec: { ...spec, updateStrategy: { maxUnavailable: 1 } } };
   const two = { ...VALUES, spec: { ...spec, updateStrategy: { maxUnavailable: 2 } } };

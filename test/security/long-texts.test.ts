@@ -91,8 +91,9 @@ test("an error about a number quotes at most 100 characters of a text", () => {
   expect(atoiProblem("9".repeat(262_144))).toBe(`strconv.Atoi: parsing "${"9".repeat(100)}…": value out of range`);
 });
 
-test.each(["9223372036854775807", "-9223372036854775808", `+${"0".repeat(300)}7`])("%s is a 64-bit integer", (text) =>
-  expect(atoiProblem(text)).toBeUndefined(),
+test.each(["9223372036854775807", "-9223372036854775808", `+${"0".repeat(300)}7`])(
+  "%s is read as a 64-bit integer",
+  (text) => expect(atoiProblem(text)).toBeUndefined(),
 );
 
 test("an error of the API server keeps 4,096 characters of a message, and no part of a secret at its end", () => {
@@ -103,7 +104,7 @@ test("an error of the API server keeps 4,096 characters of a message, and no par
   expect([long.message.length, long.causes[0]?.message.length]).toEqual([4_097, 4_097]);
 });
 
-test("words of a webhook stand in an error as one line of visible characters", () => {
+test("an error quotes a webhook's message as one line of visible characters", () => {
   const words = "no\n\u001b[2J\u202eyes\u200b \ud800";
   const { message } = new KubeError(`admission webhook "a.b" denied the request: ${words}`, { code: 403, reason: "" });
   expect(message).toBe('admission webhook "a.b" denied the request: no \\u001b[2J\\u202eyes\\u200b \\ud800');
@@ -128,7 +129,7 @@ test.each([
   ["abcd", 3, "abc…"],
   ["ab😀c", 3, "ab…"],
   ["a😀bc", 3, "a😀…"],
-])("%s is cut to %i characters, and never inside one: %s", (text, most, short) =>
+])("%s is cut to %i characters, and never inside a character: %s", (text, most, short) =>
   expect(shortText(text, most)).toBe(short),
 );
 
@@ -143,9 +144,9 @@ test.each([
   ["a key", `a ${KEY} b`, "a [not shown] b"],
   ["a key after the beginning of one", `-----BEGIN PRIVATE KEY----- ${KEY}`, "-----BEGIN PRIVATE KEY----- [not shown]"],
   ["a key in JSON", JSON.stringify({ a: KEY, b: 1 }), '{"a":"[not shown]","b":1}'],
-])("%s is hidden, and nothing beside it", (_, text, shown) => expect(withoutSecrets(text)).toBe(shown));
+])("%s is hidden, and the text beside it is not", (_, text, shown) => expect(withoutSecrets(text)).toBe(shown));
 
-test("the beginning of a key in one text and the end of a key in another hide nothing between them", () => {
+test("the start of a key in one text and the end of a key in another text hide nothing between them", () => {
   const document = JSON.stringify(["-----BEGIN PRIVATE KEY-----", "of another tenant", "-----END PRIVATE KEY-----"]);
   expect(withoutSecrets(document)).toBe(document);
 });

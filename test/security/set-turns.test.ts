@@ -69,13 +69,13 @@ const deniedAfter25Seconds = async ({ sleep }: Clock) => {
   throw new KubeError("denied", { code: 403, reason: "Forbidden" });
 };
 
-it("200 sets of one namespace, whose pods a webhook denies after 25 seconds, do not hold up the set of another namespace", async () => {
+it("200 sets of one namespace, whose pods a webhook denies after 25 seconds, do not delay the set of another namespace", async () => {
   const { pass, modestPods } = world({ namespaces: ["aaa"], sets: 200, onCreate: deniedAfter25Seconds });
   await pass();
   expect(modestPods()).toBe(3);
 });
 
-it("20 sets of one namespace, whose pods are never ready, do not hold up the set of another namespace", async () => {
+it("20 sets of one namespace, whose pods are never ready, do not delay the set of another namespace", async () => {
   const { pass, modestPods } = world({ namespaces: ["aaa"], sets: 20, onCreate: () => undefined });
   await pass();
   expect(modestPods()).toBe(3);
@@ -95,7 +95,7 @@ it("a pass over sets releases its Lease although its time is used up", async () 
   expect(lease).toMatchObject({ spec: { holderIdentity: "" } });
 });
 
-it("of 40 SidecarSets whose rollouts wait for their pods, each is followed within three passes", async () => {
+it("each of 40 SidecarSets whose rollouts wait for their pods is followed within three passes", async () => {
   const { clock } = sharedClock();
   const { cluster, server } = bareCluster({ ...steppedClock(), clock });
   const names = Array.from({ length: 40 }, (_, nth) => `web-${100 + nth}`);

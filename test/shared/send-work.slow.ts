@@ -78,7 +78,7 @@ test("sendWork sends each message once, with at most ten messages in a request",
   expect(requests.every(({ length }) => length <= 10)).toBe(true);
 });
 
-test("sendWork ends only when no request is under way, also after a failure", async () => {
+test("sendWork ends only when no request is running, also after a failure", async () => {
   const ends: string[] = [];
   let answerLate = (): void => undefined;
   const server = createServer(async (incoming, outgoing) => {

@@ -52,7 +52,7 @@ test.each<[string, object]>([
   expect(parseTraceSettings(env)).toEqual(settings);
 });
 
-test("only =private lets a gate be in a private network, over http too", () => {
+test("only =private allows a gate in a private network, also over http", () => {
   expect(parseGateHosts("http://a.example, https://b.example:8443=private, c.example")).toEqual([
     { origin: "http://a.example", isPrivate: false },
     { origin: "https://b.example:8443", isPrivate: true },
@@ -73,7 +73,7 @@ test("each kind of function of a cluster in a table has its own token", () => {
   expect([tokenOf("passes"), tokenOf("webhooks"), tokenOf("dry runs")]).toEqual(["/writes", "/webhooks", "/views"]);
 });
 
-test("a cluster with its own PATH_SECRETS or PATH_DIGESTS has neither of the environment", () => {
+test("a cluster with its own PATH_SECRETS or PATH_DIGESTS uses neither variable of the environment", () => {
   const env = { PATH_SECRETS: "/common", PATH_DIGESTS: "common" };
   const pathsOf = (own: Readonly<Record<string, string>>) => {
     const table = parseClusterTable("CLUSTERS", JSON.stringify({ eu: { EKS_CLUSTER: "eu", ...own } }));

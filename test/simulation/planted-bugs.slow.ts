@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const PATCHES = globSync("test/simulation/**/bugs/*.patch", { cwd: ROOT });
 
 describe("planted bugs", () => {
-  it("the planted bugs are found", () => expect(PATCHES.length).toBeGreaterThan(90));
+  it("the simulation finds the planted bugs", () => expect(PATCHES.length).toBeGreaterThan(90));
 
   it.each(PATCHES)("%s applies and compiles", async (patch) => {
     const bug = await plantBug(join(ROOT, patch));
@@ -21,10 +21,10 @@ describe("planted bugs", () => {
   });
 });
 
-describe("where no bug is planted", () => {
+describe("without a planted bug", () => {
   const none = { folder: ROOT, problems: [], remove: async () => undefined };
 
-  it.each(Object.values(SIMULATIONS).map(({ script }) => script))("%s looks, and finds none", async (script) => {
+  it.each(Object.values(SIMULATIONS).map(({ script }) => script))("%s runs and finds no bug", async (script) => {
     expect(await findBug(none, script, 11, 1)).toBeUndefined();
   });
 

@@ -108,7 +108,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual([]);
   });
 
-  it("the judge counts such a pod with the strict budget", () => {
+  it("with the strict budget the judge counts a pod that an older release took down", () => {
     const { log, release, upgrade } = scene(true);
     release(2, 1);
     upgrade("a", 2);
@@ -117,7 +117,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 
-  it("the judge counts pods of one release alone, and after a rollback the older release's pods again", () => {
+  it("the judge counts only pods of one release, and after a rollback it counts the older release's pods again", () => {
     const { log, release, upgrade } = scene();
     release(2, 1);
     upgrade("a", 2);
@@ -140,7 +140,7 @@ describe("the judge of budgets", () => {
     expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
   });
 
-  it("the judge counts no pod that the selector leaves out by now", () => {
+  it("the judge counts no pod that the selector now leaves out", () => {
     const { log, release, upgrade, relabel } = scene();
     release(2, 1);
     upgrade("a", 2);

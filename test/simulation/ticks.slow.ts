@@ -84,8 +84,8 @@ describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () =
   });
 });
 
-describe("a tick that has not the time for all", () => {
-  it("a tick ends before its deadline, with its status written and nothing open, and the next one goes on there", async () => {
+describe("a tick without the time for all pods", () => {
+  it("a tick ends before its deadline with its status written and no write open, and the next tick continues there", async () => {
     const world = untroubled(120, 1);
     world.users.releases.releaseNext(SET);
     const seen: number[] = [];
@@ -105,7 +105,7 @@ describe("a tick that has not the time for all", () => {
     expect(world.violations).toEqual([]);
   });
 
-  it("a tick begins no PATCH that the deadline would cut off, and leaves the Lease to the next one", async () => {
+  it("a tick begins no PATCH that the deadline would cut off, and leaves the Lease to the next tick", async () => {
     // One batch takes more than half of the tick.
     const world: World = untroubled(600, "100%", {
       gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),

@@ -149,7 +149,7 @@ describe("announcing:", () => {
     expect(patches).toBe(0);
   });
 
-  test("a write waits longer than any pod webhook relies on its last reading", () => {
+  test("a write waits longer than any pod webhook relies on its last read of the announcements", () => {
     expect(ANNOUNCE_WAIT_MS).toBeGreaterThanOrEqual(LEASE_MS * 1.2);
   });
 
@@ -168,7 +168,7 @@ describe("announcing:", () => {
     expect([patches, (await written()).length]).toEqual([2, 2]);
   });
 
-  test("only the latest announcements are kept, and the sequence numbers go on", async () => {
+  test("only the latest announcements are kept, and the sequence numbers continue", async () => {
     await Promise.all(Array.from({ length: MAX_ANNOUNCEMENTS + 5 }, () => admit(request({}))));
     const all = await written();
     expect([all.length, all[0]?.[0], all.at(-1)?.[0]]).toEqual([MAX_ANNOUNCEMENTS, 6, MAX_ANNOUNCEMENTS + 5]);
@@ -209,7 +209,7 @@ describe("failures of announcing:", () => {
     expect(slept.slice(0, 3)).toEqual([10, 20, 30]);
   });
 
-  test("a write is announced whatever came of the writes before it", async () => {
+  test("a write is announced whether or not the writes before it succeeded", async () => {
     const refused = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
     const outcomes: string[] = [];
     for (const isRefused of [true, false, true, true, false]) {
@@ -262,7 +262,7 @@ describe("an API server whose answers are errors, and come slowly:", () => {
     expect(await written()).toEqual([[1, "web", "7"]]);
   });
 
-  test("no write is admitted without an announcement because another object is missing", async () => {
+  test("an answer that another object is missing admits no write without an announcement", async () => {
     const notThere = new KubeError('pods "gone" not found', { code: 404, reason: "NotFound" });
     const both = {
       ...cluster,

@@ -88,18 +88,15 @@ describe("Announced.settle:", () => {
       single,
       ["a"],
     ],
-  ] as const)(
-    "an announced write is pending, or no longer, by what is stored: %s",
-    (...[, rows, versions, how, names]) => {
-      const known = new Announced();
-      expect(known.take(announced(rows), NOW)).toBe(true);
-      known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
-      expect([...known.names]).toEqual(names);
-      expect(known.isAllSeen(NOW)).toBe(true);
-    },
-  );
+  ] as const)("the announced writes that are still pending: %s", (...[, rows, versions, how, names]) => {
+    const known = new Announced();
+    expect(known.take(announced(rows), NOW)).toBe(true);
+    known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
+    expect([...known.names]).toEqual(names);
+    expect(known.isAllSeen(NOW)).toBe(true);
+  });
 
-  test("an announced write is pending until it could no longer be stored and one more reading finished", () => {
+  test("an announced write is pending until it could no longer be stored and one more read has finished", () => {
     const known = new Announced();
     known.take(announced([["a", "9", "u"]]), NOW);
     const unchanged = stored({ a: ["9", "u"] });
@@ -140,7 +137,7 @@ describe("Announced.settle:", () => {
     expect([...known.names]).toEqual(["a"]);
   });
 
-  test("a write that was announced an hour ago is dropped after one reading", () => {
+  test("a write that was announced an hour ago is dropped after one read", () => {
     const known = new Announced();
     const [at, unchanged] = [NOW + 60 * MINUTE, stored({ a: ["9", "u"] })];
     known.take(announced([["a", "9", "u"]]), at);
@@ -252,7 +249,7 @@ describe("Announced.isAllSeen:", () => {
       NOW + 6 * MINUTE,
       true,
     ],
-  ] as const)("isAllSeen after the first reading is %s", (_, first, now, isAllSeen) => {
+  ] as const)("isAllSeen after the first read is %s", (_, first, now, isAllSeen) => {
     const known = new Announced();
     expect(known.take(first, now)).toBe(true);
     expect(known.isAllSeen(now)).toBe(isAllSeen);

@@ -166,7 +166,7 @@ describe("trustedNotice:", () => {
     expect(await isTrusted()).toBe(true);
   });
 
-  test("a registration that was deleted and made again is another one, although its generation is the same", async () => {
+  test("a registration that was deleted and created again is another one, although its generation is the same", async () => {
     expect(await isTrusted()).toBe(true);
     registration = registered(0, { uid: "made-again" });
     steady = STARTED + 2 * IN_FORCE_MS;

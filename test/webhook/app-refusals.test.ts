@@ -96,7 +96,7 @@ test.each([
   ["at another path", "/elsewhere", {}, undefined],
   ["by our own probe", "/allow", { headers: { "user-agent": "sidecarset-check" } }, undefined],
   ["by GET", "/allow", { method: "GET" }, undefined],
-])("the log of a refused request %s (%s) has a path only if an API server may have asked", async (...given) => {
+])("the log of a refused request %s (%s) has a path only if an API server may have sent it", async (...given) => {
   const [, path, changed, refusedPath] = given;
   await ask(open({ isKnown: () => false }), { path, ...review(), ...changed });
   expect(logged()).toMatchObject([{ level: "warn", code: 401, requests: 1 }]);

@@ -184,7 +184,7 @@ describe("listSidecarSets again:", () => {
   });
 });
 
-test("bursts of 1000 pods share two lists of SidecarSets and at most four readings of the Namespace", async () => {
+test("bursts of 1000 pods share two lists of SidecarSets and read the Namespace at most four times", async () => {
   // On a busy machine an answer may take longer than a pod waits for it.
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -52,13 +52,13 @@ async function storm(env: Readonly<Record<string, string>>): Promise<number> {
   return known;
 }
 
-test(`with digests all ${COUNT} functions know their caller and ask AWS for nothing`, async () => {
+test(`with digests all ${COUNT} functions recognize their caller and make no call to AWS`, async () => {
   const digests = printPathDigests(pathDigestsOf([SECRET], ["/mutate-pod"]));
   expect(await storm({ PATH_DIGESTS: digests })).toBe(COUNT);
   expect(asked).toBe(0);
 });
 
-test("with secrets in SSM most functions are throttled and know no caller", async () => {
+test("with secrets in SSM most functions are throttled and recognize no caller", async () => {
   const known = await storm({ PATH_SECRETS: ARN });
   expect(asked).toBeGreaterThan(COUNT);
   expect(known).toBeLessThan(COUNT / 2);

@@ -126,7 +126,7 @@ describe("stored volumes with an unknown source", () => {
     },
   );
 
-  it("a volume with an unknown source survives the conversion to v1alpha1 and back, and its revision", () => {
+  it("a volume with an unknown source stays in its revision and through the conversion to v1alpha1 and back", () => {
     const older = convertSidecarSet(sidecarSet("a"), "apps.kruise.io/v1alpha1");
     const again = convertSidecarSet((older as Decoded<KubernetesObject>).value, "apps.kruise.io/v1beta1");
     expect(again).toMatchObject({ kind: "Decoded", value: { spec: { volumes: POD.volumes } } });
@@ -160,7 +160,7 @@ describe("kubectl", () => {
     ["create --validate=strict", "?fieldValidation=Strict"],
     ["create --validate=ignore", "?fieldValidation=Ignore"],
     ["create --dry-run=server", "?dryRun=All"],
-  ])("`kubectl %s` is shown why a volume with an unknown source is refused", async (name, query) => {
+  ])("`kubectl %s` shows why a volume with an unknown source is refused", async (name, query) => {
     const { code, message } = await create(query, sidecarSet(name.replaceAll(/[^a-z]+/g, "-")));
     expect(code).toBe(422);
     expect(message).toMatch(SENTENCE);

@@ -33,7 +33,7 @@ describe("fresh:", () => {
     expect(readings()).toBe(1);
   });
 
-  test("a value is used until its maximum age, counted from the start of its reading", async () => {
+  test("a value is used until its maximum age, counted from the start of its read", async () => {
     const { get, end, at, readings } = source(1000);
     const first = get();
     at(400);
@@ -66,7 +66,7 @@ describe("fresh:", () => {
     expect(readings()).toBe(2);
   });
 
-  test("a caller during a reading gets its result when that is still fresh", async () => {
+  test("a caller that comes during a read gets its result if the result is still fresh", async () => {
     const { get, end, at, readings } = source(1000);
     const early = get();
     at(10);
@@ -76,7 +76,7 @@ describe("fresh:", () => {
     expect(readings()).toBe(1);
   });
 
-  test("callers share the next reading when the current one began too long ago", async () => {
+  test("callers share the next read when the current read began too long ago", async () => {
     const { get, end, at, readings, most } = source(1000);
     const early = get();
     at(1500);
@@ -90,7 +90,7 @@ describe("fresh:", () => {
     expect(most()).toBe(1);
   });
 
-  test("with freshness 0 every caller gets a reading that began after its call", async () => {
+  test("with freshness 0 every caller gets the result of a read that began after its call", async () => {
     const { get, end, readings } = source(0);
     const first = get();
     await end(0, 1);
@@ -101,7 +101,7 @@ describe("fresh:", () => {
     expect(await second).toEqual({ value: 2 });
   });
 
-  test("a value is used for up to five minutes, with the error, while reading fails", async () => {
+  test("a value is used for up to five minutes, with the error, while reads fail", async () => {
     const { get, end, at } = source(1000);
     const first = get();
     await end(0, 1);
@@ -136,7 +136,7 @@ describe("fresh:", () => {
     await none;
   });
 
-  test("a first reading that fails is an error, and the next caller reads again", async () => {
+  test("a first read that fails is an error, and the next caller reads again", async () => {
     const { get, end, readings } = source(1000);
     const error = new Error("refused");
     const first = expect(get()).rejects.toBe(error);
@@ -161,7 +161,7 @@ describe("fresh:", () => {
     expect(await second).toEqual({ value: 2 });
   });
 
-  describe("after a caller waited for seconds in vain,", () => {
+  describe("after a caller waited for seconds without a result,", () => {
     const error = new Error("no answer");
     async function troubled() {
       const on = source(0);
@@ -176,7 +176,7 @@ describe("fresh:", () => {
       return on;
     }
 
-    test("other callers get the last value at once for five seconds, and one reading goes on in the background", async () => {
+    test("other callers get the last value at once for five seconds, and one read continues in the background", async () => {
       const { get, readings, most, at } = await troubled();
       for (const time of [13_000, 15_000, 17_999]) {
         at(time);
@@ -185,7 +185,7 @@ describe("fresh:", () => {
       expect([readings(), most()]).toEqual([3, 1]);
     });
 
-    test("a successful reading in the background ends the trouble, and the next caller has its own reading", async () => {
+    test("a successful read in the background ends the trouble, and the next caller has its own read", async () => {
       const { get, end, readings } = await troubled();
       await get();
       await end(2, 2);
@@ -214,7 +214,7 @@ describe("fresh:", () => {
     });
   });
 
-  test("after a reading that fails at once the next caller has a reading of its own", async () => {
+  test("after a read that fails at once the next caller has a read of its own", async () => {
     const { get, end, at, readings } = source(0);
     const first = get();
     await end(0, 1);
@@ -288,7 +288,7 @@ describe("an API server in trouble:", () => {
     ["takes 3 seconds", 3_000],
     ["never answers", undefined],
   ])(
-    "while the API server %s, only one pod in five seconds waits, for a second, after the pods of the first second",
+    "while the API server %s, one pod in five seconds waits for a second, besides the pods of the first second",
     async (_, takesMs) => {
       const { on, reader } = server();
       const get = reader();
@@ -308,7 +308,7 @@ describe("an API server in trouble:", () => {
     },
   );
 
-  test("the first reading that answers within a second ends the trouble, and the log says so", async () => {
+  test("the first read that answers within a second ends the trouble, and the log says so", async () => {
     const { on, reader } = server();
     const get = reader();
     void get();
@@ -342,7 +342,7 @@ describe("an API server in trouble:", () => {
     expect(answeringOf(on.breaker)).toBe("in time");
   });
 
-  test("with nothing known, pods get the reason at once after one pod waited four seconds, until another pod waits again", async () => {
+  test("without a known value, pods get the reason at once after one pod waited four seconds, until another pod waits again", async () => {
     const { on, reader } = server();
     on.takesMs = undefined;
     const get = reader();
@@ -358,14 +358,14 @@ describe("an API server in trouble:", () => {
     await expect(get()).rejects.toThrow("the API server has not answered within 4 s");
   });
 
-  test("with nothing known, a pod waits for an API server that takes three seconds", async () => {
+  test("without a known value, a pod waits for an API server that takes three seconds", async () => {
     const { on, reader } = server();
     on.takesMs = 3_000;
     const { waits, failed } = await podsOf(reader(), { everyMs: 500, forMs: 3_000 });
     expect({ failed, most: Math.max(...waits) }).toEqual({ failed: 0, most: 4_000 });
   });
 
-  test("after errors that come soon callers rest for five times as long as the error took", async () => {
+  test("after quick errors callers rest for five times as long as the error took", async () => {
     const { on, reader } = server();
     const get = reader(0);
     void get();
@@ -384,7 +384,7 @@ describe("an API server in trouble:", () => {
     expect(on.said).toEqual([]);
   });
 
-  test("after a background reading of a minute, as in a frozen process, callers still wait for a new reading", async () => {
+  test("after a background read of a minute, as in a frozen process, callers still wait for a new read", async () => {
     const { on, reader } = server();
     const get = reader();
     void get();
@@ -399,7 +399,7 @@ describe("an API server in trouble:", () => {
   });
 
   test.each([0, 250, 2_000])(
-    "with a freshness of %s ms, no answer is older than a reading that ended before it, however slow and faulty readings are",
+    "with a freshness of %s ms, no answer is older than a read that ended before it, however slow and faulty reads are",
     async (holdsForMs) => {
       const { next: random, isLucky } = seededChance(holdsForMs);
       for (let world = 0; world < 40; world++) {

@@ -249,7 +249,7 @@ describe("sidecarSetReader with announcements:", () => {
     expect(await read()).toEqual([LEASE_MS, "a1 b2", 1, 0]);
   });
 
-  test("an announced write is looked for at each reading until it is stored", async () => {
+  test("each read looks for an announced write until it is stored", async () => {
     announce([["a", "1", "uid-a"]]);
     expect(await read()).toEqual([0, "a1 b2", 1, 1]);
     expect(await read()).toEqual([0, "a1 b2", 1, 2]);
@@ -270,7 +270,7 @@ describe("sidecarSetReader with announcements:", () => {
     expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored }), 3, 8]);
   });
 
-  test("every reading lists all SidecarSets while an unseen announced write may be pending", async () => {
+  test("every read lists all SidecarSets while an unseen announced write may be pending", async () => {
     announce([["b", "1", "uid-b"]], 5);
     expect(await read()).toEqual([0, "a1 b2", 2, 0]);
     expect(await read()).toEqual([0, "a1 b2", 3, 0]);
@@ -298,7 +298,7 @@ describe("sidecarSetReader with announcements:", () => {
     await expect(read()).rejects.toThrow(OLDER);
   });
 
-  test("every reading lists all SidecarSets when the ConfigMap of announcements is gone", async () => {
+  test("every read lists all SidecarSets when the ConfigMap of announcements is gone", async () => {
     hasNotice = false;
     expect(await read()).toEqual([0, "a1 b2", 2, 0]);
     expect(await read()).toEqual([0, "a1 b2", 3, 0]);

@@ -158,7 +158,7 @@ test("a pod without matching SidecarSets is decided synchronously", () => {
   expect(admissionOf({})).toMatchObject({ kind: "allowed" });
 });
 
-test("an outdated reading of a revision adds a warning", async () => {
+test("an outdated read of a revision adds a warning", async () => {
   const stale: ClusterView = {
     ...view,
     findRevisions: () => ({ value: [revision], staleBecause: new Error("no way to the cluster") }),

@@ -38,7 +38,7 @@ test('a check that fails without a reason answers "not ready"', async () => {
   expect(await answerOf(isReady(false))).toEqual([503, "not ready"]);
 });
 
-test("callers within a second share one check, and then there is another", async () => {
+test("callers within a second share one check, and later callers cause a new check", async () => {
   vi.useFakeTimers({ toFake: ["performance"], now: 60_000 });
   vi.advanceTimersByTime(60_000);
   const { isReady, times } = asked((time) => (time === 1 ? Promise.reject(new Error("not yet")) : "well"));

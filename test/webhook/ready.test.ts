@@ -137,7 +137,11 @@ describe("containersIn:", () => {
       { op: "add", path: "/spec/initContainers", value: [named("a"), named("b")] },
       ["a", "b"],
     ],
-    ["no container for a replaced one", { op: "replace", path: "/spec/containers/0", value: named("a") }, []],
+    [
+      "no container in the replacement of a container",
+      { op: "replace", path: "/spec/containers/0", value: named("a") },
+      [],
+    ],
     ["no container for an added volume", { op: "add", path: "/spec/volumes/0", value: named("a") }, []],
     [
       "no container for an added list of ports",

@@ -61,7 +61,7 @@ describe("carried:", () => {
   });
 });
 
-test("a patch that no door could carry is not printed to its end, so that large pods do not fill the memory", () => {
+test("a patch that no front door can carry is not printed to its end, so that large pods do not fill the memory", () => {
   let printed = 0;
   const text = "s".repeat(1024 * 1024);
   const sidecar = () => ({

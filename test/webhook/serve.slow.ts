@@ -309,7 +309,7 @@ describe("passes beside the webhooks:", () => {
     });
     server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
 
-  test("passes go on while the thread of the webhooks has no moment to spare", async () => {
+  test("passes continue while the thread of the webhooks is busy all the time", async () => {
     const calls = join(cluster.folder, "calls");
     await writeFile(calls, "");
     const api = spawn(process.execPath, ["-e", EMPTY_API, calls], { stdio: ["ignore", "pipe", "inherit"] });
@@ -338,7 +338,7 @@ describe("passes beside the webhooks:", () => {
     vi.unstubAllEnvs();
   });
 
-  test("a thread that ends by an error begins again, and its last numbers are kept meanwhile", async () => {
+  test("a thread that ends with an error starts again, and its last numbers are kept in the meantime", async () => {
     // The thread throws when it is woken. Each thread has another number.
     const text = `
       import { parentPort } from "node:worker_threads";

@@ -145,7 +145,7 @@ test("a new process begins all its reads at once, and knows a write that was ann
   expect(holdsForMs).toBe(LEASE_MS);
 });
 
-test("a first reading that fails ends only after its list, which would replace newer ones if it came later", async () => {
+test("a first read that fails ends only after its list, because a later list would replace newer ones", async () => {
   const order: string[] = [];
   const answered = Promise.withResolvers<void>();
   const cluster: Cluster = {

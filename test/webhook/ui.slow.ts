@@ -140,7 +140,7 @@ describe("the page in a browser:", () => {
     expect(unreadText(error)).toBe(`The cluster cannot be read now${why}`);
   });
 
-  it("a page about a cluster that refuses the server's token says so and comes back by itself", async () => {
+  it("a page about a cluster that refuses the server's token says so and reloads itself", async () => {
     const lines: string[] = [];
     const ui = await serveUi(
       async () => ({ status: 404, headers: {}, body: "" }),
@@ -205,7 +205,7 @@ describe("the page in a browser:", () => {
     expect([code, text]).toEqual([503, expect.stringContaining("does not allow this server to read all")]);
   });
 
-  it("a page that does not exist, and one whose cluster cannot be read, are pages with the same policy and a way back", async () => {
+  it("a page that does not exist, or whose cluster cannot be read, has the same policy and a link back", async () => {
     const missing = await get(`/s/${uiSecret}/ui/nobody?refresh=off`);
     expect([missing.code, missing.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
     expect(missing.text).toContain("<p>There is no SidecarSet nobody.</p>");

@@ -69,7 +69,7 @@ describe("containerRecreateAdmission:", () => {
     expect((await decided({ [POD]: podOn() })).asked).toEqual([POD]);
   });
 
-  test("a ContainerRecreateRequest for a missing pod is refused after one reading", async () => {
+  test("a ContainerRecreateRequest for a missing pod is refused after one read", async () => {
     const { asked, admission } = await decided({});
     expect([asked, admission.kind]).toEqual([[POD], "denied"]);
   });
@@ -80,7 +80,7 @@ describe("containerRecreateAdmission:", () => {
     expect((await decided({ [POD]: podOn("n1") }, "KruiseDaemon=true", update)).asked).toEqual([]);
   });
 
-  test("a missing node is no error, and a pod or node that cannot be read is one", async () => {
+  test("a missing node is no error, and a pod or node that cannot be read is an error", async () => {
     expect((await decided({ [POD]: podOn("n1") })).asked).toEqual([POD, "nodes/n1"]);
     await expect(decided({ [POD]: 503 })).rejects.toMatchObject({ code: 503 });
     await expect(decided({ [POD]: podOn("n1"), "nodes/n1": 403 })).rejects.toMatchObject({ code: 403 });

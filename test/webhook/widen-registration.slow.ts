@@ -90,7 +90,7 @@ async function asksAbout(selector: LabelSelector): Promise<boolean> {
 }
 
 describe("the registration:", () => {
-  test("the registration covers a SidecarSet before it is stored, and no longer a while after its deletion", async () => {
+  test("the registration covers a SidecarSet before it is stored, and no longer covers it some time after its deletion", async () => {
     await register(callCondition([]));
     waits.length = 0;
     await admit(cluster, sidecarSet("one", WEB));

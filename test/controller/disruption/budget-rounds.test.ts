@@ -29,7 +29,7 @@ async function stage(refuse?: Refuse) {
   return { ...on, context, guard, look };
 }
 
-it("a budget that selects by a label that was not kept holds the pods of its namespace until they are read again", async () => {
+it("a budget with a selector on a label that the snapshot lacks holds the pods of its namespace until they are read again", async () => {
   const { context, guard, look, clock, versions } = await stage();
   const snapshot = await look();
   guard({ tier: "web" });
@@ -42,7 +42,7 @@ it("a budget that selects by a label that was not kept holds the pods of its nam
   expect(await round(context, await look(), "act")).toMatchObject({ written: 2 });
 });
 
-it("a new budget in another namespace that selects by a label that was not kept holds no pod here", async () => {
+it("a new budget of another namespace with a selector on a label that the snapshot lacks holds no pod here", async () => {
   const { context, guard, look, clock, versions } = await stage();
   const snapshot = await look();
   guard({ tier: "web" }, "elsewhere");
@@ -51,7 +51,7 @@ it("a new budget in another namespace that selects by a label that was not kept 
   expect(versions()).toBe("2 2");
 });
 
-it("a round obeys a changed budget at once when the labels it selects by were kept", async () => {
+it("a round obeys a changed budget at once if the snapshot has the labels of its selector", async () => {
   const { context, guard, look, clock, versions } = await stage();
   guard({ app: "other" });
   const snapshot = await look();
@@ -93,7 +93,7 @@ it.each([
   expect(calls.filter(([, call]) => call === "LIST poddisruptionbudgets")).toHaveLength(times);
 });
 
-it("a budget that is made after a reading of half a minute holds its pods ten seconds later", async () => {
+it("a budget that is created after a read of half a minute holds its pods ten seconds later", async () => {
   const { context, guard, clock, versions } = await stage();
   let tookMs = 30_000;
   const list = async (...[resource, options]: Parameters<typeof context.cluster.list>) => {

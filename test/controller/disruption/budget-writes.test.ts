@@ -98,7 +98,7 @@ it.each([
     'could not be written: admission webhook "own.example.com" denied the request: no',
   ],
 ])(
-  "a budget that %s is tried again at once three times in a pass, and then with the next look",
+  "a budget that %s is tried again at once three times in a pass, and then after the next read",
   async (_, answer, why) => {
     const { count } = stage("PodDisruptionBudget", answer);
     const outdated = [];
@@ -108,7 +108,7 @@ it.each([
   },
 );
 
-it("a namespace that allows each write of a budget after 25 seconds loses a pass one write, and others' budgets count", async () => {
+it("a namespace that delays each budget write by 25 seconds costs a pass one write, and budgets of other namespaces still count", async () => {
   const { clock } = steppedClock();
   const names = Array.from({ length: 20 }, (_, nth) => `b${nth}`);
   const budgets = names.map((name, nth) => ({

@@ -129,7 +129,7 @@ it("pods are not counted twice, and no budget is read again", async () => {
   expect(calls.calls.slice(before)).toEqual([]);
 });
 
-it("a pod waits when its budget changed since it was read, and pods of other budgets are upgraded", async () => {
+it("a pod waits when its budget changed after it was read, and pods of other budgets are upgraded", async () => {
   const all = await wish("moved");
   await cluster.patch(DISRUPTION_BUDGETS, keyOf("a"), {
     type: "merge",
@@ -174,7 +174,7 @@ it("a pod that two budgets cover waits although one of them counted it", async (
   expect((await counted("wide")).toSorted()).toEqual(["wide-a", "wide-b"]);
 });
 
-it("a pod waits when the budget write got no answer, and the next look reads the budget again", async () => {
+it("a pod waits when the budget write got no answer, and the next round reads the budget again", async () => {
   const isStruck = (_: number, call: string) => call === "PATCH poddisruptionbudgets/status";
   const all = await wish("lost", faultyCluster(cluster, "lostAnswer", isStruck));
   const { decision, isOutdated } = await count(all);

@@ -91,7 +91,7 @@ it("a pass does not wait for a pod of a set that has been down for five minutes"
   expect((await followRunning())[0]).toBe("unchanged");
 });
 
-it("a pass looks again shortly after a relevant change of a pod, once for several changes", async () => {
+it("a pass looks again shortly after a relevant change of a pod, and only once for several changes", async () => {
   await createWaiting("changing");
   const { looks, stream, plan, followRunning } = observed("changing");
   const news = async (change: object) => {
@@ -198,8 +198,8 @@ it("a pass looks again when a ready pod becomes available after minReadySeconds"
 });
 
 it.each<[string, number, readonly [string, number]]>([
-  ["at once when nothing was written and nothing is awaited", 0, ["settled", 0]],
-  ["after one more look when it wrote something and nothing else is awaited", 1, ["settled", 2_050]],
+  ["at once when it wrote nothing and waits for nothing", 0, ["settled", 0]],
+  ["after one more look when it wrote something and waits for nothing else", 1, ["settled", 2_050]],
 ])("a pass stops following a set %s", async (_, written, end) => {
   await createSet(cluster, "complete", { replicas: 1 });
   const { begin, context } = observed("complete");

@@ -41,7 +41,7 @@ const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", imag
 const createPod = (name: string, app: string) =>
   cluster.create<Pod>(PODS, newPod({ ...keyOf(name), labels: { app } }, UNSCHEDULED));
 
-it("observeSet with a planned set uses its labels and spec as the stored one's next generation", async () => {
+it("observeSet treats the labels and spec of a planned set as the next generation of the stored one", async () => {
   await createSet(cluster, "changed", { replicas: 1 });
   const there = await readSet(cluster, "changed");
   const metadata = { name: "changed", uid: "another", resourceVersion: "1", generation: 7, labels: { team: "shop" } };
@@ -55,7 +55,7 @@ it("observeSet with a planned set uses its labels and spec as the stored one's n
   expect((await look("changed")).set).toEqual(there);
 });
 
-it("the claims of a set belong to its claim templates, and no other claim does", async () => {
+it("only claims of its claim templates belong to a set", async () => {
   await createSet(cluster, "disk", {
     replicas: 0,
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
@@ -121,8 +121,8 @@ const ownedBy = (...uids: readonly string[]) =>
   uids.map((uid) => ({ apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", name: uid, uid }));
 
 it.each([
-  ["a wide look returns the selected pods and the pods that the set owns", true, ["db-0", "db-1", "db-2"]],
-  ["a narrow look returns only the pods that the set selects", false, ["db-0"]],
+  ["observeSet with all pods returns the selected pods and the pods that the set owns", true, ["db-0", "db-1", "db-2"]],
+  ["observeSet with selected pods returns only the pods that the set selects", false, ["db-0"]],
 ] as const)("%s", async (_, isWide, expected) => {
   const { put, namesIn, observe } = stageOf();
   const others = { app: "other" };
@@ -139,7 +139,7 @@ it.each([
   expect(namesIn((await observe(isWide))?.pods)).toEqual(expected);
 });
 
-it("a claim in another namespace does not belong to the set under any name", async () => {
+it("a claim in another namespace never belongs to the set, whatever its name is", async () => {
   const { put, namesIn, observe } = stageOf({
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
   });

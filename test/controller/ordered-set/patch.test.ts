@@ -22,7 +22,7 @@ it("changePatch contains only the differences, sets removed members to null and 
   expect(changePatch(before, structuredClone(before))).toEqual({ type: "merge", body: { metadata: identity } });
 });
 
-it("changePatch ignores a member that is undefined before", () => {
+it("changePatch ignores a member that is undefined in the old object", () => {
   const unset = { ...before, status: undefined } as unknown as Pod;
   expect(changePatch(unset, before)).toEqual({ type: "merge", body: { metadata: identity } });
 });

@@ -40,7 +40,7 @@ describe("podToTry:", () => {
     ],
   };
 
-  it("the pod to try matches the first SidecarSet that injects, in a namespace that API servers ask about", () => {
+  it("podToTry returns a pod that matches the first injecting SidecarSet, in a namespace for which the webhook is called", () => {
     const sets = [setOf("paused", { injectionStrategy: { paused: true } }), setOf("ss", { selector })];
     expect(podToTry(sets, valueIn(namespaces))?.metadata).toMatchObject({
       namespace: "default",
@@ -116,7 +116,7 @@ describe("facts that cannot be read:", () => {
   });
 });
 
-it("RolloutBlocked and PodsFail advise an undo where a revision was ready before, and history where the revisions cannot be read", () => {
+it("RolloutBlocked and PodsFail suggest undo if a revision was ready before, and history if the revisions cannot be read", () => {
   const fact = SETS.find(([id]) => id === "PodsFail")?.[2] ?? IN_ORDER;
   const blocked = SETS.find(([, sentence]) => sentence === "an image cannot be pulled")?.[2] ?? IN_ORDER;
   const before = setOf("ss", { containers: [{ name: "sc", image: "reg/sc:v1" }] });

@@ -147,7 +147,7 @@ describe("judge:", () => {
     expect(`${outcome} ${told}`).toBe(expected);
   });
 
-  test("judge checks both bounds, and tells the least value if there is only a minimum", () => {
+  test("judge checks both bounds, and reports the smallest value if there is only a minimum", () => {
     const check = { name: "c", query: "q", failuresAllowed: 0, intervalSeconds: 1, onFailure: "halt" } as const;
     const told = (bounds: object, ...values: readonly string[]) => judge({ ...check, ...bounds }, { values });
     expect(told({ min: 1, max: 3 }, "2")).toEqual({ outcome: "pass", told: "2" });

@@ -124,7 +124,7 @@ describe("the waiting requests of chooseRequests:", () => {
   });
 });
 
-test("200 endless requests of one namespace leave the requests of another among the first 200", () => {
+test("the first 200 chosen requests include another namespace, even if one namespace has 200 endless requests", () => {
   const batch = null;
   const greedy = Array.from({ length: 200 }, (_, nth) =>
     requestOf(`g${nth}`, { namespace: "greedy", batch, status: RECREATING, created: "2025-05-01T00:00:00Z" }),

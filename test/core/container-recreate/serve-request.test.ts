@@ -57,7 +57,7 @@ function said(request: ContainerRecreateRequest, pod: Pod | undefined): readonly
   });
 }
 
-test("a request with 1,001 containers is ended with a sentence, and one with 1,000 is served", () => {
+test("a request with 1,001 containers ends with an error message, and a request with 1,000 is served", () => {
   const withContainers = (count: number) => {
     const containers = Array.from({ length: count }, (_, index) => ({ name: `c${index}` }));
     return requestOf("p", { spec: { podName: "p", containers } });
@@ -129,7 +129,7 @@ describe("serveRequest:", () => {
       expect(said(request, pod)).toEqual(expected);
     });
 
-    test("the status records when a pass took the request up, and the deadline counts from then", () => {
+    test("the status records when a pass began to serve the request, and the deadline counts from then", () => {
       const statusAt = (request: ContainerRecreateRequest, now: string) =>
         serveRequest(request, pod, now).flatMap((action) =>
           action.kind === "PatchRequestStatus" ? [action.status] : [],

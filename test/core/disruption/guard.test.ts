@@ -296,7 +296,7 @@ describe("many budgets and pods:", () => {
     return reads;
   };
 
-  test("pods with the same selected labels cost no more reads of selectors than a single pod", () => {
+  test("many pods with the same selected labels need no more selector reads than a single pod", () => {
     expect(readsWith(50)).toBeLessThanOrEqual(readsWith(1));
   });
 
@@ -349,7 +349,7 @@ describe("many budgets and pods:", () => {
     });
   });
 
-  test("3,000 budgets with one pod each are compared with their own pods", () => {
+  test("each of 3,000 budgets with one pod is compared only with its own pod", () => {
     const owners = count(3_000, (index) => `o${index}`);
     const pods = owners.map((name) => podOf({ name, labels: { app: "shared", owner: name } }));
     const budgets = owners.map((owner) =>

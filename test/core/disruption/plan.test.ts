@@ -69,7 +69,7 @@ describe("planRollout with disruption budgets:", () => {
   });
 });
 
-it("diffSidecarSets names the budgets of pods that are updated in place, full budgets first", () => {
+it("diffSidecarSets names the budgets of pods that are updated in place, and full budgets come first", () => {
   const pods = [...labelled(a, 2), ...labelled(b, 1), podOf({ name: "c0", labels: a, withoutImage: "else" })];
   const open = budgetOf({ name: "b", selector: { matchLabels: b }, allowed: 1, healthy: 1, desired: 0 });
   const given = { ...UNTOUCHED, before: SIDECAR_SET, after: SIDECAR_SET, pods, revisions: [], ...CONTEXT };

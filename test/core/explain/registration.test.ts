@@ -60,7 +60,7 @@ test.each([
   expect(`${verdict} ${reason}`).toBe(expected);
 });
 
-test("no restart is advised where API servers would not ask about the new pod", () => {
+test("no restart is suggested if API servers would not call the webhook for the new pod", () => {
   const facts = factsOf(REGISTERED);
   const unasked = (pod: Pod) => whyUnasked(pod, facts);
   expect(restartAdvice([podOf("later")], LATER, { unasked })).toMatch(/no new pod would get sidecars: the API server/);

@@ -59,7 +59,7 @@ describe("the ids of a queue message:", () => {
     ["another hash: another id", change("a", "h", "u"), change("a", "i", "u"), false],
     ["pods of the same half second: same id", podNews("a", 1_000), podNews("a", 1_499), true],
     ["pods of the next half second: another id", podNews("a", 1_000), podNews("a", 1_500), false],
-    ["a tick and news of pods: different ids", tickWork("a", at(7)), podNews("a", 7 * 500), false],
+    ["a tick and a message about pods: different ids", tickWork("a", at(7)), podNews("a", 7 * 500), false],
   ])("messageOf gives the right id for %s", (_, one, other, isSame) => {
     expect(idOf(one) === idOf(other)).toBe(isSame);
   });
@@ -112,7 +112,7 @@ test("subjectOfWork names the SidecarSet or the launch order", () => {
   expect(subjectOfWork(launchNews(0))).toBe("the launch order of containers");
 });
 
-test("news of pods count as seen 200 ms after the end of their half second", () => {
+test("a message about pods counts as seen 200 ms after the end of its half second", () => {
   expect(seenFrom(podNews("a", 10_001))).toBe(10_700);
   expect(seenFrom(launchNews(10_001))).toBe(10_700);
   expect(seenFrom(tickWork("a", at(MINUTE) + 12_345))).toBe(at(MINUTE));

@@ -106,7 +106,7 @@ describe("asLastAnswered and the page:", () => {
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
   });
 
-  test("asLastAnswered clears the number of pods beyond the room if the gate said no", () => {
+  test("asLastAnswered clears the number of pods without room if the gate said no", () => {
     const set = gated(FREEZE);
     const decision = decide({ ...observe(set), reserved: { ...NOTHING_RESERVED, room: 1 } }, CONTEXT);
     expect(decision.summary).toMatchObject({ selected: 2, beyondRoom: 1 });
@@ -140,7 +140,7 @@ describe("asLastAnswered and the page:", () => {
       /says no: freeze\. Next: it is asked again/,
     ],
     [
-      "a gate cannot be asked",
+      "a gate cannot be called",
       gated("the gate at gate.example cannot be asked: ECONNREFUSED"),
       PODS,
       "Blocked",

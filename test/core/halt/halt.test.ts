@@ -85,7 +85,7 @@ describe("haltOf with pods of several namespaces:", () => {
       true,
     ],
     [
-      "failing pods of a third time do not count within the time",
+      "failing pods of another time window do not count",
       "3 within 5m",
       [...times(9, "b"), ...times(2, "a", 58), ...times(1, "b", 60)],
       false,
@@ -98,7 +98,7 @@ describe("haltOf with pods of several namespaces:", () => {
 const upTo = (most: number) => Array.from({ length: most + 1 }, (_, index) => index);
 
 test.each(upTo(12))(
-  "with halt-on %i pods of two namespaces halt a rollout when one more fails, at least the lesser half in each",
+  "with halt-on %i a rollout halts when one more pod fails, if each of two namespaces has at least half of them",
   (allowed) => {
     const needed = Math.max(allowed + 1, 2);
     for (const [one = 0, other = 0] of upTo(14).flatMap((first) => upTo(14).map((second) => [first, second]))) {

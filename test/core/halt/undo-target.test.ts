@@ -55,7 +55,7 @@ test("pods that were just written and still run their old containers prove no re
   expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision: 2 });
 });
 
-test("a release that a person gave up is never gone back to", () => {
+test("an undo never goes back to a release that a person gave up", () => {
   const givenUp = [{ hash: "hash-2", outcome: "aborted", at: NOW }];
   const annotations = { ...UNDOING.metadata.annotations, [GIVEN_UP_ANNOTATION]: JSON.stringify(givenUp) };
   const sidecarSet = { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
@@ -86,7 +86,7 @@ test.each<[string, readonly (readonly [from: string, to: string])[]]>([
   expect(planUndo(undoneBefore(...pairs), facts)).toMatchObject({ revision: 1 });
 });
 
-test("a release that was undone once and came back is not undone again, and neither is one that a rollback wrote", () => {
+test("a release that came back after an undo is not undone again, and a release that a rollback wrote is not undone", () => {
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   expect(planUndo(undoneBefore([NEW_HASH, "hash-2"], ["hash-1", "hash-2"]), facts)).toMatch(/^it was undone before/);
   expect(planUndo(undoneBefore(["hash-1", NEW_HASH], ["hash-1", "hash-2"]), facts)).toMatch(
@@ -94,7 +94,7 @@ test("a release that was undone once and came back is not undone again, and neit
   );
 });
 
-test("sidecarset undo proposes no release that was undone on its own", () => {
+test("sidecarset undo suggests no release that was undone automatically", () => {
   const wayBackOf = (sidecarSet: typeof UNDOING) => {
     const facts = { sidecarSet, runningPods: () => 0, readyPods: () => 1, revisions: REVISIONS.toReversed() };
     return wayBack(facts)?.revision;
@@ -112,7 +112,7 @@ const createdAt = (revision: ControllerRevision, creationTimestamp: string): Con
   metadata: { ...revision.metadata, creationTimestamp },
 });
 
-test("a release that was never ready is never gone back to, even if a pod of one namespace is ready with it", () => {
+test("an undo never goes back to a release that was never ready, even if a pod of one namespace is ready with it", () => {
   const revisions = [
     readyRevision(revisionOf("reg/sc:worked", 1), "2026-01-01T00:00:00Z"),
     createdAt(revisionOf("reg/sc:broken", 2), "2026-01-02T00:00:00Z"),
@@ -121,7 +121,7 @@ test("a release that was never ready is never gone back to, even if a pod of one
   expect(planUndo(UNDOING, { halt: "pods fail", revisions, pods, now: NOW })).toMatchObject({ revision: 1 });
 });
 
-test("if no revision is left that may have worked, the sentence names each with its fate", () => {
+test("if no revision may have worked, the message names each revision with its outcome", () => {
   const revisions = [
     readyRevision(revisionOf("reg/sc:worked", 1), "2026-01-01T00:00:00Z"),
     createdAt(revisionOf("reg/sc:broken", 2), "2026-01-02T00:00:00Z"),
@@ -138,7 +138,7 @@ test.each([
   [true, "sidecarset undo ss, or set another image"],
   [false, "set another image: no revision is kept that undo would go back to"],
   [undefined, "set another image; sidecarset history ss shows the revisions"],
-])("undoHint speaks only of revisions that were read (a revision to go back to: %s)", (hasWayBack, hint) => {
+])("undoHint names only revisions that were read (a revision to go back to: %s)", (hasWayBack, hint) => {
   expect(undoHint("ss", hasWayBack)).toBe(hint);
 });
 

@@ -154,7 +154,7 @@ test("a paused release that fails halts without being undone, and says that it i
 
 test.each([
   ["stays halted if it was halted before", blockedBy("Halted"), "halted"],
-  ["is paused and no more if it was not halted before", blockedBy("MaxUnavailable"), "paused"],
+  ["is only paused if it was not halted before", blockedBy("MaxUnavailable"), "paused"],
 ])("a paused rollout whose pods are all updated %s", (_, status, hold) => {
   expect(decided(paused(status), [takenDown(failing("p", "sc")), FINE]).summary.hold).toBe(hold);
 });

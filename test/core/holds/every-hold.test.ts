@@ -26,7 +26,7 @@ const SCENES = HOLDS.flatMap((hold) =>
   HOLD_SCENES[hold].map((scene, index): readonly [Hold, number, HoldScene] => [hold, index, scene]),
 );
 
-test("every hold of the book has a cluster that reaches it", () => {
+test("every hold of the book occurs in one of the test clusters", () => {
   expect(HOLDS.length).toBeGreaterThan(20);
   expect(HOLDS.filter((hold) => HOLD_SCENES[hold].length === 0)).toEqual([]);
   expect(SCENES.map(([, , scene]) => judged(scene).decision.summary.hold)).toEqual(SCENES.map(([hold]) => hold));
@@ -49,7 +49,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
     expect(place(one).filter((problem) => problem !== undefined)).toEqual([]);
   });
 
-  test("the log line has the cause, and the alarm rings where the state is trouble", async () => {
+  test("the log line has the cause, and the alarm is raised if the state is a problem", async () => {
     const { report, state, ownCause, isTrouble, decision } = one;
     const lines: object[] = [];
     logReport(
@@ -65,7 +65,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
   });
 });
 
-test("no text advises another release of a SidecarSet if a container that is not its own fails", () => {
+test("no text suggests another release of a SidecarSet if a container of somebody else fails", () => {
   const labels = { app: "web" };
   const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };
   const pod = takenDown(podOf({ name: "p", labels, hash: NEW_HASH, image: "reg/sc:v2", isReady: false }));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { byText } from "../../../shared/go/by-text.ts";
 
-test("byText reads a text once for one owner at a time, and reads long and forgotten texts again", () => {
+test("byText caches a short text for one owner, and reads a long or forgotten text again", () => {
   const asked: string[] = [];
   const read = byText((text, owner) => {
     asked.push(`${owner} ${text}`.slice(0, 20));

@@ -52,7 +52,10 @@ describe("pods that did not miss injection:", () => {
     ["that is being deleted", pod("p", { metadata: { deletionTimestamp: LATER } })],
     ["in an exempt namespace", pod("p", { metadata: { namespace: "kube-system" } })],
     ["that is a mirror pod", pod("p", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } })],
-    ["when it is to have none", pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "false" } } })],
+    [
+      "whose annotation inject is false",
+      pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "false" } } }),
+    ],
     ["that has the sidecars of a canary", pod("p", { metadata: { annotations: { [LIST]: "agent-canary" } } })],
   ])("missedPods does not contain a pod %s", (_, one) => {
     expect(missed([one])).toEqual([]);

@@ -62,7 +62,7 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
   ["no pod if the annotation is false", set({ maxUnavailable: 2 }, "false"), missed, missed, []],
   ["no pod while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
   [
-    "no pod while injection is paused, because it would come back without sidecars",
+    "no pod while injection is paused, because the new pod would have no sidecars",
     set({}, "true", true),
     missed,
     missed,
@@ -73,14 +73,14 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
   expect(plan.map(({ metadata }) => metadata?.name)).toEqual(evicted);
 });
 
-test("planEvictions evicts no pod while a hold lasts that stops evictions, and goes on under every other hold", () => {
+test("planEvictions evicts no pod under a hold that stops evictions, and continues under every other hold", () => {
   const stops = HOLDS.filter(
     (hold) => planEvictions(set({}), [...has, ...missed], missed, { reserved: new Set(), holds: [hold] }).length === 0,
   );
   expect(stops).toEqual(["paused"]);
 });
 
-test("planEvictions evicts no pod while the rollout is paused and updates no pods either", () => {
+test("planEvictions evicts no pod while the rollout is paused and its type is NotUpdate", () => {
   const both = set({ paused: true, type: "NotUpdate" });
   expect(planEvictions(both, [...has, ...missed], missed, { reserved: new Set(), holds: ["NotUpdate"] })).toEqual([]);
 });

@@ -129,7 +129,7 @@ describe("planSet with claims that have to grow:", () => {
   });
 });
 
-test("the last of two claim templates with the same name counts the claims", () => {
+test("of two claim templates with the same name, the last one counts the claims in the status", () => {
   const spec = { ...made.spec, volumeClaimTemplates: [template("1Gi"), template("2Gi")] };
   const set = { ...made, spec, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   const [status] = plan(set, [claimOf(0), claimOf(1, { request: "2Gi" })]).writes;

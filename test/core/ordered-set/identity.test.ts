@@ -13,7 +13,7 @@ test.each([
   expect(spec).toMatchObject({ hostname: name, subdomain: "db" });
 });
 
-test("the last of two claim templates with the same name counts", () => {
+test("of two claim templates with the same name, the last one is used", () => {
   const template = (name: string, className: string) => ({ metadata: { name }, spec: { storageClassName: className } });
   const set = setOf({
     volumeClaimTemplates: [template("data", "slow"), template("log", "slow"), template("data", "fast")],

@@ -97,7 +97,7 @@ describe("claimTemplatesProblem with OnPodRollingUpdate:", () => {
   const cannotGrow = "spec.volumeClaimTemplates[data].spec.resources.requests.storage: Forbidden";
 
   test.each<[string, PersistentVolumeClaim, string | undefined]>([
-    ["the same size is allowed, whatever the storage class allows", template(), undefined],
+    ["the same size is allowed with any storage class", template(), undefined],
     ["the same size in another unit is allowed", template(size("2048Mi")), undefined],
     ["a larger size is refused if the storage class does not allow expansion", template(size("3Gi")), cannotGrow],
     ["a smaller size is refused if the storage class does not allow expansion", template(size("1Gi")), cannotGrow],

@@ -75,7 +75,7 @@ describe.each(["waiting", "terminated"] as const)("a container whose state is %s
       },
     );
 
-    it(`the watch of the status stops for a container that is ${where} for ${reason} only if a person has to act`, () => {
+    it(`status -w stops for a container that is ${where} for ${reason} only if a person has to act`, () => {
       expect(progressOf(SET, factsOf([pod, OLD])).isStopped === true).toBe(comesBack === "no");
     });
   });
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-it("a release that was put back is not called halted until the node of its pod has seen the change", () => {
+it("a release that comes back is not halted before the node of its pod has observed the change", () => {
   const annotations = { ...SET.metadata?.annotations, [HALT_ON_ANNOTATION]: "0" };
   const set = { ...SET, metadata: { ...SET.metadata, annotations } };
   const down = downPod("ErrImagePull", "waiting");

@@ -109,7 +109,7 @@ describe("isConsistent with images by digest:", () => {
       expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(true);
   });
 
-  test("another digest is another image, also where the status has nothing but the digest", () => {
+  test("another digest is another image, even if the status has only the digest", () => {
     const imageID = `sha256:${"b".repeat(64)}`;
     expect(isConsistent(podAt(image, { imageID }, "{"), "ss", SIDECAR)).toBe(false);
   });
@@ -121,7 +121,7 @@ describe("isConsistent with images by digest:", () => {
     ["sc", "registry.example/library/sc", false],
     ["docker.io/team/sc", "team/sc", true],
   ])(
-    "isConsistent compares the short name %s with the runtime's name %s where the status has a tag alone: %s",
+    "isConsistent compares the short name %s with the runtime's name %s if the status has only a tag: %s",
     (name, runs, expected) => {
       const status = { imageID: `${runs}:v1` };
       expect(isConsistent(podAt(`${name}:v1@${DIGEST}`, status, "{"), "ss", SIDECAR)).toBe(expected);

@@ -90,8 +90,8 @@ const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
 
 test.each([
-  ["advises to recreate pods that no pass replaces", "", "trouble"],
-  ["says that pods wait to be replaced, and advises nothing", "NotUpgradable", "wait"],
+  ["suggests to recreate pods that no pass replaces", "", "trouble"],
+  ["says that pods wait to be replaced, and suggests nothing", "NotUpgradable", "wait"],
 ])("the page %s", (_, replace, kind) => {
   const observation = { ...UNTOUCHED, sidecarSet: setOf({}, replace), pods: three, revisions: [] };
   const subject = { observation, events: [], missed: new Set<string>(), lastPass: undefined };
@@ -247,7 +247,7 @@ describe("an evicted pod without a successor:", () => {
     expect(decided(setOf(), [...left, updated("a2")], awaiting(gone("a"))).evicted).toHaveLength(1);
   });
 
-  test("the summary names an evicted pod until another pod takes its place, so that conditions do", () => {
+  test("the summary, and so the conditions, name an evicted pod until another pod takes its place", () => {
     const left = three.slice(1);
     const downOf = (...pods: readonly Pod[]) => decided(setOf(), pods, awaiting(gone("a"))).summary.down;
     const why = "it was evicted, and no other pod has taken its place yet";
@@ -281,7 +281,7 @@ describe("an evicted pod without a successor:", () => {
     ["for an hour", { until: "2025-05-31T23:00:01Z" }, three, "z"],
     ["for an hour only", { until: "2025-05-31T23:00:00Z" }, three, "a"],
     ["unless a successor has come since", { until: "2025-05-31T23:59:59Z" }, [...three, updated("x2")], "a"],
-    ["and their own last", { namespace: "yard", until: "2025-05-31T23:59:59Z" }, three, "a"],
+    ["and the pods of that namespace come last", { namespace: "yard", until: "2025-05-31T23:59:59Z" }, three, "a"],
   ])(
     "after evicted pods of a namespace had no successors in time, the pods of other namespaces come first %s",
     (_, facts, pods, expected) => {
@@ -428,7 +428,7 @@ describe("reasons to evict no pod:", () => {
   });
 });
 
-describe("where Kubernetes lets no image of a running pod change", () => {
+describe("when Kubernetes does not allow a new image for a running pod", () => {
   const FROZEN =
     'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.activeDeadlineSeconds`';
   const POLICY = "ValidatingAdmissionPolicy 'images' denied request: the registry is not trusted";
@@ -447,7 +447,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
 
   const wide = (replace = "NotUpgradable") => setOf({ updateStrategy: { maxUnavailable: 5 } }, replace);
 
-  test("pods that the API server refused are replaced where the annotation allows it, and the status says why", () => {
+  test("pods that the API server refused are replaced if the annotation allows it, and the status says why", () => {
     const { evicted, summary } = decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN }));
     expect(evicted).toEqual(["a", "b"]);
     expect(summary.rules.replacement).toMatchObject({ waiting: 2, selected: 2 });
@@ -464,25 +464,25 @@ describe("where Kubernetes lets no image of a running pod change", () => {
     expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
   });
 
-  test("a pod that is alone in the line because of the partition is replaced after one refusal", () => {
+  test("the only pod that the partition leaves to update is replaced after one refusal", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 5, partition: 1 } });
     expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
   });
 
-  test("no pod is replaced where images are among the fields that the API server lets change", () => {
+  test("no pod is replaced if the API server lists images among the fields that may change", () => {
     const changedByWebhook =
       'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`';
     expect(decided(wide(), [same("a")], refusedOnes({ a: changedByWebhook })).evicted).toEqual([]);
   });
 
-  test("a policy's refusal replaces no pod, since the new pod might be refused as well", () => {
+  test("a policy's refusal replaces no pod, because the policy might refuse the new pod as well", () => {
     expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: POLICY, b: POLICY })).evicted).toEqual([]);
     expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: POLICY })).evicted).toEqual(["a"]);
     const quoted = `admission webhook "x" denied the request: ${FROZEN}`;
     expect(decided(wide(), [same("a")], refusedOnes({ a: quoted })).evicted).toEqual([]);
   });
 
-  test("a pod that a policy refused is not explained by a replacement", () => {
+  test("the text about a pod that a policy refused does not mention replacements", () => {
     const reserved = refusedOnes({ a: FROZEN, b: POLICY });
     const named = reserved.refused.named.map((one) => (one.name === "b" ? { ...one, times: 3 } : one));
     for (const replace of ["NotUpgradable", ""]) {
@@ -520,7 +520,7 @@ describe("where Kubernetes lets no image of a running pod change", () => {
         { ...CONTEXT, readyAfterSeconds: 5 },
       );
 
-    test("a pass replaces every pod after one refusal, since the others would be refused as well", () => {
+    test("a pass replaces every pod after one refusal, because the other pods would be refused as well", () => {
       const { steps, isComplete } = planned("NotUpgradable", ["a", "b", "c"]);
       expect(steps.flatMap(({ pods }) => pods.map((one) => one.isReplaced))).toEqual([true, true, true]);
       expect(isComplete).toBe(true);

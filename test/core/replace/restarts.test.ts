@@ -86,7 +86,7 @@ function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
 const inWaves = setInWaves();
 const shopFirst = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
 
-test("a workload that is deleted during its restart gives its place to others, and one that was not read keeps it", () => {
+test("a workload that is deleted during its restart frees its place, and a workload that was not read keeps its place", () => {
   const facts = { reserved: new Set<string>(), pods: both, now: CONTEXT.now };
   expect(openRestarts(known([null], [entry("a")]), facts)).toEqual([]);
   expect(openRestarts(known([], [entry("a")]), facts)).toEqual([entry("a")]);
@@ -158,7 +158,7 @@ describe("decide about restarts of workloads:", () => {
       ["a"],
     ],
     [
-      "none beside a workload whose pod is still to go down",
+      "none beside a workload that will still take a pod down",
       setOf({ updateStrategy: { maxUnavailable: 1 } }, "NotUpgradable,Restart=2"),
       [...both.slice(0, 2), updated("b-0"), updated("b-1")],
       known([workload("a"), workload("b", { status: {} })], [entry("b")]),
@@ -166,7 +166,7 @@ describe("decide about restarts of workloads:", () => {
     ],
     ["none while a pod is down", setOf(), [...both, updated("c-0", { isReady: false })], all, []],
     [
-      "the one with all pods ready before one with a pod that is down",
+      "a workload whose pods are all ready before a workload with a pod that is down",
       setOf(),
       [pod("a-0", { isReady: false }), ...both.slice(1)],
       all,
@@ -228,7 +228,7 @@ describe("decide about restarts of workloads:", () => {
       "it is being rolled out already",
     ],
     ["lost the time of its restart", underWay({ template: {} }), "it is being rolled out already"],
-  ])("a workload that %s while it is restarted holds up no others, and the summary names it", (_, restarting, why) => {
+  ])("a workload that %s while it is restarted delays no others, and the summary names it", (_, restarting, why) => {
     const { restarted, summary } = decided(setOf(), both, restarting);
     expect([restarted, summary.rules.restarts?.underWay]).toEqual([["a"], ["StatefulSet shop/a"]]);
     const alone = decided(setOf(), [...both.slice(2)], restarting);
@@ -239,7 +239,7 @@ describe("decide about restarts of workloads:", () => {
     ]);
   });
 
-  test("a restarted workload that gets a partition holds up others until the pods from there on are new", () => {
+  test("a restarted workload that gets a partition delays others until the pods above the partition are new", () => {
     const spec = { replicas: 4, updateStrategy: { rollingUpdate: { partition: 2 } } };
     const restartedBeside = (updatedReplicas: number) => {
       const b = workload("b", { spec, status: { observedGeneration: 1, updatedReplicas, replicas: 4 } });
@@ -248,14 +248,14 @@ describe("decide about restarts of workloads:", () => {
     expect([restartedBeside(1), restartedBeside(2)]).toEqual([[], ["a"]]);
   });
 
-  test("a restart that began an hour ago holds up others as long as the workload makes new pods", () => {
+  test("a restart that began an hour ago delays others as long as the workload makes new pods", () => {
     const slow = underWay({ template: restartedBefore(7_200) });
     const made = (seconds: number) => updated("b-2", { creationTimestamp: addSeconds(CONTEXT.now, -seconds) ?? "" });
     const restartedBeside = (one: Pod) => decided(setOf(), [...both, one], slow).restarted;
     expect([restartedBeside(made(3_500)), restartedBeside(made(3_700))]).toEqual([[], ["a"]]);
   });
 
-  test("a namespace whose workloads were restarted lately comes after a namespace whose workloads wait for their first restart", () => {
+  test("a namespace whose workloads were restarted recently comes after a namespace whose workloads wait for their first restart", () => {
     const inYard = (one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace: "yard" } });
     const other = inYard(pod("z-0", { creationTimestamp: "2025-05-29T00:00:00Z" }));
     const restartedAs = (seconds: number) => restartedPod("c-0", addSeconds(CONTEXT.now, -seconds) ?? "");
@@ -264,7 +264,7 @@ describe("decide about restarts of workloads:", () => {
     expect(asked(inYard(restartedAs(3_600)))?.[0]).toBe("a");
   });
 
-  test("restarts wait until in-place upgrades are done, which may go on during a running restart", () => {
+  test("restarts wait until in-place upgrades are done, and upgrades may continue during a running restart", () => {
     const pods = [...both, pod("c-0", { withoutImage: "same" })];
     const first = decided(setOf(), pods, all);
     expect([first.restarted, first.written]).toEqual([[], 1]);
@@ -377,7 +377,7 @@ describe("decide about restarts of workloads:", () => {
     ["is being restarted", known([workload("b", { status: {} })], [entry("b")]), [], "updating"],
     ["is paused", known([workload("b", { spec: { paused: true } })]), [], "passed"],
     ["does not exist any more", known([null, null]), [], "passed"],
-    ["was restarted in vain", known([workload("b")]), [bare("b-1", SINCE)], "passed"],
+    ["was restarted without success", known([workload("b")]), [bare("b-1", SINCE)], "passed"],
     ["has a pod that the update selector leaves out", known([workload("b")]), [pod("b-1")], "passed"],
   ])("if a workload with missed pods %s, its wave has the right stage", (_, restarting, others, stage) => {
     const selector = { matchLabels: { is: "meant" } };
@@ -515,7 +515,7 @@ test("a ledger keeps the running restarts, and an invalid line makes it unreadab
   expect(parseLedger({ ...formatLedger(ledger), restarted: "Job shop/a uid\n" })).toBe(undefined);
 });
 
-test("200 workloads of a namespace that cannot be restarted leave the workload of another namespace its turn", () => {
+test("200 workloads of a namespace that cannot be restarted do not delay the workload of another namespace", () => {
   const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
   const greedy = Array.from({ length: 200 }, (_, nth) => `g${nth}`);
   const pods = [
@@ -538,7 +538,7 @@ test("200 workloads of a namespace that cannot be restarted leave the workload o
   expect(rounds.at(-1)).toEqual(["m"]);
 });
 
-test("a workload that cannot be read is named, and the workload of another namespace is restarted", () => {
+test("a workload that cannot be read is named, and a workload of another namespace is restarted", () => {
   const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
   const pods = [inNamespace("closed", pod("a-0", { creationTimestamp: "2025-05-29T00:00:00Z" })), pod("b-0")];
   const unread = new Map([["StatefulSet closed/a", "may not be read: forbidden"]]);
@@ -562,7 +562,7 @@ function lookOf(pods: readonly Pod[], turn: number): readonly string[] {
   return rounds.at(-1) ?? [];
 }
 
-test("a workload behind 200 namespaces with unrestartable workloads has its turn in a look that begins elsewhere", () => {
+test("a workload behind 200 namespaces with unrestartable workloads is restarted by a decision that begins elsewhere", () => {
   const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
   const kept = Array.from({ length: 200 }, (_, nth) => `k${nth}`);
   const pods = [
@@ -580,7 +580,7 @@ test("a workload with pods that are not ready comes after the ready ones of ever
   expect(asked).toEqual(["a", "b", "z"]);
 });
 
-test("no workload is restarted while one that is being restarted may not be read, since nobody knows how many pods it takes down", () => {
+test("no workload is restarted while a running restart may not be read, because its number of down pods is unknown", () => {
   const unread = new Map([["Deployment shop/a", "cannot be read: no"]]);
   const set = setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2");
   const open: Restarted = { ...entry("a"), workload: "Deployment" };
@@ -596,7 +596,7 @@ test("no workload is restarted while one that is being restarted may not be read
   expect(decided(set, other, { missed: [], restarted: [open], workloads: read }).restarted).toEqual([]);
 });
 
-test("a workload is restarted behind five namespaces whose workloads may not be read", () => {
+test("a workload is restarted even if the workloads of five namespaces before it may not be read", () => {
   const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
   const closed = ["a", "b", "c", "d", "e"];
   const pods = [

@@ -213,12 +213,12 @@ describe("the conditions Ready, Reconciling and Stalled:", () => {
     ["an annotation is invalid", standing({ hold: "unreadable" }, { halt: "what?" }), "False False True Blocked"],
     ["failing pods use up the budget", standing(full, { failing: [FAILING] }), "False False True Blocked"],
     [
-      "a pod fails and others go on",
+      "a pod fails and others are updated",
       standing({ ...full, selected: 1 }, { failing: [FAILING] }),
       "False False False Degraded",
     ],
     ["a pod cannot be updated in place", standing(lost), "False False True NotUpgradable"],
-    ["a pod cannot be updated in place and others go on", standing({ ...lost, used: 1 }), "False True False Updating"],
+    ["a pod cannot be updated in place and others can", standing({ ...lost, used: 1 }), "False True False Updating"],
   ])("Ready, Reconciling and Stalled agree if %s", (_, given, verdict) => {
     const { Ready = "", Reconciling = "", Stalled = "" } = said(given);
     const [reasons, statuses] = [1, 0].map((index) =>
@@ -255,7 +255,7 @@ describe("the condition MissedInjection:", () => {
   });
 });
 
-test("a condition keeps its time while its status stays, and foreign conditions stay", () => {
+test("a condition keeps its time while its status stays, and the conditions of other controllers stay", () => {
   const foreign = { type: "Foreign", status: "True", reason: "R", message: "m", lastTransitionTime: EARLIER } as const;
   const before = conditionsOf(sidecarSet([foreign]), standing({}), EARLIER);
   const after = conditionsOf(sidecarSet(before), standing({ updatedReady: 9 }), NOW);

@@ -113,7 +113,7 @@ describe("pods that an older release left down:", () => {
     expect(found.end).toBe("badly");
   });
 
-  test("a SidecarSet is not Ready while a pod of an older release is not back, and the end is open", () => {
+  test("a SidecarSet is not Ready and has no end while a pod of an older release is not ready again", () => {
     const found = look([done("a"), leftDown(), old("c")], { partition: 2 });
     expect([found.ready, found.degraded, found.end]).toEqual(["False Incomplete", "False AsExpected", undefined]);
     expect(found.message).toContain("1 pod is down since an older release: default/left (sc: not ready)");
@@ -124,7 +124,7 @@ describe("pods that an older release left down:", () => {
     expect(look([done("a"), own, old("c")], { partition: 2 }).ready).toBe("True HeldByPartition");
   });
 
-  test("a release that goes on is Updating while it reaches the pods that an older release left down", () => {
+  test("a release is Updating while it updates the pods that an older release left down", () => {
     expect(look([leftDown("ImagePullBackOff"), old("c")]).ready).toBe("False Updating");
   });
 
@@ -161,7 +161,7 @@ test.each<[string, UpdateStrategy]>([
   ["the partition keeps 1 pod at the old version", { partition: 1 }],
   ["updateStrategy.selector leaves out 1 pod", { selector: { matchLabels: { none: "has-this" } } }],
   ["maxUnavailable is 0, so no pod that is ready is updated", { maxUnavailable: 0 }],
-])("the condition Blocked names the user's wish: %s", (why, strategy) => {
+])("the condition Blocked names the setting of the user: %s", (why, strategy) => {
   const { blocked } = look([done("a"), old("b")], strategy);
   expect(blocked).toBe(`nothing is in the way but what was asked for: ${why}`);
 });
@@ -172,16 +172,16 @@ test.each<[string, Pod]>([
     "every pod is updated, and 1 pod is not ready: default/a (the pod is not ready)",
     podOf({ name: "a", hash: NEW_HASH, image: "reg/sc:v3", isReady: false, statuses: statuses("reg/sc:v3", "v3") }),
   ],
-])("the condition Blocked names its cause in place of “nothing”: %s", (why, pod) => {
+])("the condition Blocked names its cause instead of “nothing”: %s", (why, pod) => {
   expect(look([pod, done("b")]).blocked).toBe(why);
 });
 
-describe("pods that only recreating updates:", () => {
+describe("pods that must be recreated for an update:", () => {
   const reshaped = podOf({ name: "a", withoutImage: "other" });
   test.each<[string, UpdateStrategy]>([
     ["the rollout is paused", { paused: true }],
     ["the strategy is NotUpdate", { type: "NotUpdate" }],
-    ["the rollout goes on", {}],
+    ["the rollout continues", {}],
   ])("pods that cannot be upgraded in place are counted and reported if %s", (_, strategy) => {
     const { summary, ofPods } = look([reshaped, old("b")], strategy);
     expect([summary.notUpgradable, ofPods.notUpgradable]).toEqual([1, "True ImmutableFields"]);

@@ -109,7 +109,7 @@ test("a pod is drained, updated when its time is over, and put back when the new
 });
 
 test.each(['{"toString":1}', "1e999", '[[{"valueOf":null,"toString":null}]]', "null", "7", "[]"])(
-  "a hold whose words are %s stops no rollout, and its pod is drained again",
+  "a forged drain record with the values %s stops no rollout, and its pod is put back",
   (words) => {
     const text = `{"ss":{"since":${words},"release":${words}}}`;
     const forged = podOf({ name: "a", labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: text } });
@@ -155,7 +155,7 @@ test.each<[string, SidecarSet]>([
   ["the strategy is NotUpdate", setOf({ type: "NotUpdate" })],
   ["the partition keeps it", setOf({ partition: 1 })],
   ["updateStrategy.selector leaves it out", setOf({ selector: { matchLabels: { canary: "yes" } } })],
-  ["maxUnavailable is 0 by now", setOf({ maxUnavailable: 0 })],
+  ["maxUnavailable is 0 now", setOf({ maxUnavailable: 0 })],
   [
     "a newer release came",
     {
@@ -167,7 +167,7 @@ test.each<[string, SidecarSet]>([
   expect(decided(sidecarSet, [held()], 5).told).toEqual(["putBack a serving"]);
 });
 
-test("pods are put back where the release stops or is undone, or where the annotation is gone", () => {
+test("pods are put back when the release stops, is undone, or loses the annotation", () => {
   const failing = podOf({
     name: "b",
     hash: NEW_HASH,
@@ -218,7 +218,7 @@ test("a drained pod whose container has not restarted yet stays out of endpoints
   expect(decided(setOf({ paused: true }), updated, 11).told).toEqual([]);
 });
 
-test("a pod that another SidecarSet keeps drained stays drained, and a pod whose label somebody set back is drained again", () => {
+test("a pod that another SidecarSet drains stays drained, and a pod whose label somebody reset is drained again", () => {
   const by = { mesh: { since: NOW, release: "m" } };
   const [, write] = [
     decided(setOf({ paused: true }), [held("a", { by })]),
@@ -229,7 +229,7 @@ test("a pod that another SidecarSet keeps drained stays drained, and a pod whose
   expect(decided(setOf(), [serving], 20).told).toEqual(["drain a drained"]);
 });
 
-test("a pod that another SidecarSet has drained stays held for both", () => {
+test("a pod that two SidecarSets drain has a drain record of both", () => {
   const mesh = { since: NOW, release: "m" };
   const annotations = { [DRAINED_BY_ANNOTATION]: JSON.stringify({ mesh }) };
   for (const isReady of [true, false]) {
@@ -245,7 +245,7 @@ test("a drain with a start time in the future begins again, so a fast clock keep
   expect(write?.annotations[DRAINED_BY_ANNOTATION]).toContain(addSeconds(NOW, 5));
 });
 
-test("checks and a gate are asked before a pod is drained, and not again before it restarts, nor to put it back", () => {
+test("checks and a gate are asked before a drain, and not before the restart or before a pod is put back", () => {
   const wanted = (pod: Pod, seconds: number) =>
     newlyWanted(decided(setOf(), [pod], seconds), new Set()).map(({ name }) => name);
   expect(wanted(old(), 0)).toEqual(["a"]);
@@ -253,7 +253,7 @@ test("checks and a gate are asked before a pod is drained, and not again before 
   expect(newlyWanted(decided(setOf({ partition: 1 }), [held()]), new Set())).toEqual([]);
 });
 
-test("a drain that a gate held up begins when it is written", () => {
+test("the time of a drain that a gate delayed starts when the drain is written", () => {
   const [planned] = decided(setOf(), [old()]).writes;
   const later = addSeconds(NOW, 30) ?? "";
   const written = planned && drainNow(planned, setOf(), later);
@@ -357,7 +357,7 @@ test("the end of a hot upgrade leaves pods drained if it is their turn", () => {
   expect(decided(set, [flipping, waiting], 5).told).toEqual(["flip a reg/empty:1"]);
 });
 
-test("a drain that its SidecarSet does not ask for allows nothing: the pod is put back first, and then the gate is asked", () => {
+test("a drain record that its SidecarSet did not ask for allows no update: the pod is put back, and then the gate is called", () => {
   const gated = setOf({}, null);
   const annotations = { ...gated.metadata?.annotations, "sidecarset.kruise.io/gate": "https://gate.example/may-i" };
   const set = { ...gated, metadata: { ...gated.metadata, annotations } };
@@ -371,7 +371,7 @@ test("a drain that its SidecarSet does not ask for allows nothing: the pod is pu
 test.each<[string, SidecarSet]>([
   ["drains", setOf()],
   ["does not drain", setOf({}, null)],
-])("a pod that another SidecarSet drains counts against maxUnavailable of one that %s", (_, sidecarSet) => {
+])("a pod that another SidecarSet drains counts against maxUnavailable of a SidecarSet that %s", (_, sidecarSet) => {
   const updated = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
   for (const other of [elsewhere("b"), updated]) {
     const { told, summary } = decided(sidecarSet, [old("a"), other]);
@@ -385,12 +385,12 @@ test.each<[string, SidecarSet]>([
 });
 
 test.each([
-  ["of this moment", 0, 0],
+  ["from this moment", 0, 0],
   ["almost two hours old", 7_199, 0],
   ["two hours old, longer than any drain", 7_200, 1],
-  ["of a clock five minutes ahead", -300, 0],
+  ["from a clock five minutes ahead", -300, 0],
   ["further in the future", -301, 1],
-])("a pod that another SidecarSet drains uses budget by an entry %s: others updated", (_, age, others) => {
+])("a pod that another SidecarSet drains uses budget with an entry %s: others updated", (_, age, others) => {
   const other = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
   expect(decided(setOf({}, null), [old("a"), other], age).told).toHaveLength(others);
 });
@@ -405,13 +405,13 @@ test.each([{}, { since: 5, release: "m" }, { since: "soon", release: "m" }, "x"]
   },
 );
 
-test("a pod that another SidecarSet drains uses budget once, so its own turn needs no more of it", () => {
+test("a pod that another SidecarSet drains uses budget only once, so that its own update needs no more budget", () => {
   expect(decided(setOf(), [elsewhere("a")]).told).toEqual(["drain a"]);
   expect(decided(setOf({}, null), [elsewhere("a")]).told).toEqual(["upgrade a reg/sc:v2"]);
   expect(decided(setOf({ maxUnavailable: 0 }), [elsewhere("a")]).told).toEqual([]);
 });
 
-test("two SidecarSets that drain different pods at the same moment both go on, because a begun drain keeps its place", () => {
+test("two SidecarSets that drain different pods at the same moment both continue, because a drain keeps its place", () => {
   expect(decided(setOf(), [held("a"), elsewhere("b")], 5).told).toEqual([]);
   expect(decided(setOf(), [held("a"), elsewhere("b")], 10).told).toEqual(["upgrade a reg/sc:v2"]);
 });
@@ -432,7 +432,7 @@ test.each<[string, string, string]>([
   ["an owner", OWNER_BUDGET_ANNOTATION, "1"],
   ["a set that follows ordinals", FOLLOW_ORDINALS_ANNOTATION, "true"],
 ])(
-  "a pod that another SidecarSet drains counts in the budget of %s, whose own drains go on",
+  "a pod that another SidecarSet drains counts in the budget of %s, whose own drains continue",
   (_, annotation, value) => {
     const owned = (pod: Pod): Pod => {
       const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true };
@@ -448,7 +448,7 @@ test.each<[string, string, string]>([
   },
 );
 
-test("reading who drains a pod takes time in proportion to its text, whatever its author writes there", () => {
+test("the time to read a drain record grows linearly with its length, for any text", () => {
   const names = (count: number, prefix: string) => Array.from({ length: count }, (_, at) => `${prefix}${at}`);
   const hostile = (count: number) => {
     const holds = JSON.stringify(Object.fromEntries(names(count, "x").map((name) => [name, 1])));

@@ -103,31 +103,31 @@ describe("slotsToEmpty", () => {
 describe("canFlip", () => {
   const upgraded = hotPodOf(["m:1", "m:2"], "mesh-2");
   const rows: readonly [sentence: string, pod: Pod, canFlip: boolean][] = [
-    ["a flip is due when the new slot serves", upgraded, true],
-    ["a flip is not due when no slot has to be emptied", hotPodOf([EMPTY, "m:2"], "mesh-2"), false],
-    ["a flip does not wait for the slot that will be emptied", down(upgraded, "mesh-1"), true],
+    ["the old slot is emptied when the new slot serves", upgraded, true],
+    ["nothing is emptied when no slot has to be emptied", hotPodOf([EMPTY, "m:2"], "mesh-2"), false],
+    ["the state of the slot that will be emptied delays nothing", down(upgraded, "mesh-1"), true],
     [
-      "a flip does not check the image that runs in the slot that will be emptied",
+      "the image in the slot that will be emptied is not checked",
       stale(hotPodOf(["m:1", "m:2"], "mesh-2", { annotations: recorded("mesh-1", "cri://m:1@id") }), "mesh-1"),
       true,
     ],
     [
-      "a flip waits until the new slot has been restarted",
+      "the old slot is not emptied until the new slot has been restarted",
       stale(hotPodOf(["m:1", "m:2"], "mesh-2", { annotations: recorded("mesh-2", "cri://m:2@id") }), "mesh-2"),
       false,
     ],
     [
-      "a flip waits while the new slot is not ready",
+      "the old slot is not emptied while the new slot is not ready",
       down(hotPodOf(["m:1", "m:2"], "mesh-2", { isReady: false }), "mesh-2"),
       false,
     ],
-    ["a flip waits while the pod has no container statuses", { ...upgraded, status: {} }, false],
+    ["the old slot is not emptied while the pod has no container statuses", { ...upgraded, status: {} }, false],
   ];
   test.each(rows)("%s", (_, pod, expected) => {
     expect(canFlip(pod, hotSidecarSetOf())).toBe(expected);
   });
 
-  test("a flip is due even when the SidecarSet has no metadata", () => {
+  test("the old slot is emptied even if the SidecarSet has no metadata", () => {
     const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}' };
     const { spec, status = {} } = upgraded;
     expect(canFlip({ metadata: { annotations }, spec, status }, { spec: { containers: [MESH] } })).toBe(true);

@@ -6,7 +6,7 @@ import { explore as exploreFunctions } from "../../simulation/protocol/explore.t
 import { explore, REFUSING, SMALL } from "./ledger-model.ts";
 
 describe("interleavings of passes", () => {
-  it("overlapping passes keep both promises in every interleaving", () => {
+  it("overlapping passes keep the budget and the fence in every interleaving", () => {
     expect(explore({ ...SMALL, omitted: "none" })).toEqual({ states: 141_681 });
   });
 
@@ -17,21 +17,24 @@ describe("interleavings of passes", () => {
     { name: "if a patch ignores the resourceVersion", omitted: "noPrecondition", broken: "fence" },
     { name: "if the ledger lacks the generation", omitted: "noGeneration", broken: "fence" },
     { name: "if an unwanted pod is not fenced", omitted: "noFence", broken: "fence" },
-  ] as const)("overlapping passes break the $broken promise $name", ({ omitted, broken }) => {
+  ] as const)("overlapping passes break the promise of the $broken $name", ({ omitted, broken }) => {
     expect(explore({ ...SMALL, omitted })).toMatchObject({ broken });
   });
 
   it.each([
-    { name: "if a pass patches what another pass reserved, and does not mark it as shared", omitted: "noMark" },
+    {
+      name: "if a pass patches a pod that another pass reserved, and does not mark the reservation as shared",
+      omitted: "noMark",
+    },
     { name: "if a pass frees a shared reservation after its own patch is refused", omitted: "freeShared" },
     { name: "if a pass frees a reservation of another pass", omitted: "freeOthers" },
-    { name: "if a pass takes for its own what another pass reserved again", omitted: "remembersFreed" },
+    { name: "if a pass takes a reservation that another pass renewed for its own", omitted: "remembersFreed" },
     { name: "if a pass frees a reservation while an earlier patch has no answer", omitted: "freeUnanswered" },
   ] as const)("overlapping passes break the budget or the fence $name", ({ omitted }) => {
     expect(explore({ ...REFUSING, omitted }).broken).toBeDefined();
   });
 
-  it("overlapping passes cross the partition if a reserved pod that refuses its fence keeps no place in it", () => {
+  it("overlapping passes exceed the partition if a reserved pod that refuses its fence keeps no place in it", () => {
     const spec = { uid: "set", hash: "new", maxUnavailable: 2 };
     const specs = [
       { ...spec, generation: 1 },

@@ -4,6 +4,6 @@
 import { expect, it } from "vitest";
 import { explore, REFUSING } from "./ledger-model.ts";
 
-it("overlapping passes keep both promises in every interleaving with patches and fences that are refused", () => {
+it("overlapping passes keep the budget and the fence in every interleaving with patches and fences that are refused", () => {
   expect(explore({ ...REFUSING, omitted: "none" })).toEqual({ states: 222_779 });
 });

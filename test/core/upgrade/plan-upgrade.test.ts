@@ -382,7 +382,7 @@ describe("planUpgrade for hot upgrades", () => {
     ]);
   });
 
-  test("a pod without metadata is upgraded and flipped", () => {
+  test("a pod without metadata is upgraded, and its old slot is emptied", () => {
     const { spec, status = {} } = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
     const { annotations } = plan({ spec, status }, hotSidecarSetOf());
     expect(annotations).toMatchObject({ [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}' });
@@ -394,7 +394,7 @@ describe("planUpgrade for hot upgrades", () => {
     });
   });
 
-  test("a flip empties the old slot and does not change the hash", () => {
+  test("the end of a hot upgrade empties the old slot and does not change the hash", () => {
     const flip = planFlip(hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2"), hotSidecarSetOf(), NOW);
     expect(flip).toMatchObject({
       kind: "planned",

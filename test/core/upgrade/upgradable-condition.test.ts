@@ -26,7 +26,7 @@ describe("planCondition", () => {
     expect(plan(podWith({ ...FALSE, message: '{"ss":false}' }), false)).toEqual({ kind: "unchanged" });
   });
 
-  test("the condition stays False with its transition time while another SidecarSet is false", () => {
+  test("the condition stays False with its transition time while another SidecarSet's status is false", () => {
     const other = podWith({ ...FALSE, message: '{"other":false,"ss":false}' });
     expect(plan(other, true)).toMatchObject({
       condition: { ...FALSE, message: '{"other":false,"ss":true}', lastTransitionTime: BEFORE },

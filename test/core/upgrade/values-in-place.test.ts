@@ -104,7 +104,7 @@ describe("injection", () => {
     expect(pod.metadata?.annotations).toMatchObject({ [LEVEL]: "info", [RECORD]: expect.stringContaining("digest") });
   });
 
-  it("injection is unchanged without the annotation, or with another word in it", () => {
+  it("injection is unchanged without the annotation, or if the annotation has another value", () => {
     for (const annotations of [{}, { [IN_PLACE_ANNOTATION]: "values" }]) {
       const pod = running(stored({ annotations }));
       expect(agentOf(pod)?.env?.[0]).toEqual({ name: "LEVEL", value: "info" });
@@ -205,7 +205,7 @@ describe("injection", () => {
 });
 
 describe("hashes and revisions", () => {
-  it("values alone change the hash of the release, and not the one that says whether pods can be updated in place", () => {
+  it("a change of only values changes the release hash, and not the hash that decides about updates in place", () => {
     const [one, other] = [stored(), stored({ env: warn })];
     expect(withoutImage(other)).toBe(withoutImage(one));
     expect(other.metadata?.annotations).not.toEqual(one.metadata?.annotations);
@@ -223,7 +223,7 @@ describe("hashes and revisions", () => {
     ]);
   });
 
-  it("values that change in place are not listed among the fields that cannot", () => {
+  it("the list of fields that cannot change in place leaves out values that can", () => {
     const pod = running(stored());
     const after = stored({ env: warn, fields: PORTS });
     expect(immutableFields(after, [pod], [revisionOf(stored(), 1)])).toEqual(["spec.containers{agent}.ports"]);
@@ -242,7 +242,7 @@ describe("hashes and revisions", () => {
     }
   });
 
-  it("a halted release goes back to one from before the opt-in under the hash that pods have since", () => {
+  it("a halted release goes back to a revision from before the opt-in, with the hash that pods have had since then", () => {
     const own = { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" };
     const bad = stored({ env: warn, annotations: { ...IN_PLACE, ...own } });
     const revisions = [revisionOf(stored({ annotations: {} }), 1), revisionOf(bad, 2)];
@@ -296,7 +296,7 @@ describe("hashes and revisions", () => {
       );
   });
 
-  it("the opt-in is reported as the reason why running pods get no change, also together with an image", () => {
+  it("the opt-in is reported as the reason why running pods do not change, also together with a new image", () => {
     const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
     const literals = stored({ annotations: {} });
     for (const [before, after] of [
@@ -354,7 +354,7 @@ describe("hashes and revisions", () => {
   });
 
   it.each(["x", "é", "語", "😀"])(
-    "values of the letter %s may have as many bytes as others, and not one more",
+    "values of the letter %s may have as many bytes as other values, and no byte more",
     (letter) => {
       const view = { sidecarSets: [], controllerRevisions: [], configMaps: [], kruiseNamespace: "k" };
       const most = 32 * 1024 - Buffer.byteLength("log-agent.value.sidecarset.kruise.io/agent.CONFIG");
@@ -381,7 +381,7 @@ describe("one write", () => {
     });
   });
 
-  it("a container whose values and image stay is not written", () => {
+  it("a container with unchanged values and image is not written", () => {
     const pair = (level: string) => stored({ env: [{ name: "LEVEL", value: level }] });
     const before = pair("info");
     const pod = running(before);
@@ -470,7 +470,7 @@ describe("one write", () => {
     });
   });
 
-  it("a container that may have started unseen, while its node pulls another image, is not given the spelling that it may have", () => {
+  it("a container that may have started during another pull does not get the spelling that it may already have", () => {
     const image = `reg/agent@${DIGEST}`;
     const state = { waiting: { reason: "ContainerCreating" } };
     const injected = running(stored({ image }));
@@ -502,7 +502,7 @@ describe("completion", () => {
   const seen = (status: Partial<ContainerStatus>, now?: string) =>
     podStateOf(projectPod(withStatus(written, status), after), after, undefined, now);
 
-  it("a pod is not done while the old container runs, under any name of its image", () => {
+  it("a pod is not done while the old container runs, with any spelling of its image", () => {
     expect(seen({})).toMatchObject({ isUpdated: true, isConsistent: false });
     expect(seen({ imageID: "other", image: "agent:1" })).toMatchObject({ isUpdated: true, isConsistent: false });
   });
@@ -518,7 +518,7 @@ describe("completion", () => {
     expect(seen(status, "2026-11-30T10:01:00Z").isConsistent, "a node whose clock is behind").toBe(true);
   });
 
-  it("a write by a pass whose clock is ahead holds a pod up for two minutes, not for as long as its clock is ahead", () => {
+  it("a write by a pass whose clock is ahead delays a pod for two minutes, however far the clock is ahead", () => {
     const state = { running: { startedAt: "2026-11-30T08:00:10Z" } };
     const done = (now: string) => seen({ containerID: "containerd://agent-2", state }, now).isConsistent;
     expect([done("2026-11-30T08:02:09Z"), done("2026-11-30T08:02:10Z")]).toEqual([false, true]);
@@ -554,7 +554,7 @@ describe("a hot upgrade beside values", () => {
   });
 });
 
-describe("trust", () => {
+describe("values that other clients write", () => {
   const after = stored({ env: warn });
   const written = upgraded(running(stored()), after);
   const forged = {

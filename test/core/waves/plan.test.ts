@@ -41,7 +41,7 @@ describe("planRollout with waves:", () => {
     expect(isComplete).toBe(true);
   });
 
-  test("a plan includes the soak times, but not of a wave that no pod waits for", () => {
+  test("a plan includes the soak times, except for a wave that no pod waits for", () => {
     const { steps, seconds } = planned({ dev: { soakSeconds: 3600 }, staging: { soakSeconds: 60 } });
     expect(steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 10, 3620, 3690]);
     expect(seconds).toBe(3700);

@@ -169,7 +169,7 @@ describe("pods that a pass updates:", () => {
       ["dev-2", "staging-3"],
     ],
     [
-      "a pass updates pods as many as maxUnavailable allows",
+      "a pass updates as many pods as maxUnavailable allows",
       { strategy: { maxUnavailable: 2 } },
       ["dev", "dev", "dev", "staging"],
       ["dev-0", "dev-1"],

@@ -167,7 +167,7 @@ describe("the last wave with checks:", () => {
 });
 
 describe("checksAsked and the decision:", () => {
-  test("a wave asks the checks that it names, or all checks if it names none", () => {
+  test("a wave needs the checks that it names, or all checks if it names none", () => {
     const set = setWith({ waves: [{ name: "dev", checks: ["stage"] }, { name: "staging" }], checks: [ERRORS, STAGE] });
     const asked = ["dev", "staging", "", undefined].map((wave) => checksAsked(set, wave).map(({ name }) => name));
     expect(asked).toEqual([["stage"], ["errors", "stage"], ["errors", "stage"], ["errors", "stage"]]);

@@ -14,7 +14,7 @@ const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
 
 describeContract("a real node", contractTarget, SUBJECTS);
 
-it("a real node differs from its stand-ins only in the named points", () => {
+it("a real node differs from its simulations only in the listed points", () => {
   const cases = Object.values(SUBJECTS).flat();
   const left = cases.filter(({ needs }) => needs === "showsEveryState").map(({ sentence }) => sentence);
   expect(left).toEqual(NAMED_DIFFERENCES);

@@ -82,7 +82,7 @@ it("a pod that the kubelet evicts does not count, and its successor has the new 
   expect((await scene.record(since)).podPatches).toBe(COUNT - 3);
 });
 
-it("after an eviction through the API one pod less is updated, and the successor has the new image", async () => {
+it("after an eviction through the API one pod fewer is updated, and the successor has the new image", async () => {
   const scene = await halfway();
   const since = await scene.now();
   await scene.patchSet(GO_ON);

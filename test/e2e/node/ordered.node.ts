@@ -69,7 +69,7 @@ async function uids(scene: Scene): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(pods.map(({ metadata }) => [metadata?.name, metadata?.uid]));
 }
 
-it("a new image keeps pod and volume, a new environment and a scale down and up the volume", async () => {
+it("a new image keeps pods and volumes, and a new environment or a scale down and up keeps the volumes", async () => {
   await createVolumes();
   const { scene, patch } = await open(SPEC);
   for (const pod of ["db-0", "db-1"]) await inPod(scene, pod, `touch /data/${pod}`);
@@ -117,7 +117,7 @@ it("an update ends in place when its image is taken back before it could be pull
   expect((await scene.pods()).filter(isReady)).toHaveLength(COUNT);
 });
 
-it("pods that a deleted set has left belong to the next set of its name", async () => {
+it("pods that a deleted set left behind belong to the next set of its name", async () => {
   await createVolumes();
   const { scene } = await open(SPEC);
   const before = await uids(scene);

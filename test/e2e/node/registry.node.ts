@@ -61,7 +61,7 @@ function absentSeconds({ status }: Pod): number {
   return (Date.parse(to ?? "") - Date.parse(from ?? "")) / 1_000;
 }
 
-it("a slow registry keeps a sidecar away for seconds without pre-pull, and for a small part of that with it", async () => {
+it("a slow registry keeps a sidecar away for seconds without pre-pull, and for a small part of that time with pre-pull", async () => {
   const scene = await openScene();
   await begun(scene, 1);
   await disturbRegistry({ delay: 3_000 });
@@ -86,7 +86,7 @@ it("a slow registry keeps a sidecar away for seconds without pre-pull, and for a
   expect(ahead).toBeLessThan(without / 3);
 });
 
-it("a registry that loses the tag stops a rollout whose image is always pulled, and another tag goes on", async () => {
+it("a registry that loses the tag stops a rollout whose image is always pulled, and another tag continues the rollout", async () => {
   const containers = [{ ...SIDECAR, imagePullPolicy: "Always" }];
   const updateStrategy = { type: "RollingUpdate", maxUnavailable: 1, partition: 3 } as const;
   const scene = await openScene({ containers, updateStrategy });

@@ -54,7 +54,7 @@ it("hooks of the old and the new container run in turn, and the next pod waits f
   }
 });
 
-it("a probe by the name of a port, before an init container that ends", async () => {
+it("a sidecar with a probe by port name and an init container that ends is updated", async () => {
   // A startup probe gets no defaults, as in OpenKruise.
   const probe = { httpGet: { path: "/", port: "web", scheme: "HTTP" }, periodSeconds: 1, successThreshold: 1 };
   const startupProbe = { ...probe, timeoutSeconds: 1, failureThreshold: 30 };

@@ -7,7 +7,7 @@ import { runInside } from "./inside.ts";
 
 const openScene = scenes();
 
-it("volumes it shares with the app, environment taken over from it, sub-paths by variables, labels as files", async () => {
+it("a sidecar with volumes and environment of the app, sub-paths from variables and labels as files is updated", async () => {
   const scene = await openScene({
     containers: [
       {

@@ -23,7 +23,7 @@ const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => (
   spec: {},
 });
 
-test("the digest of all annotations is the one that ledgers on clusters hold", () => {
+test("the digest of all steering annotations is the same as in the ledgers of existing clusters", () => {
   const names = Object.entries(ANNOTATIONS).flatMap(([name, { isObserved }]) => (isObserved ? [name] : []));
   const digestOf = (all: readonly string[]) =>
     steeringDigest(setWith(Object.fromEntries(all.map((name) => [name, "x"]))));
@@ -34,7 +34,7 @@ test("the digest of all annotations is the one that ledgers on clusters hold", (
   expect(digestOf(names)).toBe("29c703fe5664c867");
 });
 
-test("a pass keeps each annotation that steers, and no other", () => {
+test("a pass keeps each annotation that steers a rollout, and no other annotation", () => {
   const annotations = Object.fromEntries([...Object.keys(ANNOTATIONS), "example.com/other"].map((name) => [name, "x"]));
   const kept = steered(setWith(annotations)).metadata?.annotations ?? {};
   expect(Object.keys(kept).sort()).toEqual(Object.keys(ANNOTATIONS).sort());
