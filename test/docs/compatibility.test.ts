@@ -15,7 +15,7 @@ const PAGES = ["compatibility", "compatibility-rollouts", "compatibility-feature
 );
 const text = PAGES.map((page) => readFileSync(page, "utf8")).join("\n");
 
-/** These are the first cells of each row of each table. */
+/** The first cells of each row of each table. */
 const promises = text.split("\n").flatMap((line, index, lines) => {
   const isRow = line.startsWith("| ") && !(lines[index + 1] ?? "").startsWith("|-");
   return isRow ? [(line.split("|")[1] ?? "").replaceAll(/[ `]/g, "")] : [];

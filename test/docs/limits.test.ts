@@ -10,7 +10,7 @@ import { allVersions, kubeletTable, versionTable } from "../e2e/support/versions
 
 const page = readFileSync("docs/limits.md", "utf8");
 
-/** These are the first cells of the rows about limits; the rows about versions come after them. */
+/** The first cells of the rows about limits; the rows about versions come after them. */
 const limits = (page.split("\n## Kubernetes versions\n")[0] ?? "")
   .split("\n")
   .filter((line) => line.startsWith("- "))

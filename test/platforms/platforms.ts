@@ -41,7 +41,7 @@ export interface Settings {
   readonly secrets: string;
 }
 
-/** What a platform is built from. `folder`: the bundle of mutate-pod. */
+/** Parts of a platform. `folder`: the bundle of mutate-pod. */
 interface Parts {
   readonly folder: string;
   readonly image: Image;

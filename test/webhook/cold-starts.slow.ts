@@ -20,7 +20,7 @@ const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const log = createLog("error", () => undefined);
 
 let asked = 0;
-/** This server throttles as SSM does. Every COUNT requests count as one second, on a machine of any speed. */
+/** A server that throttles as SSM does. Every COUNT requests count as one second, on a machine of any speed. */
 const ssm = createServer((_, answer) => {
   const second = Math.floor(asked++ / COUNT);
   taken = second === current ? taken + 1 : 1;

@@ -1,5 +1,5 @@
 /**
- * Decides about a cluster that somebody else started: whether the tests may run there, as which user, and which objects
+ * Checks a cluster that somebody else started: whether the tests may run there, as which user, and which objects
  * stay.
  */
 import { randomBytes } from "node:crypto";
