@@ -1,7 +1,7 @@
 /** Logs with a common field in every line: one of several clusters, or an invocation. */
 import type { Log, LogFields, LogLevel } from "./log.ts";
 
-/** The message of a pass that failed as a whole; alarms look for it. */
+/** The message of a pass that failed as a whole. Alarms search for it. */
 export const PASS_FAILED = "the pass over the cluster failed";
 
 /** A log that adds `named` to every line. */

@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   await packOciChart(await readFile(join(OUT, chart)));
   await cp("infra/helm/artifacthub-repo.yml", join(OUT, "artifacthub-repo.yml"));
   await tar("infra", ["rbac"], `sidecarset-rbac-${version}.tgz`);
-  // The modules read the manifests beside their folder.
+  // The modules read the manifests that are beside their folder.
   await tar("infra", ["terraform", "rbac", "crd", "webhooks"], `sidecarset-terraform-${version}.tgz`);
   await cp("infra/crd/sidecarsets.yaml", join(OUT, "sidecarsets-crd.yaml"));
   await writeSbom();
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   for (const file of (await readdir(OUT)).sort()) process.stdout.write(`${OUT}/${file}\n`);
 }
 
-/** A problem where parts of a release name different versions, or no repository. */
+/** The problem if parts of a release name different versions, or no repository. */
 async function problemOf(): Promise<string | undefined> {
   const { tag } = values;
   if (tag !== undefined && tag !== `v${version}`)
@@ -94,7 +94,7 @@ async function writeSbom(): Promise<void> {
   await writeFile(join(OUT, "sbom.cdx.json"), stdout);
 }
 
-/** Files for kubectl's plugin manager: the program, its licence, and the manifest that names the archive's checksum. */
+/** Files for kubectl's plugin manager: the program, its licence, and the manifest with the archive's checksum. */
 async function packPlugin(): Promise<void> {
   const stage = join(STAGE, "plugin");
   await cp("dist/cli", stage, { recursive: true });
@@ -132,7 +132,7 @@ function krewManifest(archive: string, sha256: string): object {
 }
 
 /**
- * The chart as registries keep it, in a folder of OCI in one file, so that its digest is known before it is published.
+ * The chart in the form of a registry: an OCI folder in one file, so that its digest is known before it is published.
  * Source: Helm, pkg/registry, and OCI's image layout 1.0.
  */
 async function packOciChart(content: Buffer): Promise<void> {
@@ -159,7 +159,7 @@ async function packOciChart(content: Buffer): Promise<void> {
   await tar(stage, ["blobs", "index.json", "oci-layout"], `sidecarset-chart-${version}.oci.tar`);
 }
 
-/** Reproducible: the same content gives the same bytes. */
+/** A reproducible archive: the same content gives the same bytes. */
 async function tar(from: string, what: readonly string[], archive: string): Promise<void> {
   const same = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
   const packing = archive.endsWith(".oci.tar") ? [] : ["--use-compress-program=gzip -n"];
@@ -173,8 +173,9 @@ async function writeChecksums(): Promise<void> {
 }
 
 /**
- * Says which files were built from which commit, as SLSA provenance 1.0 in an in-toto statement, and with --key in a signed
- * envelope (DSSE) too. A release proves it by GitHub's attestation: who holds a key can sign anything.
+ * Writes which files were built from which commit, as SLSA provenance 1.0 in an in-toto statement, and with --key in a
+ * signed envelope (DSSE) too. A release proves it by GitHub's attestation, because anybody with a key can sign
+ * anything.
  */
 async function writeProvenance(): Promise<void> {
   const { stdout: commit } = await run("git", ["rev-parse", "HEAD"]);

@@ -1,4 +1,4 @@
-/** Copies the site's files to `pages`, because packages are found from there, and not from outside of this folder. */
+/** Copies the site's files to `pages`, because Node finds the packages there, and not outside this folder. */
 import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 
 const ROOT = new URL("../../", import.meta.url);

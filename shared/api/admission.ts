@@ -26,7 +26,7 @@ export interface AdmissionRequest {
   readonly dryRun?: boolean;
 }
 
-/** `metav1.Status`, as far as webhooks and the API server's errors use it. */
+/** `metav1.Status`, with the fields that webhooks and the API server's errors use. */
 export interface Status {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -48,7 +48,7 @@ export interface AdmissionResponse {
   readonly uid: string;
   readonly allowed: boolean;
   readonly status?: Status;
-  /** base64 of a JSON patch */
+  /** JSON patch in base64 */
   readonly patch?: string;
   readonly patchType?: "JSONPatch";
   readonly warnings?: readonly string[];

@@ -5,14 +5,14 @@ import type { ContainerPort, Handler } from "./pod-parts.ts";
 
 export interface RecreatedContainer {
   readonly name: string;
-  /** the three that follow are filled in at admission, from the pod */
+  /** action before the stop; admission fills in the next three fields from the pod */
   readonly preStop?: Pick<Handler, "exec" | "httpGet" | "tcpSocket">;
   readonly ports?: readonly ContainerPort[];
   readonly statusContext?: { readonly containerID: string; readonly restartCount?: number };
 }
 
 export interface RecreateStrategy {
-  /** Fail or Ignore */
+  /** policy after a failure: Fail or Ignore */
   readonly failurePolicy?: string;
   readonly orderedRecreate?: boolean;
   readonly forceRecreate?: boolean;

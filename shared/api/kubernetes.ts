@@ -69,7 +69,7 @@ export interface EnvVar {
     };
     readonly configMapKeyRef?: { readonly name?: string; readonly key: string; readonly optional?: boolean };
     readonly secretKeyRef?: { readonly name?: string; readonly key: string; readonly optional?: boolean };
-    /** from Kubernetes 1.34 on */
+    /** key of a file, from Kubernetes 1.34 on */
     readonly fileKeyRef?: {
       readonly volumeName: string;
       readonly path: string;
@@ -112,7 +112,7 @@ export interface LocalObjectReference {
   readonly name?: string;
 }
 
-/** At most one of the three; none means waiting. */
+/** State of a container: at most one of the three fields; without any it waits. */
 interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt?: string | null };

@@ -1,4 +1,4 @@
-/** Every label, annotation, environment variable, condition and reason, spelled once, as OpenKruise and Kubernetes spell them. */
+/** Every label, annotation, variable, condition and reason, written once, as OpenKruise and Kubernetes spell it. */
 
 export const SIDECARSET_GROUP = "apps.kruise.io";
 export const SIDECARSET_KIND = "SidecarSet";
@@ -22,7 +22,7 @@ export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 export const GIVEN_UP_ANNOTATION = "sidecarset.kruise.io/given-up";
 /** ours, of a ControllerRevision, written by a pass: when its rollout was first complete, RFC3339 */
 export const READY_AT_ANNOTATION = "sidecarset.kruise.io/ready-at";
-/** The release that `fleet apply` put on a SidecarSet, its time, and the previous content. Passes do not read it. */
+/** The release that `fleet apply` wrote to a SidecarSet, its time, and the previous content. Passes do not read it. */
 export const FLEET_ANNOTATION = "sidecarset.kruise.io/fleet";
 /** ours: URL that is asked before each batch */
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
@@ -54,7 +54,7 @@ export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 /** ours: "Values" lets literal values of variables change in pods that run */
 export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
-/** the only value of this annotation */
+/** the only value of the annotation in-place */
 export const IN_PLACE_VALUES = "Values";
 /** ours: how long a pod is out of endpoints before its sidecars restart, such as "10s" */
 export const DRAIN_ANNOTATION = "sidecarset.kruise.io/drain";
@@ -69,9 +69,9 @@ export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 export const INJECTED_LIST_ANNOTATION = "kruise.io/sidecarset-injected-list";
 export const IN_PLACE_UPDATE_STATE_ANNOTATION = "kruise.io/sidecarset-inplace-update-state";
 export const WORKING_HOT_UPGRADE_ANNOTATION = "kruise.io/sidecarset-working-hotupgrade-container";
-/** followed by the pod container's name */
+/** prefix of a key, before the name of the pod's container */
 export const VERSION_ANNOTATION_PREFIX = "version.sidecarset.kruise.io/";
-/** followed by the pod container's name */
+/** prefix of a key, before the name of the pod's container */
 export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 /** ours, of a pod: SidecarSet → hash of the release to which its resources are, or were, changed in place */
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
@@ -114,14 +114,14 @@ export const REVISION_HASH_LABEL = "controller.kubernetes.io/hash";
 export const SIDECARSET_NAME_LABEL = "kruise.io/sidecarset-name";
 export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
 export const CONTROL_PLANE_LABEL = "control-plane";
-/** of a Node, and copied to requests for its pods */
+/** label of a Node, which is copied to requests for its pods */
 export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
 // the registration of the webhooks in a cluster
 /** API servers call mutating webhooks in the order of these names: right after OpenKruise's, before judging ones */
 export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configuration";
-/** the former name: every write of the configuration above empties the former one */
+/** former name of the configuration above; every write of that one empties this one */
 export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
 export const POD_WEBHOOK = "mpod.kb.io";
 /** suffix of every registration that an API server reads from a file; the API refuses such names */
@@ -135,13 +135,13 @@ export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
 export const ANNOUNCE_SIDECARSET_PATH = "/announce-apps-kruise-io-sidecarset";
 /** name of the match condition that excludes most writes of a status */
 export const ANNOUNCED_WRITES_CONDITION = "changes-what-pods-get";
-/** ours: the ConfigMap that says which SidecarSets are about to be written */
+/** ours: the ConfigMap that names the SidecarSets which are about to be written */
 export const ANNOUNCEMENTS_CONFIG_MAP = "sidecarset-announcements";
-/** of the match condition that is made from SidecarSets */
+/** name of the match condition that is made from SidecarSets */
 export const NEEDS_WEBHOOK_CONDITION = "needs-the-webhook";
-/** ours, of a registration: the deployment on AWS that it is of, REGION/STACK */
+/** ours, on a registration: the AWS deployment that it belongs to, REGION/STACK */
 export const DEPLOYED_BY_ANNOTATION = "sidecarset.kruise.io/deployed-by";
-/** ours, of the registration: when a SidecarSet was last admitted in reliance on its condition */
+/** ours, on the registration: time of the last admission of a SidecarSet that relied on its condition */
 export const RELIED_ON_ANNOTATION = "sidecarset.kruise.io/relied-on-at";
 
 // ContainerRecreateRequest: its labels, and the finalizer that keeps it until the pod may be ready again
@@ -149,18 +149,18 @@ export const RECREATE_REQUEST_KIND = "ContainerRecreateRequest";
 export const RECREATE_POD_UID_LABEL = "crr.apps.kruise.io/pod-uid";
 export const RECREATE_NODE_NAME_LABEL = "crr.apps.kruise.io/node-name";
 export const RECREATE_ACTIVE_LABEL = "crr.apps.kruise.io/active";
-/** ours: requests of one namespace with the same value are one batch … */
+/** ours: requests of one namespace with the same value are one batch */
 export const RECREATE_BATCH_LABEL = "crr.sidecarset.kruise.io/batch";
-/** … and this many of them, or this percentage, recreate containers at the same time */
+/** ours: number or percentage of a batch's requests that recreate containers at the same time */
 export const RECREATE_MAX_UNAVAILABLE_ANNOTATION = "crr.sidecarset.kruise.io/max-unavailable";
 /** ours, of a request: "original" writes images as they were written before the first recreation */
 export const RECREATE_IMAGE_ANNOTATION = "crr.sidecarset.kruise.io/image";
-/** ours, of a pod: which request recreated a container last, and how its image was written at first */
+/** ours, on a pod: the request that recreated a container last, and the first spelling of its image */
 export const RECREATED_CONTAINERS_ANNOTATION = "sidecarset.kruise.io/recreated-containers";
 export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
-/** condition of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
+/** condition of a pod whose sidecars were told to stop, so that containers of a finished pod may be recreated */
 export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
-/** ours: since when a pass serves the request, where it has a deadline */
+/** ours: time since which a pass serves the request, if it has a deadline */
 export const RECREATE_TAKEN_UP_CONDITION = "TakenUp";
 export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
 
@@ -186,7 +186,7 @@ export const SIDECARSET_VERSION_ALT_ENV = "SIDECARSET_VERSION_ALT";
 export const CONTAINER_PRIORITY_ENV = "KRUISE_CONTAINER_PRIORITY";
 export const CONTAINER_BARRIER_ENV = "KRUISE_CONTAINER_BARRIER";
 export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-launch-priority";
-/** "true" once nothing is left to open for this pod */
+/** "true" when no barrier is left to open for this pod */
 export const LAUNCH_COMPLETED_ANNOTATION = "apps.kruise.io/container-launch-priority-completed";
 export const TERMINATE_SIDECAR_ENV = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT";
 export const TERMINATE_SIDECAR_WITH_IMAGE_ENV = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE";

@@ -39,7 +39,7 @@ export interface HttpGetAction {
   readonly httpHeaders?: readonly { readonly name?: string }[];
 }
 
-/** A probe's or a lifecycle hook's action. */
+/** The action of a probe or a lifecycle hook. */
 export interface Handler {
   readonly exec?: { readonly command?: readonly string[] };
   readonly httpGet?: HttpGetAction;
@@ -111,13 +111,13 @@ export interface ContainerDetails extends Omit<Container, "volumeMounts" | "reso
   readonly restartPolicyRules?: readonly ContainerRestartRule[];
 }
 
-/** from Kubernetes 1.34 on */
+/** A restart rule, from Kubernetes 1.34 on. */
 export interface ContainerRestartRule {
   readonly action?: string;
   readonly exitCodes?: { readonly operator?: string; readonly values?: readonly number[] };
 }
 
-// The fields of a core/v1 Volume's source that validation reads. Source: Kubernetes API reference v1.32.
+// Fields of a core/v1 Volume's source that validation reads. Source: Kubernetes API reference v1.32.
 
 export interface KeyToPath {
   readonly key?: string;
@@ -152,7 +152,7 @@ export interface VolumeProjection {
   readonly podCertificate?: PodCertificateProjection;
 }
 
-/** from Kubernetes 1.34 on */
+/** A certificate for the pod, from Kubernetes 1.34 on. */
 export interface PodCertificateProjection {
   readonly signerName?: string;
   readonly keyType?: string;

@@ -1,5 +1,5 @@
 /**
- * SidecarSet apps.kruise.io/v1beta1: the hub version, which is stored, and the only one that core works on. Source:
+ * SidecarSet apps.kruise.io/v1beta1: the version that is stored, and the only one that core works on. Source:
  * OpenKruise apis/apps/v1beta1.
  */
 import type {
@@ -95,13 +95,13 @@ export interface SidecarSetStatus {
   readonly collisionCount?: number;
   /** an addition of this project, which OpenKruise's CRD prunes */
   readonly conditions?: readonly StatusCondition[];
-  /** likewise: a digest of the selection, and since when it applies (RFC3339) */
+  /** our addition too: a digest of the selection, and the time since which it applies (RFC3339) */
   readonly selection?: { readonly digest: string; readonly since: string };
-  /** likewise, "" at first: the namespace of its ledger; passes with another namespace refuse it */
+  /** our addition too: the namespace of its ledger, "" at first; passes with another namespace refuse it */
   readonly ledgerNamespace?: string;
-  /** likewise: the annotations that passes obey now; no write of an earlier decision lands any more */
+  /** our addition too: the annotations that passes obey now; no write of an earlier decision can arrive any more */
   readonly observedAnnotations?: Readonly<Record<string, string>>;
-  /** likewise, if an annotation sets waves: the progress of this hash's release through them */
+  /** our addition too, if an annotation sets waves: the progress of this hash's release through them */
   readonly waves?: {
     readonly revision: string;
     readonly list: readonly {
@@ -109,28 +109,28 @@ export interface SidecarSetStatus {
       readonly pods: number;
       readonly updated: number;
       readonly updatedReady: number;
-      /** RFC3339; absent: it is not complete, or its turn has not come */
+      /** time since which the wave is complete, RFC3339; absent: it is not complete, or its turn has not come */
       readonly completeSince?: string;
-      /** RFC3339; later waves may start from then on, whatever happens to this one */
+      /** time at which the wave passed, RFC3339; later waves may start, even if this one fails afterwards */
       readonly passedAt?: string;
     }[];
   };
-  /** likewise, if passes send notifications: the ones that no receiver outside has taken yet, oldest first */
+  /** our addition too, if passes send notifications: the ones that no receiver has accepted yet, oldest first */
   readonly notifications?: readonly Notification[];
 }
 
-/** A notification about a rollout that no receiver has taken yet. */
+/** A notification about a rollout that no receiver has accepted yet. */
 export interface Notification {
-  /** the same at every attempt; TOLD_ID: a receiver was told of this obstacle at `at` */
+  /** id, the same at every attempt; TOLD_ID: a receiver was notified of this obstacle at `at` */
   readonly id: string;
-  /** RFC3339: when it was written down */
+  /** time of the news, RFC3339 */
   readonly at: string;
   /** the reason of the matching Event, such as Blocked */
   readonly event: string;
-  /** the reason of the condition that it is about, such as Halted */
+  /** the reason of the condition that changed, such as Halted */
   readonly cause?: string;
   readonly message: string;
-  /** RFC3339: a pass has begun to send it; no other one does for a minute */
+  /** time at which a pass began to send it, RFC3339; no other pass sends it for a minute */
   readonly claimedAt?: string;
   /** number of earlier notifications that were dropped */
   readonly givenUp?: number;
@@ -142,7 +142,7 @@ export interface StatusCondition {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
-  /** RFC3339 */
+  /** time of the last change of the status, RFC3339 */
   readonly lastTransitionTime: string;
 }
 
@@ -151,7 +151,7 @@ export interface SidecarSet extends KubernetesObject {
   readonly status?: SidecarSetStatus;
 }
 
-// SidecarSet apps.kruise.io/v1alpha1: what differs from the hub. Source: OpenKruise apis/apps/v1alpha1.
+// SidecarSet apps.kruise.io/v1alpha1: its differences from v1beta1. Source: OpenKruise apis/apps/v1alpha1.
 
 export interface SidecarSetV1alpha1 extends KubernetesObject {
   readonly spec: Omit<SidecarSetSpec, "customVersion"> & { readonly namespace?: string };

@@ -1,4 +1,4 @@
-/** apps.kruise.io/v1beta1 StatefulSet, and the claims it makes. Source: OpenKruise apis/apps/v1beta1/statefulset_types.go. */
+/** StatefulSet apps.kruise.io/v1beta1, and its claims. Source: OpenKruise apis/apps/v1beta1/statefulset_types.go. */
 import type {
   IntOrString,
   KubernetesObject,
@@ -12,7 +12,7 @@ import type {
 } from "./kubernetes.ts";
 import type { UpdateStrategy } from "./sidecarset.ts";
 
-/** The labels with values, and finalizers, that a container's owner waits for. */
+/** The labels and finalizers for which a container's owner waits. */
 export interface LifecycleHook {
   readonly labelsHandler?: Labels;
   readonly finalizersHandler?: readonly string[];

@@ -1,4 +1,4 @@
-/** Asks a gate or a metrics server over HTTP: at the checked address only, without following redirects. */
+/** Asks a gate or a metrics server over HTTP, only at the checked address, and without following redirects. */
 
 import { type Measured, measuredBy } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/rollout/rules/gate/approval.ts";
@@ -12,7 +12,7 @@ export interface Asking {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Rejects without an answer, also after `timeout`. */
+/** Asks a gate. It rejects if there is no answer, also after `timeout`. */
 export async function askGate(url: URL, host: GateHost, asking: Asking): Promise<GateAnswer> {
   const { request, timeout, resolve = resolveName } = asking;
   const address = await addressOf(url, { ...host, setting: "GATE_HOSTS", what: "gate" }, { resolve, timeout });
@@ -22,7 +22,7 @@ export async function askGate(url: URL, host: GateHost, asking: Asking): Promise
   return gateAnswer(url.host, code, body);
 }
 
-// Asks a Prometheus-compatible server for the value of a query now. Source: Prometheus, HTTP API, POST /api/v1/query.
+// Asks a Prometheus-compatible server for a query's value. Source: Prometheus, HTTP API, POST /api/v1/query.
 
 interface AskingMetrics {
   readonly timeout: AbortSignal;
@@ -30,7 +30,7 @@ interface AskingMetrics {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Rejects without an answer, also after `timeout`. */
+/** Asks a metrics server. It rejects if there is no answer, also after `timeout`. */
 export async function askMetrics(
   { url, isPrivate }: PrometheusServer,
   query: string,

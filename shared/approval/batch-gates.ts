@@ -1,4 +1,4 @@
-/** The services asked before a batch, from the environment's settings: gates, and the server of metrics. */
+/** The services that a pass asks before a batch, from the environment's settings: gates, and the metrics server. */
 import type { Measured } from "../core/rollout/rules/checks/check-records.ts";
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/rules/gate/approval.ts";
 import type { Log } from "../log.ts";
@@ -15,13 +15,13 @@ import type { Resolve } from "./guarded-post.ts";
 import { type Notify, notifier } from "./notifier.ts";
 
 interface Of {
-  /** the process's memory of gates; absent: empty */
+  /** the process's record of refusals; absent: it is empty */
   readonly refusals?: Gates["refusals"];
   /** variables by name; absent: those of the process */
   readonly env?: Environment | undefined;
 }
 
-/** @throws ConfigError for the first setting that cannot be used */
+/** The services. @throws ConfigError for the first unusable setting */
 export function batchGates(log: Log, { refusals = new Map(), env }: Of = {}): Gates {
   const server = readPrometheus(env);
   const reference = server?.token;
@@ -38,39 +38,39 @@ function lineProblem(line: string): string | undefined {
   return typeof receiver === "string" ? receiver : undefined;
 }
 
-/** Only characters of a header are allowed. */
+/** The problem of a secret: a header allows only some characters. */
 function problemOf(secret: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(secret) ? undefined : "has characters that no bearer token has";
 }
 
-/** Never rejects: without an answer the gate refuses. */
+/** Asks a gate. It never rejects: without an answer the gate refuses. */
 type AskGate = (url: URL, request: GateRequest, timeoutMs: number) => Promise<GateAnswer>;
 
 /** Evaluates PromQL now. Never rejects: without an answer there is no value. */
 type Measure = (query: string, timeoutMs: number) => Promise<Measured>;
 
 interface Refusal {
-  /** the subject of the question: the release and its place */
+  /** the release and the place that the question is about */
   readonly about: string;
   readonly reason: string;
   readonly askedAtMs: number;
 }
 
-/** A process's memory of outside services between passes: how to reach them, and the gates' answers. */
+/** A process's record of outside services between passes: how to reach them, and the answers of gates. */
 export interface Gates {
-  /** absent: nowhere may be asked */
+  /** asks a gate; absent: no address is allowed */
   readonly ask?: AskGate | undefined;
-  /** absent: there is no server to be asked */
+  /** asks for a metric; absent: there is no metrics server */
   readonly measure?: Measure | undefined;
-  /** absent: nobody is sent notifications */
+  /** sends notifications; absent: there is no receiver */
   readonly notify?: Notify | undefined;
-  /** uid of the SidecarSet → its last refusal. Lost with the process: then a gate is asked once more. */
+  /** Last refusals by uid of the SidecarSet. If the process ends they are lost, and a gate is asked once more. */
   readonly refusals: Map<string, Refusal>;
 }
 
 // Asks the allowed gates. Any failure counts as a refusal.
 
-/** undefined where no host is allowed. The result never rejects, and its sentences show only the host of an address. */
+/** Asks gates; undefined: no host is allowed. It never rejects, and its sentences show only the host of an address. */
 export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
   if (hosts.length === 0) return undefined;
   return async (url: URL, request: GateRequest, timeoutMs: number): Promise<GateAnswer> => {
@@ -87,7 +87,7 @@ export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
   };
 }
 
-/** The sentence has the code of the error, since its message may hold an address. */
+/** One sentence with the code of an error, because its message may contain an address. */
 function failureText(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
   return `cannot be asked: ${code}`;
@@ -96,12 +96,12 @@ function failureText(error: unknown): string {
 // Evaluates PromQL with the configured server. Any failure gives no value.
 
 interface Asking {
-  /** of the server's token; absent: none is sent */
+  /** secret with the server's token; absent: no token is sent */
   readonly token?: SecretSource | undefined;
   readonly resolve?: Resolve | undefined;
 }
 
-/** undefined where no server is named. The result never rejects, and its sentences never show the token. */
+/** Asks for metrics; undefined: no server is named. It never rejects, and its sentences never show the token. */
 export function metricsAsker(server: PrometheusServer | undefined, { token, resolve }: Asking = {}) {
   if (server === undefined) return undefined;
   return async (query: string, timeoutMs: number): Promise<Measured> => {
@@ -116,7 +116,7 @@ export function metricsAsker(server: PrometheusServer | undefined, { token, reso
   };
 }
 
-/** The sentence has the code of the error, since its message may hold an address. Messages of secrets name their place only. */
+/** The error's code in a sentence: its message may hold an address. A secret's message names only its place. */
 function askFailure(error: unknown): string {
   if (!(error instanceof Error)) return "the server cannot be asked";
   if (error.name === "SecretError") return `the token cannot be had: ${error.message}`;

@@ -1,4 +1,4 @@
-/** Posts over HTTP to an outside server: at the checked address only, without following redirects. */
+/** Posts over HTTP to an outside server, only at the checked address, and without following redirects. */
 import { promises as dns, type LookupAddress } from "node:dns";
 import http from "node:http";
 import https from "node:https";
@@ -12,15 +12,15 @@ export const resolveName: Resolve = (name) => dns.lookup(name, { all: true });
 export const MOST_BYTES = 65_536;
 
 interface Permission {
-  /** it may be in a private network, or on this machine */
+  /** true: it may be in a private network, or on this machine */
   readonly isPrivate: boolean;
-  /** the setting that allows it */
+  /** name of the setting that allows it */
   readonly setting: string;
-  /** the server's role, for sentences */
+  /** the role of the server, for sentences */
   readonly what: "gate" | "metrics server" | "receiver";
 }
 
-/** A text says why no address is allowed. One forbidden address forbids all: nobody knows which is used next. */
+/** The address, or the reason why none is allowed. One forbidden address forbids all: any may be used next. */
 export async function addressOf(
   { hostname }: URL,
   { isPrivate, setting, what }: Permission,
@@ -36,20 +36,20 @@ export async function addressOf(
 
 interface Answer {
   readonly code: number;
-  /** undefined: too long */
+  /** body of the answer; undefined: it is too long */
   readonly body: string | undefined;
 }
 
 interface Posting {
   readonly address: LookupAddress;
   readonly timeout: AbortSignal;
-  /** the body is not read, because a server may send it slowly; absent: it is read */
+  /** true: the body is not read, because a server may send it slowly; absent: it is read */
   readonly isHeadEnough?: boolean;
-  /** in addition to the headers for JSON, or in their place */
+  /** headers in addition to those for JSON, or in their place */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Opens a new connection to this address, whatever the name resolves to meanwhile. */
+/** Opens a new connection to this address, even if the name has another address by now. */
 export function post(url: URL, body: string, posting: Posting): Promise<Answer> {
   const { address, timeout, isHeadEnough = false, headers: own } = posting;
   const lookup: LookupFunction = (_name, { all }, callback) =>
@@ -85,9 +85,9 @@ async function read(response: http.IncomingMessage): Promise<string | undefined>
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// Tells which addresses a gate may have: where the world can reach it, unless settings say that it is private.
+// The addresses that a gate may have: public ones, unless settings say that it is private.
 
-/** Source: IANA's registries of special-purpose addresses, and multicast. */
+/** Addresses that are not public. Source: IANA's registries of special-purpose addresses, and multicast. */
 const NOT_PUBLIC = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -106,9 +106,9 @@ const NOT_PUBLIC = [
   "240.0.0.0/4",
 ] as const;
 
-/** The only addresses of IPv6 that the world can reach … */
+/** The only IPv6 addresses that are public, except NOT_UNICAST. */
 const UNICAST = "2000::/3";
-/** … except these, some of which contain an IPv4 address. */
+/** Addresses in UNICAST that are not public. Some contain an IPv4 address. */
 const NOT_UNICAST = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"] as const;
 
 const privateV4 = listOf(NOT_PUBLIC);
@@ -125,8 +125,8 @@ function listOf(subnets: readonly string[]): BlockList {
 }
 
 /**
- * Addresses where no gate can be, whatever settings say: unspecified and broadcast ones. Also addresses where clouds
- * give a machine its credentials (AWS, Azure, Alibaba, Google), including link-local ones.
+ * Addresses where no gate can be, with any settings: unspecified and broadcast addresses. The list also has the
+ * addresses where clouds give a machine its credentials (AWS, Azure, Alibaba, Google), including link-local ones.
  */
 const never = listOf([
   "0.0.0.0/8",
@@ -142,10 +142,10 @@ const never = listOf([
   "ff00::/8",
 ]);
 
-/** Addresses where a machine finds its credentials, searched for when no prefix shows an embedded address. */
+/** Addresses where a machine finds its credentials. They are searched for if no prefix shows an embedded address. */
 const credentials = listOf(["100.100.100.200/32", "168.63.129.16/32", "169.254.0.0/16"]);
 
-/** `address`: as a resolver writes it. */
+/** True if connections to the address are allowed. `address`: as a resolver writes it. */
 export function mayConnect(address: string, isPrivate: boolean): boolean {
   const family = isIPv6(address) ? "ipv6" : "ipv4";
   if (never.check(address, family)) return false;
@@ -153,7 +153,9 @@ export function mayConnect(address: string, isPrivate: boolean): boolean {
   return isPrivate || isPublic(address);
 }
 
-/** A network may translate by its own prefix, usually of 96 bits, and by a local one in any way (RFC 8215). */
+/**
+ * Prefix lengths. A network may translate by its own prefix, usually of 96 bits, or a local one in any way (RFC 8215).
+ */
 const ANYWHERE = [48, 56, 64, 96] as const;
 
 /** Prefixes and the number of bits before the embedded IPv4 address: 6to4, Teredo's server, NAT64, SIIT. */
@@ -165,7 +167,7 @@ const CARRIERS = [
 ] as const;
 const teredo = CARRIERS[1][0];
 
-/** A tunnel or a translation takes a packet to the address that its own carries. */
+/** True if the address contains a forbidden one: a tunnel or translation sends packets to the address inside. */
 function carriesNever(address: string): boolean {
   const groups = groupsOf(address);
   if (ANYWHERE.some((bits) => credentials.check(ipv4At(groups, bits)))) return true;
@@ -175,7 +177,7 @@ function carriesNever(address: string): boolean {
   return CARRIERS.some(([list, bits]) => list.check(address, "ipv6") && never.check(ipv4At(groups, bits)));
 }
 
-/** The four octets after this many bits, without the ninth octet, which RFC 6052 skips after short prefixes. */
+/** The IPv4 address after this many bits. It skips the ninth octet, as RFC 6052 does after short prefixes. */
 function ipv4At(groups: readonly number[], bits: number): string {
   const octets = groups.flatMap((group) => [group >> 8, group & 0xff]);
   const isSplit = bits >= 48 && bits <= 64;
@@ -183,7 +185,7 @@ function ipv4At(groups: readonly number[], bits: number): string {
   return kept.slice(bits / 8, bits / 8 + 4).join(".");
 }
 
-/** The eight groups of an address of IPv6 without its zone, the last two perhaps written as one of IPv4. */
+/** The eight groups of an IPv6 address without its zone. The last two may be written as IPv4. */
 function groupsOf(address: string): readonly number[] {
   const [plain = ""] = address.split("%");
   const [, dotted] = /:([\d.]+\.\d+)$/.exec(plain) ?? [];

@@ -7,8 +7,8 @@ import type { Resolve } from "./guarded-post.ts";
 import type { NotTaken } from "./send-notification.ts";
 
 /**
- * Why the receiver did not take it. Undefined: the receiver took it. Null: no receiver is named for this SidecarSet.
- * Never rejects.
+ * Sends a notification. The result says why the receiver refused it; undefined: accepted; null: this SidecarSet has no
+ * receiver. Never rejects.
  */
 export type Notify = (
   sidecarSet: NotifiedSubject,
@@ -21,10 +21,10 @@ interface Sending {
   readonly now: () => number;
 }
 
-/** Pause after a receiver failed, or was asked too much, so that others do not wait for it in vain. */
+/** Milliseconds before a failed or overloaded receiver is asked again, so that others do not wait. */
 const AGAIN_MS = 30_000;
 
-/** The sentences show only the host of an address. */
+/** Sends notifications. Its sentences show only the host of an address. */
 export function notifier(source: SecretSource, { resolve, now }: Sending): Notify {
   const failures = new Map<string, { readonly why: string; readonly atMs: number }>();
   const isRecent = (atMs: number) => now() >= atMs && now() - atMs < AGAIN_MS;
@@ -41,7 +41,7 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
   };
 }
 
-/** Few passes have news, so the others do not load this code. A text says why nobody can be notified. */
+/** The receiver, or the reason why nobody is notified. Few passes have news, so others do not load this code. */
 async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | null> {
   try {
     const { receiverOf } = await import("../settings/called-services.ts");

@@ -1,4 +1,4 @@
-/** Posts one notification to its receiver: at the checked address only, without following redirects. */
+/** Posts one notification to its receiver, only at the checked address, and without following redirects. */
 import type { Notification } from "../api/sidecarset.ts";
 import { type NotifiedSubject, notificationBody } from "../core/rollout/notifications.ts";
 import type { Receiver } from "../settings/called-services.ts";
@@ -9,7 +9,7 @@ interface Sending {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Why the receiver did not take it. `isOfReceiver`: the receiver would take no other notification now either. */
+/** The reason why a receiver refused a notification. `isOfReceiver`: it would refuse any other one now too. */
 export interface NotTaken {
   readonly why: string;
   readonly isOfReceiver: boolean;
@@ -17,7 +17,7 @@ export interface NotTaken {
 
 const TOO_MANY_REQUESTS = 429;
 
-/** Undefined: it was taken. Rejects where there is no answer, also when `timeout` is over. */
+/** Posts a notification; undefined: accepted. It rejects if there is no answer, also after `timeout`. */
 export async function sendNotification(
   { url, isPrivate, format, where }: Receiver,
   sidecarSet: NotifiedSubject,
@@ -28,7 +28,7 @@ export async function sendNotification(
   const address = await addressOf(url, permission, { resolve, timeout });
   if (typeof address === "string") return { why: `${url.host} may not be told: ${address}`, isOfReceiver: true };
   const body = notificationBody(format, sidecarSet, notification, where);
-  // A receiver that remembers ids can see that a notification was sent twice.
+  // A receiver that records ids can see that a notification came twice.
   const headers = { "idempotency-key": notification.id };
   const { code } = await post(url, body, { address, timeout, isHeadEnough: true, headers });
   if (code >= 200 && code < 300) return undefined;

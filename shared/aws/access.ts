@@ -8,13 +8,13 @@ export interface AwsCredentials {
 
 export interface AwsAccess {
   readonly credentials: AwsCredentials;
-  /** AWS_ENDPOINT_URL, in place of AWS' own address of a service. */
+  /** value of AWS_ENDPOINT_URL, in place of AWS's own address of a service */
   readonly endpoint?: string;
 }
 
 /** An SQS queue. */
 export interface Queue {
-  /** https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo */
+  /** address such as https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo */
   readonly url: string;
   readonly region: string;
 }

@@ -11,7 +11,7 @@ interface SecretAnswer {
   readonly SecretString?: string;
 }
 
-/** Reads its text. @throws AwsError that names the ARN, and never the value */
+/** Reads the secret's text. @throws AwsError that names the ARN, and never the value */
 export async function readAwsSecret(reference: AwsSecretReference, access: AwsAccess): Promise<string> {
   try {
     const value = await ask(reference, access);

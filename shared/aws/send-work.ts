@@ -7,7 +7,7 @@ import { AwsError, awsJson } from "./signed-request.ts";
 interface Failed {
   readonly Id: string;
   readonly Code?: string;
-  /** the message is wrong, and would be refused again */
+  /** true: the message is wrong, and would be refused again */
   readonly SenderFault?: boolean;
 }
 
@@ -16,9 +16,9 @@ interface BatchAnswer {
   readonly Failed?: readonly Failed[];
 }
 
-/** The most that SQS takes in one request. */
+/** Limit of messages in one request, by SQS. */
 const BATCH = 10;
-/** An answer takes ten times as long as our own work for it. */
+/** Number of parallel requests: an answer takes ten times as long as this project's own work for it. */
 const REQUESTS_AT_ONCE = 16;
 /** Limit of attempts for messages that SQS itself could not store. */
 const MAX_ATTEMPTS = 3;
@@ -52,7 +52,7 @@ export async function sendWork(
   if (refused[0] !== undefined) throw refused[0];
 }
 
-/** undefined: SQS keeps all of them. */
+/** The messages that SQS did not keep; undefined: it keeps all. */
 async function sendBatch(queue: Queue, messages: readonly Message[], access: AwsAccess): Promise<AwsError | undefined> {
   const entries = messages.map((message, index) => ({ Id: String(index), ...message }));
   const lost = await sendEntries(queue, entries, access);

@@ -5,28 +5,28 @@ import { hideSecret } from "../log.ts";
 import type { AwsAccess, AwsCredentials } from "./access.ts";
 
 export interface AwsRequest {
-  /** the name in signatures and addresses: ssm, secretsmanager, eks, sqs */
+  /** service name in signatures and addresses: ssm, secretsmanager, eks, sqs */
   readonly service: string;
   readonly region: string;
-  /** absent: POST with a body, else GET */
+  /** method; absent: POST with a body, else GET */
   readonly method?: string;
-  /** with the query; absent: / */
+  /** path with the query; absent: / */
   readonly path?: string;
-  /** X-Amz-Target of services that speak AWS' JSON protocol */
+  /** X-Amz-Target of services with AWS's JSON protocol */
   readonly target?: string;
-  /** of the JSON protocol; absent: 1.1 */
+  /** version of the JSON protocol; absent: 1.1 */
   readonly jsonVersion?: "1.0" | "1.1";
   readonly body?: object;
-  /** for the answer; absent: 4 seconds */
+  /** milliseconds to wait for the answer; absent: 4 seconds */
   readonly timeoutMs?: number;
 }
 
-/** An AWS service refused, or could not be asked. The message repeats nothing of what was sent or came back. */
+/** The error if an AWS service refused or did not answer. Its message has no part of the request or the answer. */
 export class AwsError extends Error {
   override readonly name = "AwsError";
-  /** such as AccessDeniedException; empty when there was no answer */
+  /** code, such as AccessDeniedException; empty if there was no answer */
   readonly code: string;
-  /** HTTP status; 0: no answer */
+  /** HTTP status; 0 if there was no answer */
   readonly status: number;
 
   constructor(
@@ -43,7 +43,7 @@ const TIMEOUT_MS = 4_000;
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 100;
 
-/** The JSON that the service answers with; asked again twice when it is busy. @throws AwsError */
+/** The JSON answer of the service. If the service is busy, the request is repeated twice. @throws AwsError */
 export async function awsJson<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -55,7 +55,7 @@ export async function awsJson<T>(request: AwsRequest, access: AwsAccess): Promis
   }
 }
 
-/** The path with its query and a signature in it. */
+/** The path with its query, which contains a signature. */
 export async function signQuery(
   request: {
     readonly service: string;
@@ -74,7 +74,7 @@ export async function signQuery(
   return signed.path ?? "";
 }
 
-/** AWS' own name of a regional service. */
+/** AWS's own name of a regional service. */
 export function serviceHost(service: string, region: string): string {
   return `${service}.${region}.${region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"}`;
 }
@@ -101,7 +101,7 @@ async function once<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
   throw new AwsError(`${service} in ${region} answered ${said.join(" ")}`, { code, status });
 }
 
-/** Services may answer with an empty body. */
+/** The answer as JSON. Services may answer with an empty body. */
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text === "") return {};
   try {
@@ -121,7 +121,7 @@ async function signer({ secretAccessKey, sessionToken }: AwsCredentials) {
 
 interface Answer {
   readonly status: number;
-  /** services without a target header name the error in a header */
+  /** type of the error, in a header of services without a target header */
   readonly errorType: string | undefined;
   readonly text: string;
 }

@@ -1,4 +1,4 @@
-/** One pass over all SidecarSets, each independently, within a deadline. */
+/** One pass over all SidecarSets within a deadline. Each SidecarSet is served independently. */
 
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
@@ -29,24 +29,24 @@ import type { Service } from "./rollout/service.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
 export interface PassOptions extends AnyPassOptions {
-  /** only this SidecarSet, even if another pass holds the Lease */
+  /** name of the only SidecarSet to serve, even if another pass holds the Lease */
   readonly sidecarSet?: string;
-  /** true: another process reconciles SidecarSets; this pass does everything else */
+  /** true: another process reconciles SidecarSets, and this pass does the rest */
   readonly withoutSidecarSets?: boolean;
-  /** true: only pods with a launch order are served */
+  /** true: the pass serves only pods with a launch order */
   readonly onlyLaunches?: boolean;
-  /** a dry run of one SidecarSet: the assumptions of its forecast */
+  /** for a dry run of one SidecarSet: the assumptions of its plan */
   readonly plan?: PlanWish | undefined;
   readonly settings: RolloutSettings;
-  /** how gates are asked, and what the process remembers of them; absent: none may be asked */
+  /** how to ask gates, and their recorded answers; absent: no gate may be asked */
   readonly gates?: Gates | undefined;
-  /** the pass keeps the condition of the pod webhook's registration up to date */
+  /** true: the pass updates the condition of the pod webhook's registration */
   readonly isKeepingRegistration?: boolean;
-  /** the process's memory between passes; default: a common one */
+  /** the process's data between passes; absent: a common one */
   readonly memory?: PassMemory;
 }
 
-/** All of it may be lost: then a pass reads more, or waits longer, than necessary. */
+/** Data of a process between passes. If it is lost, a pass reads more, or waits longer, than necessary. */
 export interface PassMemory {
   readonly over: OverPasses;
   readonly readings: Readings;
@@ -58,7 +58,7 @@ export function newPassMemory(): PassMemory {
 
 const MEMORY = newPassMemory();
 
-/** Resolves in every state of the cluster: problems go into the report. A pass can safely be killed at any time. */
+/** Makes a pass. It always resolves: problems go into the report. A pass can safely be killed at any time. */
 export function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
   const { sidecarSet, dryRun = false } = options;
   const values = { "sidecarset.pass.dry_run": dryRun, "sidecarset.name": sidecarSet };
@@ -96,7 +96,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
   const result = await serving(service, site, options)
     .catch((error: unknown) => {
       note(service, messageOf(error));
-      // A cluster without the kind has none.
+      // A cluster without the kind has no SidecarSets.
       return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
     })
     .finally(pass.end);
@@ -111,7 +111,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
   };
 }
 
-/** The report with the state that the status has by now, if passes can write it. */
+/** The report with the state that the status has after failures, if passes can write it. */
 function asFailing(one: SidecarSetReport, unread: readonly string[]): SidecarSetReport {
   return { state: "Blocked", ...(unread.includes(one.name) ? { cause: "PassTooShort" as const } : {}), ...one };
 }
@@ -130,7 +130,7 @@ async function serveLaunches(service: Service): Promise<PassResult> {
   return { sidecarSets: [], launches: await launchPods(service, AbortSignal.abort()) };
 }
 
-/** All the work of a pass that is not for one SidecarSet only. */
+/** The work of a pass that is not for one SidecarSet only. */
 async function serveAll(
   service: Service,
   names: readonly string[],
@@ -160,7 +160,7 @@ async function serveAll(
   };
 }
 
-/** Serves the other controllers only. The same schedule calls this pass, and the Lease records it as usual. */
+/** Serves only the other controllers. The same schedule calls this pass, and the Lease records it as usual. */
 async function serveOthers(service: Service, site: LeaseSite): Promise<PassResult> {
   const result = await serveAll(service, []);
   if (!service.isDryRun) await renewLease(site).catch((error: unknown) => note(service, withoutLease(error)));
@@ -180,7 +180,7 @@ async function serveNamed(service: Service, site: LeaseSite, name: string): Prom
   return { sidecarSets: await reconcileSidecarSets(service, [name]) };
 }
 
-/** Serves a SidecarSet asked for by name at once: the ledger separates passes. */
+/** Serves a SidecarSet that is named in the call, at once. The ledger separates passes. */
 function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
   if (sidecarSet !== undefined) return serveNamed(service, site, sidecarSet);
   const drains = { isAsked: false, mayDrain: false };
@@ -189,13 +189,13 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
     list: async (lease) => {
       const listed = await listSidecarSets(service.cluster);
       drains.isAsked = listed.some(({ isDraining }) => isDraining);
-      // Without a Lease nobody knows that no pod is drained, so passes look.
+      // Without a Lease it is unknown whether a pod is drained, so passes look.
       drains.mayDrain = drains.isAsked || lease?.stored === undefined || lease.mayDrain === true;
       return listed;
     },
     serve: (names, renew) => {
       let noted: Promise<void> | undefined;
-      // A SidecarSet may ask for drains only after the list. A later pass looks although this one is killed.
+      // A SidecarSet may ask for drains after the list. A later pass looks even if this one is killed.
       service.beforeDrain = async () => {
         const isNoted = drains.isAsked;
         Object.assign(drains, { isAsked: true, mayDrain: true });
@@ -211,25 +211,25 @@ function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | und
   });
 }
 
-// Sets the readiness condition of gate KruisePodReadinessGate on pods of any owner: nothing else does.
+// Sets the readiness condition of the gate KruisePodReadinessGate on pods of any owner. No other code does.
 
-/** No field selector finds pods that wait for their gate. */
+/** Selects all unfinished pods, because no field selector finds pods that wait for their gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
-/** Every pod begins in this phase, so a watch of this phase reports all new pods. */
+/** Selects pending pods. Every pod begins in this phase, so a watch reports all new pods. */
 const NEW = { fieldSelector: "status.phase=Pending" };
 const PODS_AT_ONCE = 16;
-/** A pod that starts is written to by scheduler and kubelet meanwhile. */
+/** Limit of tries, because scheduler and kubelet write to a starting pod at the same time. */
 const MAX_TRIES = 5;
 const NEWS_MS = 1_000;
-/** Interval of lists after the watch is lost. */
+/** Milliseconds between lists after the watch is lost. */
 const RELIST_MS = 30_000;
 
 interface Opening {
   readonly service: Service;
   readonly report: ReadinessReport;
-  /** pods whose write failed, by uid */
+  /** pods with a failed write, by uid */
   readonly failed: Map<string, { readonly pod: Pod; readonly error: unknown }>;
-  /** pods that wait for the next round, because many pods of their namespace failed or were slow, by uid */
+  /** pods for the next round, by uid: too many pods of their namespace failed or were slow */
   readonly left: Map<string, Pod>;
 }
 
@@ -258,7 +258,7 @@ async function run(opening: Opening, served: AbortSignal): Promise<void> {
   }
 }
 
-/** Until the watch is lost, or the rest of the pass has ended. */
+/** Follows pods until the watch is lost, or the rest of the pass has ended. */
 async function follow(opening: Opening, resourceVersion: string, served: AbortSignal): Promise<void> {
   const feed = openFeed<Pod>(opening.service, PODS, { ...NEW, resourceVersion }, projected);
   try {

@@ -87,12 +87,12 @@ export interface ResourcePath {
   readonly version: string;
   readonly plural: string;
   readonly namespace: string;
-  /** "": the collection */
+  /** name of the object; "" for the collection */
   readonly name: string;
   readonly subresource: string;
 }
 
-/** /api/v1/… and /apis/GROUP/VERSION/…; undefined for everything else, discovery included. */
+/** Parses /api/v1/… and /apis/GROUP/VERSION/…; undefined for every other path, discovery included. */
 export function resourcePath(path: string): ResourcePath | undefined {
   const parts = path
     .split("/")
@@ -123,7 +123,7 @@ type LabelTest = (labels: Readonly<Record<string, string>>) => boolean;
 const TERM =
   /^\s*(?:(?<not>!)\s*(?<absent>[\w./-]+)|(?<key>[\w./-]+)(?:\s*(?<operator>==|=|!=|>|<)\s*(?<value>[\w.-]*)|\s+(?<set>in|notin)\s*\((?<values>[^)]*)\))?)\s*$/;
 
-/** Splits at commas outside parentheses. */
+/** Splits a selector at commas outside parentheses. */
 function termsOf(selector: string): readonly string[] {
   return selector.trim() === "" ? [] : selector.split(/,(?![^(]*\))/);
 }
@@ -156,7 +156,7 @@ function requirementTest(requirement: { key: string; operator: string; values: r
   return (labels) => !values.includes(labels[key] ?? "\0");
 }
 
-/** `a=b,c!=d,e in (f,g),!h`. Throws 400 when it cannot be read. */
+/** The test of a label selector, such as `a=b,c!=d,e in (f,g),!h`. Throws 400 if it cannot be read. */
 function labelSelectorTest(selector: string): Test {
   const tests = termsOf(selector).map((term) => labelTest(term, selector));
   return (object) => {
@@ -165,7 +165,7 @@ function labelSelectorTest(selector: string): Test {
   };
 }
 
-/** metav1.LabelSelector; an empty or absent one matches everything. */
+/** True if the labels match a metav1.LabelSelector. An empty or absent one matches everything. */
 export function matchesLabels(selector: unknown, labels: Readonly<Record<string, string>>): boolean {
   const exact = Object.entries(textMap(at(selector, "matchLabels")));
   const expressions = objectsIn(at(selector, "matchExpressions"));
@@ -183,7 +183,7 @@ export function matchesLabels(selector: unknown, labels: Readonly<Record<string,
 
 const EVENT_FIELDS = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
 
-/** Beyond metadata.name and metadata.namespace, which every kind has. */
+/** Fields of a kind for selectors, beside metadata.name and metadata.namespace, which every kind has. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/pods": [
     "spec.nodeName",
@@ -207,7 +207,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/nodes": ["spec.unschedulable"],
 };
 
-/** Kinds with fields of their own and custom resources say it in other words. */
+/** The error for an unknown field. Built-in kinds with fields of their own and custom resources word it differently. */
 function unknownField(field: string, collection: string): Error {
   const [group = ""] = collection.split("/");
   const isShort = FIELDS[collection] !== undefined || group.includes(".");
@@ -228,7 +228,7 @@ function fieldTest(term: string, collection: string): Test {
   };
 }
 
-/** `metadata.name=a,status.phase!=Running`. Throws 400 for a field the kind does not offer. */
+/** The test of a field selector, such as `metadata.name=a,status.phase!=Running`. Throws 400 for an unknown field. */
 function fieldSelectorTest(selector: string, collection: string): Test {
   const tests = termsOf(selector).map((term) => fieldTest(term, collection));
   return (object) => tests.every((test) => test(object));

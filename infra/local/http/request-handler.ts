@@ -74,7 +74,7 @@ function plain(api: Api, request: ApiRequest): Answer {
   return NOT_FOUND;
 }
 
-/** Rejects with StatusError, or with anything unforeseen. */
+/** Answers a request. Rejects with StatusError, or with any unexpected error. */
 export async function handle(
   api: Api,
   request: ApiRequest,
@@ -88,7 +88,7 @@ export async function handle(
   return handleResource(api, path, request, { caller, settings });
 }
 
-// Discovery: which groups, versions and resources there are, in the legacy and in the aggregated form.
+// Discovery: the existing groups, versions and resources, in the legacy and in the aggregated form.
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const SUB_VERBS = ["get", "patch", "update"];
@@ -143,7 +143,7 @@ function aggregatedResource(kind: Kind): JsonObject {
   };
 }
 
-/** Kinds of each group, each group's kinds by version, the preferred (stored) version first. */
+/** Kinds by group and version. The preferred (stored) version comes first. */
 function groupsOf(registry: Registry): ReadonlyMap<string, ReadonlyMap<string, readonly Kind[]>> {
   const groups = new Map<string, Map<string, Kind[]>>();
   const served = registry.served();
@@ -192,14 +192,14 @@ function groupList(registry: Registry): JsonObject {
   return { kind: "APIGroupList", apiVersion: "v1", groups: objects };
 }
 
-/** Undefined for a group that is not served. */
+/** The group in discovery; undefined: it is not served. */
 function apiGroup(registry: Registry, group: string): JsonObject | undefined {
   const versions = groupsOf(registry).get(group);
   if (versions === undefined || group === "") return undefined;
   return { kind: "APIGroup", apiVersion: "v1", ...groupObject(group, [...versions.keys()]) };
 }
 
-/** Undefined for a version that is not served. */
+/** The resources of a version; undefined: it is not served. */
 function resourceList(registry: Registry, group: string, version: string): JsonObject | undefined {
   const kinds = groupsOf(registry).get(group)?.get(version);
   if (kinds === undefined) return undefined;
@@ -208,7 +208,7 @@ function resourceList(registry: Registry, group: string, version: string): JsonO
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }
 
-/** The least OpenAPI v3 that makes kubectl validate on the server: writes take fieldValidation. */
+/** The smallest OpenAPI v3 with which kubectl lets the server validate: writes take fieldValidation. */
 function rootOf(group: string, version: string): string {
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }

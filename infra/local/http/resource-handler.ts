@@ -24,7 +24,7 @@ import { tableOf } from "../table/table.ts";
 import { type Answer, type ApiRequest, type ObjectAnswer, parsedBody, parsedPatch } from "./http-message.ts";
 import { isTrue, listQuery, type ResourcePath, watchQuery } from "./query.ts";
 
-// Answers in the form the client asked for: objects, lists, tables, metadata, watches.
+// Answers in the form that the client asked for: objects, lists, tables, metadata, watches.
 
 function metadataOnly(object: JsonObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object["metadata"] };
@@ -73,7 +73,7 @@ async function listAnswer(api: Api, call: Call, request: ApiRequest): Promise<An
   return { code: 200, body: listBody(call, view, page.items, page.metadata) };
 }
 
-/** Encodes events one after the other: only the first Table names its columns. */
+/** Encodes events one after another. Only the first Table contains the names of its columns. */
 function eventEncoder(api: Api, call: Call, request: ApiRequest): (event: WatchEvent) => JsonObject {
   const view = negotiateView(request.accept);
   let isFirst = true;
@@ -103,7 +103,7 @@ async function watchAnswer(
   };
 }
 
-// DELETE of one object and of a collection, as answers.
+// Answers DELETE of one object and of a collection.
 
 /** Reads options from the body, or without a body from parameters: a dryRun beside a body is ignored. */
 function deleteOptions(request: ApiRequest): JsonObject {
@@ -140,7 +140,7 @@ function success(call: Call, object: ApiObject): JsonObject {
 }
 
 function answerOf(api: Api, call: Call, request: ApiRequest, deletion: Deletion): Answer {
-  // Pods are always answered whole; others only when they live on.
+  // A deleted pod is always returned whole; another object only if it continues to exist.
   const isObject = call.kind.collection === "/pods" || !deletion.isRemoved;
   if (isObject) return objectAnswer(api, call, request, deletion.object);
   return { code: 200, body: success(call, deletion.object), warnings: call.warnings };
@@ -190,7 +190,7 @@ function isDryRun(parameters: URLSearchParams): boolean {
   return values.length > 0;
 }
 
-/** Throws 404 for a resource or subresource that is not served. */
+/** The call for a path. Throws 404 for a resource or subresource that is not served. */
 function callOf(api: Api, path: ResourcePath, request: ApiRequest, caller: Caller): Call {
   const kind = api.registry.find(path.group, path.version, path.plural);
   if (kind === undefined || (!kind.namespaced && path.namespace !== "")) throw unknownResource();
@@ -250,7 +250,7 @@ function isServed(call: Call): boolean {
   return subresource === "" || (kind.collection === "/pods" && HANDLERS[subresource] !== undefined);
 }
 
-/** Verb as in audit events, in capitals. */
+/** The verb in capitals, as in audit events. */
 function verbOf(request: ApiRequest, call: Call): string {
   if (request.method === "GET" && isTrue(request.parameters.get("watch"))) return "WATCH";
   if (request.method === "GET") return call.name === "" ? "LIST" : "GET";
@@ -317,13 +317,13 @@ function watchErrors(parameters: URLSearchParams): readonly FieldError[] {
   return [];
 }
 
-/** Throws 422 Invalid. */
+/** Throws 422 Invalid for options that exclude each other. */
 function checkListOptions(parameters: URLSearchParams, isWatch: boolean): void {
   const errors = isWatch ? watchErrors(parameters) : matchErrors(parameters);
   if (errors.length > 0) throw invalidObject(SUBJECT, "", errors);
 }
 
-// The answer's form by the Accept header: plain JSON, a Table, or only the metadata.
+// Chooses the form of the answer from the Accept header: plain JSON, a Table, or only the metadata.
 
 type View = "object" | "table" | "metadata";
 
@@ -356,7 +356,7 @@ export function clausesOf(accept: string): readonly Clause[] {
   return accept.trim() === "" ? [{ type: "*/*", parameters: {} }] : accept.split(",").map(clauseOf);
 }
 
-/** The first clause that can be served. Throws 406 when none can. */
+/** The first form in the header that can be served. Throws 406 if none can. */
 function negotiateView(accept: string): View {
   for (const clause of clausesOf(accept)) {
     const view = viewOf(clause);

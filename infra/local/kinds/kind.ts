@@ -1,4 +1,4 @@
-/** A served kind in one version: the facts for URLs, discovery and the verbs. */
+/** A served kind in one version, with the facts for URLs, discovery and the verbs. */
 import type { ApiObject, JsonObject } from "../storage/json.ts";
 
 export interface PrinterColumn {
@@ -15,7 +15,7 @@ export interface CustomVersion {
   readonly columns: readonly PrinterColumn[];
   /** clientConfig of the conversion webhook; undefined: only apiVersion changes */
   readonly conversion: JsonObject | undefined;
-  /** JSONPath of the selector's text in the status, where the definition has a scale subresource that names one */
+  /** JSONPath of the selector's text in the status, if the definition has a scale subresource with a selector */
   readonly scaleSelector: string;
 }
 
@@ -28,16 +28,16 @@ export interface Kind {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** True: spec and status are written apart. */
+  /** True: spec and status have separate writes. */
   readonly hasStatus: boolean;
   readonly hasScale: boolean;
   /** True: metadata.generation counts changes of the spec. */
   readonly hasGeneration: boolean;
-  /** The storage place, "group/plural"; the same for all versions. */
+  /** The place in storage, "group/plural", which is the same for all versions. */
   readonly collection: string;
-  /** apiVersion in which its objects are stored */
+  /** apiVersion in which the kind's objects are stored */
   readonly storedAs: string;
-  /** Present on the kinds that a CustomResourceDefinition makes. */
+  /** Set for kinds of a CustomResourceDefinition. */
   readonly custom?: CustomVersion;
 }
 
@@ -45,7 +45,7 @@ export function apiVersionOf(kind: { readonly group: string; readonly version: s
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
 
-/** Sets apiVersion and kind, first as the API server prints them. */
+/** The object with apiVersion and kind in front, in the order in which the API server prints them. */
 export function typed(kind: Kind, object: ApiObject): ApiObject {
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
   return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...rest };

@@ -21,7 +21,7 @@ function isWhole(pattern: string, text: string): boolean {
   return whole.get(pattern)?.test(text) === true;
 }
 
-/** RFC 1123 label: namespaces, containers, volumes. */
+/** Errors of an RFC 1123 label, as for namespaces, containers and volumes. */
 export function labelNameErrors(name: string, field: string): readonly FieldError[] {
   if (!isWhole(LABEL, name)) return [invalid(field, name, LABEL_TEXT)];
   return name.length > 63 ? [invalid(field, name, "must be no more than 63 characters")] : [];
@@ -53,7 +53,7 @@ function annotationErrors(annotations: unknown, field: string): readonly FieldEr
   return bytes > MOST_ANNOTATION_BYTES ? [...keys, tooLong(field, MOST_ANNOTATION_BYTES)] : keys;
 }
 
-/** Kinds whose names may hold more than a DNS subdomain. */
+/** Kinds whose names may have more characters than a DNS subdomain. */
 const PATH_NAMES: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
 
 function labelObjectErrors(name: string): readonly FieldError[] {
@@ -80,12 +80,12 @@ export function metadataErrors(object: ApiObject, plural: string): readonly Fiel
 
 export const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-/** Five characters as k8s.io/apimachinery/pkg/util/rand gives them. */
+/** Five characters, as k8s.io/apimachinery/pkg/util/rand makes them. */
 export function randomSuffix(random: () => number, length = 5): string {
   return Array.from({ length }, () => ALPHABET[Math.floor(random() * ALPHABET.length)]).join("");
 }
 
-/** The prefix cut so that five random characters still fit a label. */
+/** A name with the prefix, which is cut so that five random characters still fit a label. */
 export function generatedName(prefix: string, random: () => number): string {
   return `${prefix.slice(0, 58)}${randomSuffix(random)}`;
 }
@@ -98,7 +98,7 @@ export function randomUid(random: () => number): string {
   );
 }
 
-// The hash of a pod template, as names of ReplicaSets and revision labels carry it.
+// The hash of a pod template, for names of ReplicaSets and revision labels.
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
@@ -107,7 +107,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
 }
 
-/** Ten characters; equal for templates that are equal. */
+/** Ten characters, which are equal for equal templates. */
 export function templateHash(template: unknown): string {
   const digest = createHash("sha256")
     .update(JSON.stringify(sorted(template)))

@@ -24,7 +24,7 @@ import {
 import { labelNameErrors } from "./names.ts";
 import { quantityText, readQuantity } from "./quantity.ts";
 
-// Errors of a pod spec: the checks of pkg/apis/core/validation that users meet.
+// Errors of a pod spec, by the checks of pkg/apis/core/validation that users meet.
 
 interface Names {
   readonly containers: Set<string>;
@@ -117,7 +117,7 @@ function containerErrors(container: JsonObject, list: string, path: string, name
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
-/** `path`: the spec's place, "spec" or "spec.template.spec". */
+/** Errors of a spec. `path`: place of the spec, "spec" or "spec.template.spec". */
 export function podSpecErrors(spec: JsonObject, path: string): readonly FieldError[] {
   const volumeNames = new Set<string>();
   const volumes = objectsIn(spec["volumes"]).flatMap((volume, index) =>
@@ -141,7 +141,7 @@ export function podSpecErrors(spec: JsonObject, path: string): readonly FieldErr
   ];
 }
 
-// Defaults of a pod spec, as pkg/apis/core/v1/defaults.go fills them in; used for pods and for pod templates.
+// Defaults of a pod spec, as pkg/apis/core/v1/defaults.go sets them, for pods and pod templates.
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"];
 const DEFAULT_MODE = 420;
@@ -235,7 +235,7 @@ function defaultVolume(volume: JsonObject): void {
   if (isObject(volume["hostPath"])) setDefault(volume["hostPath"], "type", "");
 }
 
-/** Changes the spec. */
+/** Sets the defaults in the given spec. */
 export function defaultPodSpec(spec: JsonObject): void {
   setDefault(spec, "restartPolicy", "Always");
   setDefault(spec, "dnsPolicy", "ClusterFirst");
@@ -273,7 +273,7 @@ export function qualityOfService(spec: JsonObject): string {
   return isGuaranteed ? "Guaranteed" : "Burstable";
 }
 
-/** The spec with everything taken out that may change. */
+/** The spec without the fields that may change. */
 function fixedPart(spec: JsonObject): JsonObject {
   const fixed = copyOf(spec);
   delete fixed["activeDeadlineSeconds"];
@@ -301,7 +301,7 @@ function updateErrors(next: JsonObject, previous: JsonObject): readonly FieldErr
   return [...tolerationErrors(next, previous), ...(isSame ? [] : [forbiddenField("spec", IMMUTABLE)])];
 }
 
-/** A container that has ended stays so, where the pod's restart policy does not start it again. */
+/** Errors of a new status. An ended container stays ended, if the pod's restart policy does not restart it. */
 function statusErrors(next: JsonObject, { spec, status }: ApiObject): readonly FieldError[] {
   const policy = asObject(spec)["restartPolicy"];
   const isFinal = (one: JsonObject): boolean => {

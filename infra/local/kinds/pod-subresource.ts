@@ -30,7 +30,7 @@ function scheduled(pod: ApiObject, nodeName: string, now: string): ApiObject {
   return next;
 }
 
-/** Binds a pod to a node, once. Throws 404 and 409. */
+/** Binds a pod to a node, once. Throws 404 or 409. */
 export function bind(api: Api, call: Call, nodeName: string): void {
   const pod = api.store.get(call.kind.collection, storageKey(call));
   if (pod === undefined) throw notFound(call.kind, call.name);
@@ -69,7 +69,7 @@ export function debugErrors(next: ApiObject, current: ApiObject): readonly Field
   return isKept ? [] : [forbiddenField(`spec.${FIELD}`, "existing ephemeral containers may not be removed or changed")];
 }
 
-// pods/resize: cpu and memory of a pod that may be running, and nothing else.
+// pods/resize: changes cpu and memory of a pod that may be running, and nothing else.
 
 const LISTS = ["containers", "initContainers"] as const;
 const BOUNDS = ["requests", "limits"] as const;
@@ -79,7 +79,7 @@ function namesIn(spec: JsonObject, list: string): readonly unknown[] {
   return objectsIn(spec[list]).map(({ name }) => name);
 }
 
-/** The current pod with the wanted resources; the wanted spec unchanged if its containers differ. */
+/** The present pod with the wanted resources. If its containers differ, the wanted spec is unchanged. */
 export function resizedOnly(wanted: ApiObject, current: ApiObject): ApiObject {
   const { labels, annotations, finalizers, ownerReferences, ...metadata } = wanted.metadata;
   const kept = Object.fromEntries(
@@ -154,7 +154,7 @@ function fixedError(list: string, index: number): FieldError {
       );
 }
 
-/** The part of a container's resources and resize policy that cannot be changed. */
+/** The fields of a container's resources and resize policy that cannot change. */
 function fixedPart({ resources, resizePolicy }: JsonObject): unknown {
   const others = BOUNDS.map((bound) => {
     const { cpu: _cpu, memory: _memory, ...rest } = asObject(asObject(resources)[bound]);
@@ -163,7 +163,7 @@ function fixedPart({ resources, resizePolicy }: JsonObject): unknown {
   return [others, resizePolicy];
 }
 
-/** @throws StatusError 403 when the pod would ask for more than all of its node */
+/** Refuses requests that are larger than the whole node. @throws StatusError 403 */
 export function checkRoom(api: Api, call: Call, { spec }: ApiObject): void {
   const nodeName = textAt({ spec }, "spec", "nodeName");
   const node = api.store.get(NODE.collection, `/${nodeName}`);

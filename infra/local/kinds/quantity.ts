@@ -1,7 +1,7 @@
 /** Amounts of resources, such as 100m or 1Gi: their exact value, and the text that kube-apiserver prints. */
 
 export interface Quantity {
-  /** billionths, the finest unit */
+  /** the value in billionths, the finest unit */
   readonly nano: bigint;
   readonly format: "DecimalSI" | "BinarySI" | "DecimalExponent";
   /** the original text, if kube-apiserver prints that again */
@@ -10,7 +10,7 @@ export interface Quantity {
 
 export const NO_QUANTITY: Quantity = { nano: 0n, format: "DecimalSI" };
 
-/** The value of a field, or undefined where that is none. */
+/** The value of a field; undefined: the field has no valid amount. */
 export function readQuantity(value: unknown): Quantity | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   const text = String(value).trim();
@@ -36,7 +36,7 @@ export function milliOf({ nano }: Quantity): bigint {
   return scaled(nano, -6);
 }
 
-/** Rounded up. */
+/** The value as an integer, rounded up. */
 export function integerOf({ nano }: Quantity): bigint {
   return scaled(nano, -9);
 }
@@ -81,7 +81,7 @@ function binaryQuantity({ sign, digits, places, text }: Digits, unit: bigint): Q
   return isKept ? { nano, format: "BinarySI", text } : { nano, format: "BinarySI" };
 }
 
-/** times 10^`exponent`, rounded away from zero */
+/** The value times 10^`exponent`, rounded away from zero. */
 function scaled(value: bigint, exponent: number): bigint {
   if (exponent >= 0) return value * 10n ** BigInt(exponent);
   const divisor = 10n ** BigInt(-exponent);
@@ -90,7 +90,7 @@ function scaled(value: bigint, exponent: number): bigint {
   return value < 0n ? quotient - 1n : quotient + 1n;
 }
 
-/** How often `factor` divides the value, which is not 0, and the rest. */
+/** How many times `factor` divides the value, which is not 0, and the remaining value. */
 function divided(value: bigint, factor: bigint): readonly [bigint, number] {
   let [rest, times] = [value, 0];
   while (rest % factor === 0n) {
@@ -100,7 +100,7 @@ function divided(value: bigint, factor: bigint): readonly [bigint, number] {
   return [rest, times];
 }
 
-/** Undefined: it is less than 1Ki, or none of its suffixes leaves an integer. */
+/** The text with a binary suffix; undefined: the value is less than 1Ki, or no suffix leaves an integer. */
 function binaryText(nano: bigint): string | undefined {
   const integer = nano / ONE;
   if (integer * ONE !== nano || (integer > -1024n && integer < 1024n)) return undefined;

@@ -1,4 +1,4 @@
-/** The kinds that are served now: built-in ones, and kinds of the CustomResourceDefinitions in the store. */
+/** The kinds that are served now: built-in kinds, and kinds of the CustomResourceDefinitions in the store. */
 import {
   type ApiObject,
   asList,
@@ -14,9 +14,9 @@ import type { Store } from "../storage/store.ts";
 import { apiVersionOf, type CustomVersion, type Kind, type PrinterColumn } from "./kind.ts";
 
 export interface Registry {
-  /** Kinds in discovery order. */
+  /** All served kinds, in the order of discovery. */
   served(): readonly Kind[];
-  /** The kind of a URL. */
+  /** The kind that a URL names. */
   find(group: string, version: string, plural: string): Kind | undefined;
   /** The kind of an object. */
   forObject(apiVersion: string, kind: string): Kind | undefined;
@@ -90,7 +90,7 @@ function customVersion(crd: ApiObject, version: JsonObject): CustomVersion {
   };
 }
 
-/** Every version, served or not: an unserved one may still be the stored one. */
+/** All versions of a kind. A version that is not served may still be the stored one. */
 export function kindsOf(crd: ApiObject): readonly (Kind & { readonly isServed: boolean })[] {
   const group = textAt(crd, "spec", "group");
   const names = asObject(at(crd, "spec", "names"));
@@ -127,7 +127,7 @@ type Feature = "cluster" | "status" | "scale" | "generation" | "all";
 const ADMISSION = "admissionregistration.k8s.io/v1";
 const DEFINITIONS = "apiextensions.k8s.io/v1";
 
-/** "group/version Kind plural shortNames": features */
+/** Features of built-in kinds, by "group/version Kind plural shortNames". */
 const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["v1 Namespace namespaces ns", ["cluster", "status"]],
   ["v1 Node nodes no", ["cluster", "status"]],
@@ -153,7 +153,7 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings", ["cluster"]],
   [`${ADMISSION} MutatingWebhookConfiguration mutatingwebhookconfigurations`, ["cluster", "generation"]],
   [`${ADMISSION} ValidatingWebhookConfiguration validatingwebhookconfigurations`, ["cluster", "generation"]],
-  // Stored, and without effect.
+  // These kinds are stored, and have no effect.
   [`${ADMISSION} ValidatingAdmissionPolicy validatingadmissionpolicies`, ["cluster", "status", "generation"]],
   [`${ADMISSION} ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings`, ["cluster", "generation"]],
   [`${DEFINITIONS} CustomResourceDefinition customresourcedefinitions crd,crds`, ["cluster", "status", "generation"]],

@@ -38,7 +38,7 @@ function scaled(object: ApiObject, scale: unknown): ApiObject {
 }
 
 async function changed(api: Api, call: Call, scale: (current: ApiObject) => unknown): Promise<Answer> {
-  // The write is the object's own; only the admission of a scale differs, which nothing here hooks into.
+  // The write is one of the object itself. Only the admission of a scale differs, and nothing here uses it.
   const whole: Call = { ...call, subresource: "" };
   const transform = (current: ApiObject): ApiObject => scaled(current, scale(current));
   const object = await changeObject(api, whole, { verb: "update", transform });

@@ -108,7 +108,7 @@ function storageVersion(crd: ApiObject): string {
   return asText(stored?.["name"]);
 }
 
-/** Objects may be stored in them still. */
+/** Errors of stored versions: objects may still be stored in a version. */
 function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   const names = objectsIn(at(crd, "spec", "versions")).map((version) => version["name"]);
   const why = (name: string) =>
@@ -118,7 +118,7 @@ function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   );
 }
 
-/** Names as in the API server's own type. */
+/** Errors of a conversion, with field names of the API server's own type. */
 function conversionErrors(crd: ApiObject): readonly FieldError[] {
   const conversion = asObject(at(crd, "spec", "conversion"));
   const webhook = asObject(conversion["webhook"]);
@@ -239,7 +239,7 @@ const WEBHOOK_STRATEGY = {
     objectsIn(configuration["webhooks"]).flatMap((webhook, index) => webhookErrors(webhook, `webhooks[${index}]`)),
 };
 
-/** Namespaces: the label that carries the name, the finalizer, the phase. */
+/** Namespaces: the label with the name, the finalizer, and the phase. */
 const NAME_LABEL = "kubernetes.io/metadata.name";
 
 const NAMESPACE_STRATEGY = {
@@ -255,7 +255,7 @@ const NAMESPACE_STRATEGY = {
   },
 };
 
-/** ConfigMaps, Secrets and ControllerRevisions: kinds that only hold data, some of it for good. */
+/** ConfigMaps, Secrets and ControllerRevisions: kinds that only hold data. Some of it can never change. */
 const FIXED = "field is immutable when `immutable` is set";
 
 function dataErrors(next: ApiObject, previous: ApiObject): readonly FieldError[] {
@@ -307,9 +307,9 @@ const REVISION_STRATEGY = {
 export interface Strategy {
   /** Fills in defaults; changes the object. */
   default(object: ApiObject): void;
-  /** Last touch before a new object is validated; changes the object. */
+  /** Prepares a new object for validation; it changes the object. */
   prepareCreate(object: ApiObject): void;
-  /** Last touch before a change of the object itself is validated; changes the object. */
+  /** Prepares a change of the object itself for validation; it changes the object. */
   prepareUpdate(object: ApiObject): void;
   validate(object: ApiObject): readonly FieldError[];
   validateUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[];

@@ -4,7 +4,7 @@ import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
 import { asObject, asText, at, isEqual, type JsonObject, objectsIn, timestamp } from "../storage/json.ts";
 import { fullName, type ImageBehaviour, imageId, type KubeletSettings } from "./kubelet-settings.ts";
 
-/** A node's refusal of new resources for a running container: it has 64 cores, and others use half of them. */
+/** A node's refusal of new resources for a running container. The node has 64 cores, and others use half of them. */
 interface ResizeProblem {
   readonly reason: "Infeasible" | "Deferred";
   readonly message: string;
@@ -13,7 +13,7 @@ interface ResizeProblem {
 const CAPACITY_MILLI = 64_000n;
 const FREE_MILLI = 32_000n;
 
-/** Undefined: the node does it. */
+/** The problem of a resize; undefined: the node can do it. */
 function resizeProblem(container: JsonObject): ResizeProblem | undefined {
   const quantity = readQuantity(at(container, "resources", "requests", "cpu"));
   if (quantity === undefined || milliOf(quantity) <= FREE_MILLI) return undefined;
@@ -45,11 +45,11 @@ export interface RunSurroundings {
   configProblem(container: JsonObject): string | undefined;
   /** Called after every change of state. */
   changed(): void;
-  /** Called when a hook begins that never ends: the kubelet waits for it, and reports nothing about the pod. */
+  /** Called when a hook begins that never ends. The kubelet waits for it, and reports nothing about the pod. */
   hangs(): void;
 }
 
-/** The ways in which a container can end: only an init container ends without a signal. */
+/** The kinds of containers, which end differently: only an init container ends without a signal. */
 export type Role = "container" | "sidecar" | "init" | "ephemeral";
 
 export class ContainerRun {
@@ -68,7 +68,7 @@ export class ContainerRun {
   #cancel: () => void = () => undefined;
   /** present resources of the container that was created last */
   #resources: JsonObject = {};
-  /** the resources of the resize under way */
+  /** the resources of the running resize */
   #resizedTo: unknown;
   #cancelResize: () => void = () => undefined;
 
@@ -94,7 +94,7 @@ export class ContainerRun {
     return this.#restartCount >= 0;
   }
 
-  /** Level-triggered: call as often as you like. */
+  /** Brings the container to its spec. Further calls without a change have no effect. */
   sync(container: JsonObject): void {
     this.#container = container;
     const image = asText(container["image"]);
@@ -131,7 +131,7 @@ export class ContainerRun {
     return this.#state.type === "running" && !isEqual(asObject(this.#container["resources"]), this.#resources);
   }
 
-  /** The reason why the resources stay. */
+  /** The reason why the container keeps its resources. */
   get resizeProblem(): ResizeProblem | undefined {
     return this.isToBeResized ? resizeProblem(this.#container) : undefined;
   }
@@ -271,8 +271,8 @@ export class ContainerRun {
   }
 
   /**
-   * Ends the container by SIGTERM, for another image. The status never shows it as ended: without a restart, the API
-   * server would keep that.
+   * Ends the container by SIGTERM, for another image. The status never shows the end: without a restart, the API server
+   * would keep it.
    */
   #kill(startedAt: string): void {
     this.#lastTerminated = this.#ended(startedAt, 143);

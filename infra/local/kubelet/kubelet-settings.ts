@@ -5,21 +5,21 @@ import type { Clock } from "../storage/api.ts";
 
 export interface KubeletSettings {
   readonly clock: Clock;
-  /** Time from the wish to run a container until it runs. */
+  /** Milliseconds from the decision to run a container until it runs. */
   readonly startDelayMs: number;
-  /** Time from running until ready; for an init container until it has ended. */
+  /** Milliseconds from running until ready; for an init container until it has ended. */
   readonly readyDelayMs: number;
-  /** Time from deletion until a pod is gone, if its grace period allows as much. */
+  /** Milliseconds from deletion until a pod is gone, if its grace period allows this. */
   readonly terminationDelayMs: number;
   imageBehaviour(image: string): ImageBehaviour;
 }
 
-// Names of pulled images, and the behaviour of images.
+// Names of pulled images, and the simulated behaviour of images.
 
 /**
- * `unpullable`: no such image. `never-ready`: runs, and its readiness probe always fails. `hook-fails` and
- * `hook-never-ends`: the behaviour of its container's postStart hook; without a hook it runs. `completes`: ends with
- * exit code 0 without a signal, and is not started again.
+ * `unpullable`: the image does not exist. `never-ready`: it runs, and its readiness probe always fails. `hook-fails`,
+ * `hook-never-ends`: the behaviour of the container's postStart hook; without a hook the container runs. `completes`:
+ * it ends with exit code 0 and is not started again.
  */
 export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends" | "completes";
 
@@ -32,7 +32,7 @@ export function imageBehaviour(image: string): ImageBehaviour {
   );
 }
 
-/** docker-pullable://REPOSITORY@sha256:…, always the same for the same image. */
+/** The imageID docker-pullable://REPOSITORY@sha256:…, which is always the same for the same image. */
 export function imageId(image: string): string {
   const [name = "", digest] = image.split("@");
   const repository = name.replace(/:[^:/]+$/, "");
@@ -40,8 +40,7 @@ export function imageId(image: string): string {
 }
 
 /**
- * The name that containerd writes into a status. Not shared with the product: the stand-in must not have the product's
- * mistakes.
+ * The image name that containerd writes into a status. The product's function is not used, so that its mistakes show.
  */
 export function fullName(image: string): string {
   const [first = "", ...rest] = image.split("/");

@@ -1,4 +1,4 @@
-/** The kubelets of all nodes: one worker for every pod that is bound. */
+/** The kubelets of all nodes, with one worker for every bound pod. */
 import type { Controller } from "../controllers/work-queue.ts";
 import { CONFIG_MAP, NODE, POD } from "../kinds/registry.ts";
 import { type Api, type Caller, internalCall } from "../storage/api.ts";
@@ -21,7 +21,7 @@ import { deleteObject } from "../storage/write.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { type PodApi, PodWorker } from "./pod-worker.ts";
 
-/** A kubelet's calls of the API server, answered by this process's own store. */
+/** The caller for a kubelet's requests to the API server, which is this process's own store. */
 function kubeletOf(pod: ApiObject): Caller {
   const username = `system:node:${textAt(pod, "spec", "nodeName")}`;
   return { userAgent: "kubelet", user: { username, groups: ["system:nodes", "system:authenticated"] } };
@@ -53,13 +53,13 @@ function storedPods(api: Api): PodApi {
   };
 }
 
-/** Checks that a container's environment can be made: the ConfigMaps and Secrets that it names must be there. */
+/** Checks that the ConfigMaps and Secrets in a container's environment exist. */
 type Source = "configmap" | "secret";
 
 /** Reads the object namespace/name. */
 type ReadSource = (source: Source, key: string) => JsonObject | undefined;
 
-/** `key` undefined: the whole object is meant. */
+/** The problem of a reference. `key` undefined: it refers to the whole object. */
 function problem(read: ReadSource, namespace: string, source: Source, reference: JsonObject): string | undefined {
   if (reference["optional"] === true) return undefined;
   const name = asText(reference["name"]);
@@ -85,7 +85,7 @@ function references(container: JsonObject): readonly (readonly [Source, JsonObje
   return found.flatMap(([source, reference]) => (isObject(reference) ? [[source, reference] as const] : []));
 }
 
-/** The kubelet's message; undefined when nothing is missing. */
+/** The kubelet's message about a missing object; undefined: none is missing. */
 export function configProblem(read: ReadSource, namespace: string, container: JsonObject): string | undefined {
   for (const [source, reference] of references(container)) {
     const found = problem(read, namespace, source, reference);
@@ -117,7 +117,7 @@ class Kubelet implements Controller {
     if (change.collection === CONFIG_MAP.collection || change.collection === "/secrets") this.#retry(change.object);
     if (change.collection !== POD.collection || textAt(change.object, "spec", "nodeName") === "") return;
     if (change.type === "DELETED") this.#forget(change.object);
-    // Later, and not within the write that made the change.
+    // A later turn is used, so that it is not part of the write that made the change.
     else setImmediate(() => this.#sync(change.key));
   }
 
@@ -126,7 +126,7 @@ class Kubelet implements Controller {
     this.#workers.delete(pod.metadata.uid ?? "");
   }
 
-  /** A ConfigMap or Secret came or changed: containers may be waiting for it. */
+  /** Tries again after a ConfigMap or Secret came or changed, because containers may wait for it. */
   #retry(source: ApiObject): void {
     const namespace = source.metadata.namespace;
     for (const pod of this.#api.store.list(POD.collection)) {
@@ -140,7 +140,7 @@ class Kubelet implements Controller {
     if (pod !== undefined && this.#isOurs(pod)) this.#workerOf(pod).sync(pod);
   }
 
-  /** A pod that is bound to a missing node never runs; but it can be deleted, which is the pod GC's work elsewhere. */
+  /** True if a kubelet serves the pod. A pod of a missing node never runs; elsewhere the pod GC deletes it. */
   #isOurs({ spec, metadata }: ApiObject): boolean {
     const node = textAt({ spec }, "spec", "nodeName");
     return metadata.deletionTimestamp !== undefined || this.#api.store.get(NODE.collection, `/${node}`) !== undefined;
@@ -163,9 +163,9 @@ export function runKubelet(api: Api, settings: KubeletSettings): Controller {
   return new Kubelet(api, settings);
 }
 
-// Nodes that are always ready and have room for everything.
+// Nodes that are always ready and have room for every pod.
 
-/** `index` counts from 1. */
+/** A Node. `index` counts from 1. */
 export function nodeObject(index: number, now: string): JsonObject {
   const name = `node-${index}`;
   const resources = { cpu: "64", memory: "256Gi", pods: "1000", "ephemeral-storage": "1Ti" };

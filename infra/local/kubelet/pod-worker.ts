@@ -3,13 +3,13 @@ import { type ApiObject, asObject, asText, at, type JsonObject, objectsIn, times
 import { ContainerRun, type Role } from "./container-run.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 
-// A pod's status, computed from its containers.
+// Computes a pod's status from its containers.
 
 interface PodRuns {
   readonly init: readonly ContainerRun[];
   readonly containers: readonly ContainerRun[];
   readonly ephemeral: readonly ContainerRun[];
-  /** RFC 3339 */
+  /** time of the start, RFC 3339 */
   readonly startTime: string;
   readonly podIP: string;
   readonly hostIP: string;
@@ -71,7 +71,7 @@ function verdicts(pod: ApiObject, runs: PodRuns): readonly Verdict[] {
   ];
 }
 
-/** The conditions of a resize; absent without one. */
+/** The conditions of a resize; none without one. */
 function resizeVerdicts({ init, containers }: PodRuns): readonly Verdict[] {
   const toBe = [...init, ...containers].filter((run) => run.isToBeResized);
   const problem = toBe.map((run) => run.resizeProblem).find((one) => one !== undefined);
@@ -94,7 +94,7 @@ function hasEnded(status: JsonObject): boolean {
   return status["phase"] === "Succeeded" || status["phase"] === "Failed";
 }
 
-/** Conditions of other writers stay. `now` RFC 3339. */
+/** The new status. Conditions of other writers stay. `now`: RFC 3339. */
 /** Final once all containers have ended and none is started again. */
 function phaseOf(pod: ApiObject, runs: readonly ContainerRun[]): string {
   if (!runs.every((run) => run.hasRun)) return "Pending";
@@ -125,11 +125,11 @@ function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObject {
   };
 }
 
-/** The API server as a kubelet uses it. A kubelet retries soon after every rejection. */
+/** The API server as a kubelet uses it. A kubelet retries soon after a rejection. */
 export interface PodApi {
-  /** Writes the status that `next` makes of the present pod; does nothing when the pod is gone. */
+  /** Writes the status that `next` returns for the present pod. If the pod is gone, nothing happens. */
   writeStatus(pod: ApiObject, next: (current: ApiObject) => JsonObject): Promise<void>;
-  /** Removes an ended pod; does nothing when it is gone. */
+  /** Removes an ended pod. If the pod is gone, nothing happens. */
   remove(pod: ApiObject): Promise<void>;
   /** The reason why a container of that namespace cannot be created now. */
   configProblem(namespace: string, container: JsonObject): string | undefined;
@@ -157,7 +157,7 @@ export class PodWorker {
   #isDirty = false;
   #isEnding = false;
   #isFinished = false;
-  /** A kubelet's worker of a pod waits for hooks. */
+  /** True while the worker waits for a hook. */
   #isHanging = false;
   #writing: Promise<void> = Promise.resolve();
 
@@ -169,14 +169,14 @@ export class PodWorker {
     this.#startTime = timestamp(settings.clock.now());
   }
 
-  /** Looks at the present pod. */
+  /** Brings the containers to the present pod. */
   sync(pod: ApiObject): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
     if (this.#isHanging) return;
     if (isFinal(pod)) this.#finish();
     else if (!this.#isEnding) this.#progress();
-    // Readiness gates are conditions that others write.
+    // Readiness gates are conditions that other components write.
     if (objectsIn(at(pod, "spec", "readinessGates")).length > 0) this.#report();
   }
 
@@ -184,12 +184,12 @@ export class PodWorker {
     for (const run of this.#runs.values()) run.stop();
   }
 
-  /** Resolves when no write is under way. */
+  /** Resolves when no write is running. */
   settled(): Promise<void> {
     return this.#writing;
   }
 
-  /** Init containers one after the other, then all containers at once. */
+  /** Runs init containers one after another, then all containers at once. */
   #progress(): void {
     const inits = objectsIn(at(this.#pod, "spec", "initContainers"));
     const containers = objectsIn(at(this.#pod, "spec", "containers"));
@@ -233,14 +233,14 @@ export class PodWorker {
     });
   }
 
-  /** A kubelet stops the containers of a pod whose phase is final, no matter who wrote the phase. */
+  /** Stops the containers of a pod whose phase is final, whichever author wrote the phase. */
   #finish(): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     for (const run of this.#runs.values()) run.end();
   }
 
-  /** Writes of one pod follow each other; later changes go into the next write. */
+  /** Writes the status. Writes of a pod follow each other; later changes are in the next one. */
   #report(): void {
     if (this.#isDirty || this.#isHanging) return;
     this.#isDirty = true;

@@ -1,4 +1,4 @@
-/** RFC 6902 as evanphx/json-patch applies it in the API server: any failure, `test` included, is 422 without a cause. */
+/** RFC 6902 as evanphx/json-patch applies it in the API server: any failure, `test` included, is 422 without cause. */
 import { copyOf, isEqual, isObject } from "../storage/json.ts";
 import { badRequest, tooLarge, unprocessable } from "../storage/status-error.ts";
 
@@ -39,7 +39,7 @@ function read(document: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** Reads a key as `copy` does: a missing key is null. */
+/** Reads a key for `copy`: a missing key gives null. */
 function readOrNull(document: unknown, path: readonly string[]): unknown {
   const parent = read(document, path.slice(0, -1));
   const last = path.at(-1) ?? "";
@@ -66,7 +66,7 @@ function remove(document: unknown, path: readonly string[]): unknown {
   return document;
 }
 
-/** In an object it also adds a missing key: the API server's library is lenient here, and only here. */
+/** Replaces a value. In an object it also adds a missing key: only here the API server's library allows that. */
 function replace(document: unknown, path: readonly string[], value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) return value;
@@ -77,7 +77,7 @@ function replace(document: unknown, path: readonly string[], value: unknown): un
   return document;
 }
 
-/** An absent place equals null. */
+/** Compares a value; an absent one equals null. */
 function test(document: unknown, path: readonly string[], value: unknown): unknown {
   const parent = read(document, path.slice(0, -1));
   const last = path.at(-1);

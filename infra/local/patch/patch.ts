@@ -1,4 +1,4 @@
-/** PATCH: three forms of a change; the write is guarded like any other. */
+/** PATCH: three forms of a change. The write has the same guards as any other write. */
 import { decodeObject, goProblem } from "../http/decode.ts";
 import type { Api, Call } from "../storage/api.ts";
 import {
@@ -35,13 +35,13 @@ function patched(call: Call, current: ApiObject, mediaType: string, patch: unkno
   return applyStrategicPatch(current, patch, { group: call.kind.group, kind: call.kind.kind });
 }
 
-/** The API server's 422, which names no kind, for a patch whose result is no object of the kind. */
+/** The API server's 422 for a patch whose result is no object of the kind; it names no kind. */
 function unreadable(result: unknown, problem: string): Error {
   const nothing = { group: "", plural: "", kind: "" };
   return invalidObject(nothing, "", [invalid("patch", JSON.stringify(result), problem)]);
 }
 
-/** `mediaType` without parameters. Throws 415 for one that the kind does not take. */
+/** Patches an object. `mediaType`: without parameters. Throws 415 for a type that the kind does not accept. */
 export function patchObject(api: Api, call: Call, mediaType: string, patch: unknown): Promise<ApiObject> {
   const accepted =
     call.kind.custom === undefined ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH] : [JSON_PATCH, MERGE_PATCH];
@@ -140,14 +140,14 @@ function mergeObject(current: unknown, patch: JsonObject, schema: Schema): JsonO
   return result;
 }
 
-/** Answers a new document; `schema` says whose lists these are. */
+/** Returns a new document. `schema`: names the kind of the lists. */
 export function applyStrategicPatch(document: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
   return mergeObject(document, patch, schema);
 }
 
 /** Merge keys of lists in built-in kinds: the patchMergeKey and patchStrategy tags of k8s.io/api. */
 
-/** The merge key of each list, by the name of its field. Names are unambiguous in the kinds served here, except `ports` of a Service. */
+/** Merge keys of lists by their field's name. Names are unambiguous in these kinds, except `ports` of a Service. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   containers: "name",
   initContainers: "name",
@@ -173,7 +173,7 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
 /** Lists of plain values that merge as sets. */
 const SETS: ReadonlySet<string> = new Set(["finalizers", "podCIDRs"]);
 
-/** Objects where only the keys named in `$retainKeys` stay. */
+/** A kind of merge: `$retainKeys` keeps only the named keys of an object. */
 type ListStrategy = { readonly mergeKey: string } | "set" | "atomic";
 
 /** The way in which a list field of a kind merges. apiextensions has no merging lists outside metadata. */
@@ -185,13 +185,13 @@ function listStrategy(group: string, kind: string, field: string): ListStrategy 
   return mergeKey === undefined ? "atomic" : { mergeKey };
 }
 
-// The order of a merged list: the patch's $setElementOrder first, server-only items where the server had them.
+// The order of a merged list: first by the patch's $setElementOrder; items of the server alone keep their place.
 
 function identity(item: unknown, mergeKey: string): unknown {
   return isObject(item) ? item[mergeKey] : item;
 }
 
-/** `order` lists merge keys (as objects) or values; `server` is the list before the patch. */
+/** `order`: merge keys (as objects) or values; `server`: the list before the patch. */
 function inElementOrder(
   merged: readonly unknown[],
   order: readonly unknown[],
@@ -217,7 +217,7 @@ function inElementOrder(
 
 // RFC 7386: objects merge, null removes, everything else replaces.
 
-/** Answers a new document. */
+/** Returns a new document. */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: JsonObject = { ...(isObject(document) ? document : {}) };

@@ -188,7 +188,7 @@ function listErrors(value: readonly unknown[], schema: JsonObject, path: string)
   });
 }
 
-/** `value` already has the schema's type. */
+/** Errors of a value that already has the schema's type. */
 function valueErrors(value: unknown, schema: JsonObject, path: string): readonly FieldError[] {
   const bounds = (APPLIES[typeof value] ?? []).flatMap((keyword) => {
     const bound = schema[keyword];
@@ -197,7 +197,7 @@ function valueErrors(value: unknown, schema: JsonObject, path: string): readonly
   return Array.isArray(value) ? [...bounds, ...listErrors(value, schema, path)] : bounds;
 }
 
-// Structural schemas: which fields of a custom resource the API server drops.
+// Structural schemas: the fields of a custom resource that the API server drops.
 
 const OBJECT_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
@@ -240,7 +240,7 @@ function prune(value: unknown, schema: JsonObject, path: string, pruning: Prunin
   return isObject(value) ? pruneFields(value, schema, path, pruning) : value;
 }
 
-/** Answers a new object without unknown fields, and where they were. apiVersion, kind and metadata of the root stay. */
+/** Returns a new object without unknown fields, and their places. apiVersion, kind and metadata of the root stay. */
 export function pruned(object: ApiObject, schema: JsonObject): { object: ApiObject; dropped: readonly string[] } {
   const pruning: Pruning = { dropped: [] };
   const kept = pruneFields(object, { ...schema, "x-kubernetes-embedded-resource": true }, "", pruning);
@@ -264,7 +264,7 @@ function defaultFields(value: JsonObject, schema: JsonObject): JsonObject {
   return result;
 }
 
-/** Answers a new value. */
+/** Returns a new value. */
 export function withDefaults(value: unknown, schema: JsonObject): unknown {
   if (Array.isArray(value)) return value.map((item) => withDefaults(item, asObject(schema["items"])));
   return isObject(value) ? defaultFields(value, schema) : value;

@@ -9,7 +9,7 @@ export interface Api {
   readonly registry: Registry;
   readonly history: History;
   readonly clock: Clock;
-  /** a number in [0, 1) */
+  /** returns a number in [0, 1) */
   readonly random: () => number;
 }
 
@@ -26,7 +26,7 @@ export interface Caller {
 /** A request about one kind, from any source. */
 export interface Call extends Key {
   readonly kind: Kind;
-  /** "" for the object itself */
+  /** name of the subresource; "" for the object itself */
   readonly subresource: string;
   readonly caller: Caller;
   readonly dryRun: boolean;
@@ -51,12 +51,12 @@ export function internalCall(caller: Caller, kind: Kind, key: Key, subresource =
   return { ...key, kind, subresource, caller, dryRun: false, fieldValidation: "Ignore", warnings: [] };
 }
 
-// Time for the embedded cluster: one place that knows every timer, so that closing leaves none behind.
+// Time for the embedded cluster. One object knows every timer, so that closing leaves none behind.
 
 export interface Clock {
-  /** milliseconds since the epoch */
+  /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs once after `delayMs`; the returned function cancels. */
+  /** Runs once after `delayMs`. The returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;
   /** Cancels everything that still waits; later calls of `after` do nothing. */
   close(): void;

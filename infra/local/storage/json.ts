@@ -1,4 +1,4 @@
-/** Reading untyped JSON without surprises: every reader answers something usable for any input. */
+/** Reads untyped JSON without exceptions: every reader returns a usable value for any input. */
 import { isDeepStrictEqual } from "node:util";
 
 export type JsonObject = Record<string, unknown>;
@@ -32,7 +32,7 @@ export function asNumber(value: unknown, otherwise: number): number {
   return typeof value === "number" ? value : otherwise;
 }
 
-/** Follows keys and list indices; undefined where the way ends. */
+/** Follows keys and list indexes; undefined if one is missing. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value;
   for (const step of path) {
@@ -47,7 +47,7 @@ export function textAt(value: unknown, ...path: readonly (string | number)[]): s
   return asText(at(value, ...path));
 }
 
-/** The object at a key of an object we may change, made when missing. */
+/** The object at a key of an object that the caller may change. A missing one is created. */
 export function childOf(parent: JsonObject, key: string): JsonObject {
   const child = parent[key];
   if (isObject(child)) return child;
@@ -92,7 +92,7 @@ export function isEqual(left: unknown, right: unknown): boolean {
   );
 }
 
-/** String-valued entries only, as Go decodes map[string]string; with no other keys, "constructor" neither. */
+/** Only the entries with text values, as Go decodes map[string]string. The map has no inherited keys. */
 export function textMap(value: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(asObject(value)).filter((entry): entry is [string, string] => {
     return typeof entry[1] === "string";
@@ -139,7 +139,7 @@ export interface Key {
   readonly name: string;
 }
 
-/** The order of these keys is the order of etcd's, hence of lists. */
+/** The order of these keys is the order in etcd, and so of lists. */
 export function storageKey(key: Key): string {
   return `${key.namespace}/${key.name}`;
 }

@@ -1,4 +1,4 @@
-/** GET, LIST and WATCH: pages of one resourceVersion, continued until that is forgotten, and changes in order. */
+/** GET, LIST and WATCH: pages of one resourceVersion while it is known, and changes in order. */
 import { convert } from "../admission/conversion.ts";
 import type { ListQuery, WatchQuery } from "../http/query.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
@@ -13,7 +13,7 @@ export interface ListPage {
 }
 
 interface Position {
-  /** -1: the present state */
+  /** version of the list; -1: the present state */
   readonly resourceVersion: number;
   /** storage key of the last item sent */
   readonly after: string;
@@ -111,7 +111,7 @@ export interface WatchSession {
 const LONGEST_WATCH_SECONDS = 1800;
 const BOOKMARK_BEFORE_END_SECONDS = 2;
 
-/** The change as a watcher sees it that selects only some of the objects. */
+/** The change as a watcher with a selector sees it. */
 function visible(
   change: Change,
   matches: WatchQuery["matches"],
@@ -197,7 +197,7 @@ class Watch implements WatchSession {
   }
 
   #bookmark(): void {
-    // Read now: by the time it is sent there may be later changes that wait behind it.
+    // The version is read now: when the event is sent, there may be later changes that wait behind it.
     const version = this.#api.store.resourceVersion;
     if (version > this.#begun) this.#enqueue(() => [bookmark(this.#call, version, false)]);
   }
@@ -240,7 +240,7 @@ class Watch implements WatchSession {
     });
   }
 
-  /** Conversions take their time: events are sent in the order in which they were made. */
+  /** Sends events in the order in which they were made, although conversions take time. */
   #enqueue(make: () => WatchEvent[] | Promise<WatchEvent[]>): void {
     this.#order = this.#order.then(async () => {
       if (this.#isClosed) return;

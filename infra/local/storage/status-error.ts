@@ -1,4 +1,4 @@
-/** The API server's answers other than success, with the words of k8s.io/apimachinery/pkg/api/errors. */
+/** The API server's answers for failures, with the words of k8s.io/apimachinery/pkg/api/errors. */
 
 interface StatusCause {
   readonly reason?: string;
@@ -57,7 +57,7 @@ export class StatusError extends Error {
   }
 }
 
-/** The subject of an error: the plural for most, the kind for validation errors. */
+/** The subject of an error: the plural for most errors, the kind for validation errors. */
 interface Subject {
   readonly group: string;
   readonly plural: string;
@@ -77,7 +77,7 @@ export function notFound(subject: Subject, name: string): StatusError {
   return new StatusError({ code: 404, reason: "NotFound", message, details: details(subject, name) });
 }
 
-/** No such resource or path. */
+/** The error for a resource or path that does not exist. */
 export function unknownResource(): StatusError {
   const message = "the server could not find the requested resource";
   return new StatusError({ code: 404, reason: "NotFound", message, details: {} });
@@ -105,7 +105,7 @@ export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: "BadRequest", message });
 }
 
-/** A patch that could not be applied: the API server keeps the cause to itself. */
+/** The error for a patch that could not be applied. The API server does not name the cause. */
 export function unprocessable(): StatusError {
   const message = "the server rejected our request due to an error in our request";
   return new StatusError({ code: 422, reason: "Invalid", message, details: {} });
@@ -121,7 +121,7 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError({ code: 415, reason: "UnsupportedMediaType", message });
 }
 
-/** A patch of a type that no kind takes. */
+/** The error for a patch of a type that no kind accepts. */
 export function unsupportedPatch(): StatusError {
   const message = "415: Unsupported Media Type";
   return new StatusError({ code: 415, reason: "UnsupportedMediaType", message, details: {} });
@@ -162,7 +162,7 @@ export function internalError(message: string): StatusError {
   });
 }
 
-/** A failure that the API server gives no reason for. */
+/** The error for a failure without a reason. */
 export function plainError(message: string): StatusError {
   return new StatusError({ code: 500, reason: "", message });
 }
@@ -173,7 +173,7 @@ export function isStatus(error: unknown, code: number): boolean {
 
 export interface FieldError {
   readonly field: string;
-  /** StatusCause reason */
+  /** reason of the StatusCause */
   readonly reason: string;
   /** text without the field */
   readonly message: string;
@@ -217,7 +217,7 @@ export function tooMany(field: string, actual: number, most: number): FieldError
   return { field, reason: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${most} items` };
 }
 
-/** 422: all errors of one object. */
+/** The error 422, with all errors of one object. */
 export function invalidObject(subject: Subject, name: string, errors: readonly FieldError[]): StatusError {
   const texts = errors.map((error) => `${error.field}: ${error.message}`);
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;

@@ -1,22 +1,22 @@
-/** All objects in memory, one resourceVersion for all, and recent changes, for watches and consistent pages. */
+/** All objects in memory with one common resourceVersion, and recent changes for watches and consistent pages. */
 import { type ApiObject, keyOf, storageKey } from "./json.ts";
 
 export interface Change {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resourceVersion: number;
-  /** "group/plural" */
+  /** collection as "group/plural" */
   readonly collection: string;
   readonly key: string;
-  /** The state written; for DELETED the last state, carrying the resourceVersion of the deletion. */
+  /** The written state; for DELETED the last state, with the resourceVersion of the deletion. */
   readonly object: ApiObject;
   readonly previous: ApiObject | undefined;
 }
 
 interface Collection {
   readonly objects: Map<string, ApiObject>;
-  /** sorted, or undefined after a key came or went */
+  /** sorted keys; undefined after a key came or went */
   keys: readonly string[] | undefined;
-  /** the list in this order, or undefined after a write */
+  /** objects in this order; undefined after a write */
   list: readonly ApiObject[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export class Store {
   readonly #historyLimit: number;
   #changes: Change[] = [];
   #resourceVersion: number;
-  /** Changes up to and including this one are forgotten. */
+  /** Changes up to this version are forgotten. */
   #compacted: number;
 
   constructor(historyLimit: number, firstVersion = 1) {
@@ -39,7 +39,7 @@ export class Store {
     return this.#resourceVersion;
   }
 
-  /** Everything older than this is forgotten. */
+  /** Changes before this version are forgotten. */
   get oldestKnown(): number {
     return this.#compacted;
   }
@@ -57,7 +57,7 @@ export class Store {
     return stored.list;
   }
 
-  /** The list at a resourceVersion; undefined when that is forgotten. */
+  /** The list at a resourceVersion; undefined if that is forgotten. */
   listAt(collection: string, resourceVersion: number): readonly ApiObject[] | undefined {
     if (resourceVersion < this.#compacted) return undefined;
     const later = this.#changesSince(resourceVersion).filter((change) => change.collection === collection);
@@ -70,7 +70,7 @@ export class Store {
     return [...objects.keys()].sort().flatMap((key) => objects.get(key) ?? []);
   }
 
-  /** Stores a new state and answers it with its resourceVersion. */
+  /** Stores a new state, and returns it with its resourceVersion. */
   put(collection: string, object: ApiObject): ApiObject {
     const key = storageKey(keyOf(object));
     const stored = this.#collection(collection);
@@ -79,7 +79,7 @@ export class Store {
     const written = { ...object, metadata: { ...object.metadata, resourceVersion: String(resourceVersion) } };
     stored.objects.set(key, written);
     if (previous === undefined) stored.keys = undefined;
-    // A short one is copied; a longer one is put together again when it is asked for.
+    // A short list is copied; a longer one is built again at the next read.
     const isShort = previous !== undefined && (stored.list?.length ?? 0) <= 1_000;
     stored.list = isShort ? stored.list?.with(stored.list.indexOf(previous), written) : undefined;
     const type = previous === undefined ? "ADDED" : "MODIFIED";
@@ -100,7 +100,7 @@ export class Store {
     return last;
   }
 
-  /** Changes after a resourceVersion; undefined when some are forgotten. */
+  /** Changes after a resourceVersion; undefined if some are forgotten. */
   changesAfter(resourceVersion: number): readonly Change[] | undefined {
     if (resourceVersion < this.#compacted) return undefined;
     return this.#changesSince(resourceVersion);
@@ -147,17 +147,17 @@ export class Store {
 
 export type WriteVerb = "create" | "update" | "patch" | "delete";
 
-/** An object as a write left it; for a delete that removed it, its last state. */
+/** An object after a write, or its last state after a delete that removed it. */
 export interface RecordedWrite {
   readonly sequence: number;
-  /** RFC 3339 with milliseconds */
+  /** time of the write, RFC 3339 with milliseconds */
   readonly time: string;
   readonly verb: WriteVerb;
   readonly userAgent: string;
   readonly group: string;
-  /** plural */
+  /** plural of the kind */
   readonly resource: string;
-  /** "" for the object itself */
+  /** name of the subresource; "" for the object itself */
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
@@ -186,10 +186,10 @@ export interface RecordedAdmission {
   readonly dryRun: boolean;
   readonly durationMs: number;
   readonly allowed: boolean;
-  /** The reason of a failed call; undefined when the webhook answered. */
+  /** The reason of a failed call; undefined if the webhook answered. */
   readonly error: string | undefined;
   readonly object: ApiObject | undefined;
-  /** RFC 6902 operations it answered with. */
+  /** The RFC 6902 operations of the answer. */
   readonly patch: unknown;
 }
 
@@ -202,7 +202,7 @@ export interface History {
   calls(userAgentPrefix: string): Record<string, number>;
 }
 
-/** `limit`: the least number of latest writes that are kept; at most twice as many are. */
+/** A history of writes. `limit`: the smallest number of kept writes; at most twice as many are kept. */
 export function createHistory(now: () => number, limit = Number.POSITIVE_INFINITY): History {
   const writes: RecordedWrite[] = [];
   const admissions: RecordedAdmission[] = [];

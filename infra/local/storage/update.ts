@@ -1,4 +1,4 @@
-/** Guarded change of an object that exists: read, change, admit, compare, write; again when somebody was faster. */
+/** Guarded change of an existing object: read, change, admit, compare, write. It repeats after a conflict. */
 import { mutate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
 import { decodeObject } from "../http/decode.ts";
@@ -11,7 +11,7 @@ import { badRequest, conflict, type FieldError, forbiddenField, invalid, MODIFIE
 import type { WriteVerb } from "./store.ts";
 import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
 
-/** Makes the wanted object of the current one, in the call's version. May run several times. */
+/** Makes the wanted object from the current one, in the call's version. It may run several times. */
 export type Transform = (current: ApiObject) => ApiObject;
 
 export interface Change {
@@ -85,7 +85,7 @@ function updateErrors(call: Call, next: ApiObject, current: ApiObject): readonly
   ];
 }
 
-/** A deletion that waited for finalizers happens once the last is gone, unless a kubelet still has to end the pod. */
+/** True if an object can be removed: its last finalizer is gone, and no kubelet has to end the pod. */
 function isDone(object: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
   return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
@@ -144,7 +144,7 @@ function checkPut(call: Call, object: ApiObject, current: ApiObject): void {
   }
 }
 
-/** Throws 400 for an object of another name than the URL's. */
+/** Throws 400 for an object with another name than the URL. */
 export function checkName(call: Call, { metadata }: ApiObject): void {
   if (metadata.name === call.name) return;
   throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${call.name})`);
@@ -166,7 +166,7 @@ export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiO
   return changeObject(api, call, { verb: "update", transform });
 }
 
-// The half of an object that a write may change: the status, or all but the status.
+// The part of an object that a write may change: the status, or everything except the status.
 
 /** Kinds whose labels and annotations may be changed through /status. */
 const WITH_METADATA: ReadonlySet<string> = new Set(["/pods", "/namespaces", "/nodes"]);
@@ -189,7 +189,7 @@ export function statusOnly(kind: Kind, wanted: ApiObject, current: ApiObject): A
   return structuredClone({ ...rest, metadata, ...statusOf(wanted) });
 }
 
-/** The wanted object with the current status, where the kind keeps them apart. */
+/** The wanted object with the current status, if the kind keeps them apart. */
 export function withoutStatusChange(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
   if (!call.kind.hasStatus) return wanted;
   const { status: _status, ...rest } = wanted;

@@ -1,4 +1,4 @@
-/** The last steps of every write: validation, admission of the outcome, storage version, the record. */
+/** The last steps of every write: validation, admission of the result, storage version, and the record. */
 import { mutate, validate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
 import type { AdmissionRequest } from "../admission/webhook-call.ts";
@@ -34,12 +34,12 @@ import {
 } from "./status-error.ts";
 import type { WriteVerb } from "./store.ts";
 
-/** Throws 422 when there are any. */
+/** Throws 422 if there are errors. */
 export function throwFieldErrors(call: Call, object: ApiObject, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject(call.kind, object.metadata.name ?? "", errors);
 }
 
-/** Errors of an object alone. */
+/** Errors of an object by itself. */
 export function objectErrors(call: Call, object: ApiObject): readonly FieldError[] {
   const { kind } = call;
   const { metadata: _metadata, ...rest } = object;
@@ -60,7 +60,7 @@ export async function admitted(api: Api, request: AdmissionRequest, object: ApiO
   return stored ?? object;
 }
 
-/** True if a write would change nothing: then the API server writes nothing. */
+/** True if a write would change nothing. The API server then writes nothing. */
 export function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
   return isEqual(withoutVersion(next), withoutVersion(previous));
 }
@@ -78,7 +78,7 @@ export function commit(api: Api, call: Call, verb: WriteVerb, object: ApiObject)
   return written;
 }
 
-/** Removes an object for good and answers its last state. */
+/** Removes an object for good, and returns its last state. */
 export function commitRemoval(api: Api, call: Call, verb: WriteVerb, object: ApiObject): ApiObject {
   const key = keyOf(object);
   const last = api.store.remove(call.kind.collection, `${key.namespace}/${key.name}`) ?? object;
@@ -121,7 +121,7 @@ function place(call: Call, object: ApiObject): void {
   metadata.namespace = call.namespace;
 }
 
-/** The admission plugin NamespaceLifecycle. */
+/** Checks the namespace, as the admission plugin NamespaceLifecycle does. */
 function checkNamespace(api: Api, call: Call): void {
   if (!call.kind.namespaced) return;
   const namespace = api.store.get(NAMESPACE.collection, `/${call.namespace}`);
@@ -153,7 +153,7 @@ function checkResourceVersion(object: ApiObject): void {
   if (version !== "" && version !== "0") throw plainError("resourceVersion should not be set on objects to be created");
 }
 
-/** Answers the stored object in the version of the call. */
+/** Returns the stored object in the version of the call. */
 export async function createObject(api: Api, call: Call, body: unknown): Promise<ApiObject> {
   const decoded = decodeObject(call, body);
   place(call, decoded);
@@ -206,7 +206,7 @@ function checkPreconditions(call: Call, stored: ApiObject, options: JsonObject):
   }
 }
 
-/** Seconds that the object may live on; 0: none. */
+/** Seconds that the object may continue to exist; 0: none. */
 function gracePeriod(call: Call, stored: ApiObject, options: JsonObject): number {
   if (call.kind.collection !== "/pods") return 0;
   const phase = textAt(stored, "status", "phase");
@@ -250,7 +250,7 @@ function marked(api: Api, call: Call, stored: ApiObject, options: JsonObject): A
   return next;
 }
 
-/** A namespace lives on until everything in it is gone. */
+/** True if the object can be removed. A namespace stays until everything in it is gone. */
 function mayGo(call: Call, object: ApiObject): boolean {
   const waits = call.kind.collection === "/namespaces" && at(object, "spec", "finalizers", 0) !== undefined;
   return (
@@ -266,7 +266,7 @@ async function admitDeletion(api: Api, call: Call, stored: ApiObject, options: J
   await validate(api, request);
 }
 
-/** `options` is a metav1.DeleteOptions. Answers the object in the version of the call. */
+/** Deletes an object, and returns it in the version of the call. `options`: a metav1.DeleteOptions. */
 export async function deleteObject(api: Api, call: Call, options: JsonObject): Promise<Deletion> {
   const stored = api.store.get(call.kind.collection, storageKey(call));
   if (stored === undefined) throw notFound(call.kind, call.name);
@@ -288,7 +288,7 @@ export async function deleteObject(api: Api, call: Call, options: JsonObject): P
 function settle(api: Api, call: Call, next: ApiObject, current: ApiObject): Deletion {
   const isRemoved = mayGo(call, next);
   if (call.dryRun) return { object: next, isRemoved };
-  // An object that is removed at once was never marked.
+  // An object that is removed at once never got a deletion mark.
   if (isRemoved) return { object: commitRemoval(api, call, "delete", current), isRemoved };
   if (isEqual(next, current)) return { object: current, isRemoved };
   return { object: commit(api, call, "delete", next), isRemoved };

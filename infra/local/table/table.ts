@@ -33,7 +33,7 @@ export interface TableSettings {
   readonly now: number;
 }
 
-/** Objects in the version of `kind`; `metadata` is the list's. */
+/** The Table of objects in the version of `kind`. `metadata`: metadata of the list. */
 export function tableOf(
   kind: Kind,
   objects: readonly ApiObject[],
@@ -53,7 +53,7 @@ export function tableOf(
   };
 }
 
-// The columns of each kind, with the cells kubectl get shows.
+// The columns of each kind, with the cells that kubectl get prints.
 
 /** A pod's row: READY, STATUS and RESTARTS as pkg/printers/internalversion counts them. */
 function statuses(pod: ApiObject, field: string): readonly JsonObject[] {
@@ -66,7 +66,7 @@ function isSidecar(pod: ApiObject, name: unknown): boolean {
   });
 }
 
-/** Containers that run along: the plain ones and the native sidecars. */
+/** Containers that run as long as the pod: the plain ones and the native sidecars. */
 function running(pod: ApiObject): readonly JsonObject[] {
   const sidecars = statuses(pod, "initContainerStatuses").filter((status) => isSidecar(pod, status["name"]));
   return [...sidecars, ...statuses(pod, "containerStatuses")];
@@ -149,9 +149,9 @@ interface TableColumn {
   readonly type: string;
   readonly format: string;
   readonly description: string;
-  /** 0: always shown; 1: with -o wide */
+  /** 0: the column is always shown; 1: with -o wide */
   readonly priority: number;
-  /** `now` in milliseconds since the epoch */
+  /** Returns the text of a cell. `now`: milliseconds since the epoch */
   cell(object: ApiObject, now: number): unknown;
 }
 
@@ -292,16 +292,16 @@ function human(seconds: number): string {
   return two(Math.floor(seconds / YEAR), "y", days % 365, "d");
 }
 
-/** "<unknown>" without a time, "<invalid>" for one well ahead. */
+/** An age as text: "<unknown>" without a time, "<invalid>" for a time in the future. */
 function age(time: string | null | undefined, now: number): string {
   if (time === undefined || time === null || time === "") return "<unknown>";
   const seconds = Math.floor((now - Date.parse(time)) / 1000);
   return seconds < -1 ? "<invalid>" : human(Math.max(0, seconds));
 }
 
-// JSONPath, as far as printer columns use it.
+// Evaluates JSONPath, with the forms that printer columns use.
 
-/** `.status.x`, `.spec.list[0].y`, `.metadata.annotations['a/b']`, `.status.list[?(@.type=="x")].y`; of `[*]` the first. */
+/** The value at a path: `.status.x`, `.spec.list[0].y`, `.status.list[?(@.type=="x")].y`; for `[*]` the first. */
 export function jsonPath(object: ApiObject, path: string): unknown {
   const [, list = "", field = "", value = "", rest = ""] = FILTERED.exec(path) ?? [];
   if (list === "") return plainPath(object, path);

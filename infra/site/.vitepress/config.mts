@@ -1,4 +1,4 @@
-/** The documents as a site, with a search: what README and docs say, nothing of its own. A dead link fails the build. */
+/** The documents as a site with a search. It shows README and docs, and nothing else. A dead link fails the build. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { posix } from "node:path";
 import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress";
@@ -8,7 +8,7 @@ const ROOT = new URL("../../../", import.meta.url);
 /** Address of files that are not pages, such as https://github.com/OWNER/NAME/blob/main; undefined: they are plain text. */
 const SOURCES = process.env["SITE_SOURCES"];
 
-/** The menu is the index of the documents: its headings, and the pages below each. */
+/** The menu is the index of the documents: its headings, with the pages below each heading. */
 const INDEX = "docs/README";
 const GROUPS: readonly (readonly [heading: string, pages: readonly string[]])[] = readPage(INDEX)
   .split(/^## /m)
@@ -24,7 +24,7 @@ function readPage(page: string): string {
   return readFileSync(new URL(`${page}.md`, ROOT), "utf8");
 }
 
-/** All pages once, in order. */
+/** All pages, each once, in order. */
 function linksIn(part: string): readonly string[] {
   return [...new Set([...part.matchAll(/\]\(([^)#]+)\.md\)/g)].map(([, link = ""]) => posix.join("docs", link)))];
 }
@@ -42,28 +42,28 @@ const sidebar: DefaultTheme.SidebarItem[] = [
 
 const PAGES = new Set([INDEX, ...GROUPS.flatMap(([, pages]) => pages), ...RECORDS]);
 
-/** The path of a file in the repository that a page links to; undefined: it is a page, or a link to elsewhere. */
+/** The path of a file in the repository that a page links to; undefined: the link leads to a page or outside. */
 function fileOf(page: string, href: string): string | undefined {
   if (/^(?:[a-z]+:|#)/.test(href)) return undefined;
   const path = posix.join(posix.dirname(page), href);
   return PAGES.has(path.replace(/\.md(?:#.*)?$/, "")) ? undefined : path;
 }
 
-/** A part of a line, as markdown-it has it. */
+/** A part of a line, in the form of markdown-it. */
 interface Part {
   readonly type: string;
   attrGet(name: string): string | null;
   attrSet(name: string, value: string): void;
 }
 
-/** The link at `index` leads to the repository; it is plain text when nobody said where that is. */
+/** Makes the link at `index` lead to the repository, or plain text if the repository's address is unknown. */
 function showSource(parts: readonly Part[], index: number, file: string): void {
   if (SOURCES) parts[index]?.attrSet("href", `${SOURCES}/${file}`);
   const close = parts.slice(index).find(({ type }) => type === "link_close");
   if (!SOURCES) for (const part of [parts[index], close]) Object.assign(part ?? {}, { tag: "span", attrs: null });
 }
 
-/** Links to what is no page lead to the repository, and braces in code are text. */
+/** Links to files that are no pages lead to the repository, and braces in code are text. */
 const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   const { code_inline: inline, fence } = md.renderer.rules;
   // Indented code gets the frame of a fenced block, which scrolls by itself on a phone.
@@ -78,7 +78,7 @@ const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   });
 };
 
-/** Texts for agents: each page with its first sentence, and the pages as they are written. */
+/** Writes texts for agents: each page with its first sentence, and the source of the pages. */
 function writeForAgents(folder: string): void {
   const lineOf = (page: string) => {
     const [, sentence = ""] = /^# .+\n\n([A-Z].*?\.(?=\s|$)|[A-Z].*:$)/m.exec(readPage(page)) ?? [];

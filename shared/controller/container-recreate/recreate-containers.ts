@@ -1,4 +1,4 @@
-/** Serves ContainerRecreateRequests: continues each one as far as possible, and follows running ones. */
+/** Serves ContainerRecreateRequests: moves each one forward as far as possible, and follows running ones. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import type { KubernetesObject, ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import {
@@ -29,9 +29,9 @@ const MAX_CHOSEN = 200;
 /** Limit of finished or waiting requests that are written to in one round. */
 const MAX_OTHERS = 200;
 const POLL_MS = 1_000;
-/** After this long without progress the rest waits for a later pass. */
+/** Milliseconds without progress after which the rest waits for a later pass. */
 const IDLE_MS = 60_000;
-/** Time reserved for the last writes. */
+/** Milliseconds reserved for the last writes. */
 const RESERVE_MS = 2_000;
 
 const TO_PODS: ReadonlySet<ServeAction["kind"]> = new Set(["PatchImages", "PatchPodConditions"]);
@@ -41,11 +41,11 @@ interface Recreating {
   readonly report: RecreationReport;
   readonly retries: Retries;
   readonly beganAtMs: number;
-  /** absent: nothing has moved in this pass */
+  /** time of the last progress; absent: no request has moved in this pass */
   movedAtMs?: number;
 }
 
-/** Undefined in a cluster without ContainerRecreateRequests. Problems go into the service's list. */
+/** Serves the requests; undefined: the cluster has no such kind. Problems go into the service's list. */
 export async function recreateContainers(service: Service): Promise<RecreationReport | undefined> {
   const report: RecreationReport = { requests: 0, recreated: 0, completed: 0, waiting: 0 };
   const recreating: Recreating = {
@@ -80,7 +80,7 @@ interface RequestWork {
   readonly run: () => Promise<void>;
 }
 
-/** True if this pass can wait for something. */
+/** Runs one round; true if this pass can wait for something. */
 async function round(recreating: Recreating): Promise<boolean> {
   const { report, retries, service } = recreating;
   const requests = await listRequests(service);
@@ -108,13 +108,13 @@ async function round(recreating: Recreating): Promise<boolean> {
     namespaceOf: ({ request }: RequestWork) => storedMeta(request).namespace,
   };
   const left = await serveInTurns(all, turns, isDone);
-  // A request that is old is not waited for where nothing moves: a later pass looks again.
+  // The pass does not wait for an old request that does not move: a later pass looks again.
   const isMoving = recreating.movedAtMs !== undefined && chosen.length > 0;
   const isNew = chosen.some((request) => isLately(storedMeta(request).creationTimestamp, now));
   return isMoving || isNew || left.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
 }
 
-/** The first of each namespace, then the second of each, as many as a round may write to. */
+/** The work of a round: the first request of each namespace, then the second, up to the limit. */
 function fairShare(work: readonly RequestWork[], { mayTry }: Retries): readonly RequestWork[] {
   const due = work.filter(({ request }) => mayTry(request));
   return inTurns(due, ({ request }) => storedMeta(request).namespace).slice(0, MAX_OTHERS);
@@ -150,7 +150,7 @@ async function listRequests(service: Service): Promise<readonly ContainerRecreat
   ).items;
 }
 
-/** The annotations that are read. Others may grow after the request began, which must still release its pod. */
+/** The annotations that are read. Other annotations may grow later, and the request must still release its pod. */
 const ANNOTATIONS = [RECREATE_IMAGE_ANNOTATION, RECREATE_MAX_UNAVAILABLE_ANNOTATION] as const;
 
 function asRead(request: ContainerRecreateRequest): ContainerRecreateRequest {
@@ -208,7 +208,7 @@ function count(report: RecreationReport, action: ServeAction): void {
   if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
 }
 
-/** Reads the pod, of a finished request only if it still holds the pod unready. */
+/** Reads the pod. For a finished request it does so only if the request still holds the pod unready. */
 async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Promise<Pod | undefined> {
   if (isOver(request) && !isHoldingPod(request)) return undefined;
   return ifThere(cluster.get<Pod>(PODS, { namespace: storedMeta(request).namespace, name: request.spec.podName }));
@@ -244,15 +244,15 @@ function nameOf(request: ContainerRecreateRequest): string {
   return `${RECREATE_REQUEST_KIND} ${namespace}/${name}`;
 }
 
-/** Carries out the actions on a ContainerRecreateRequest, each write on condition that its object is unchanged. */
+/** Runs the actions on a ContainerRecreateRequest. Each write requires that its object is unchanged. */
 interface Subject {
   readonly request: ContainerRecreateRequest;
   readonly pod: Pod | undefined;
 }
 
 /**
- * The subject afterwards; undefined when the request is gone or its pod must be read again. Throws KubeError: 409 when
- * something changed meanwhile.
+ * The subject afterwards; undefined: the request is gone, or its pod must be read again. Throws KubeError, with 409
+ * after a conflict.
  */
 export async function actOnRequest(
   cluster: Cluster,
@@ -286,8 +286,8 @@ export async function actOnRequest(
 }
 
 /**
- * Throws a KubeError with 409 when the request has changed since it was listed. Its pod was read later: another pass
- * that ended the request has released the pod, and none would release it again. Changes nothing, and needs no right to
+ * Throws a KubeError with 409 if the request has changed since it was listed. Its pod was read later: another pass that
+ * ended the request has released the pod, and none would release it again. It changes nothing, and needs no right to
  * read.
  */
 async function confirmRequest(cluster: Cluster, request: ContainerRecreateRequest): Promise<void> {
@@ -309,7 +309,7 @@ async function patchRequestStatus(
   );
 }
 
-/** Writes images and their record on the pod at once. False: the pod has changed. */
+/** Writes images and their record to the pod in one write. False: the pod has changed. */
 async function patchImages(
   cluster: Cluster,
   pod: Pod,
@@ -321,13 +321,15 @@ async function patchImages(
     await cluster.patch<PartialObject>(PODS, key, patch, { answer: "metadata" });
     return true;
   } catch (error) {
-    // How a JSON patch whose test fails is answered.
+    // The API server answers so if the test of a JSON patch fails.
     if (isKubeError(error, 422)) return false;
     throw error;
   }
 }
 
-/** Merges conditions by type, so it sends only changed ones. A condition also names other holders of the pod. */
+/**
+ * Sends only changed conditions: the API server merges them by type. A condition also names the pod's other holders.
+ */
 async function patchConditions(cluster: Cluster, pod: Pod, wanted: readonly PodCondition[]): Promise<Pod> {
   const before = pod.status?.conditions ?? [];
   const conditions = wanted.filter((condition) => !before.includes(condition));

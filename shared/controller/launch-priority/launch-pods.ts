@@ -1,4 +1,4 @@
-/** Starts the containers of pods in their order: finds and follows pods whose containers wait for each other. */
+/** Selects pending pods: a container that waits for a ConfigMap's key and never ran keeps its pod pending. */
 import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
 import { LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 import {
@@ -23,27 +23,27 @@ import { listAll } from "../rollout/observe-pods.ts";
 import type { LaunchReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 
-/** A container that waits for a ConfigMap's key and never ran keeps its pod pending, so only pending pods are read. */
+/** Milliseconds to collect events, which come in bursts. */
 const WAITING = { fieldSelector: "status.phase=Pending" };
 const STEPS_AT_ONCE = 16;
-/** Events come in bursts. */
+/** Milliseconds before a failed action is tried again. */
 const GATHER_MS = 100;
-/** Wait before a failed action is tried again. */
+/** Milliseconds between searches for new pods while the pass has other work. */
 const RETRY_MS = 1_000;
 /** Interval of searches for new pods while the pass has other work. */
 const RELIST_MS = 10_000;
-/** After this long without a step the rest waits for a later pass. */
+/** Milliseconds without a step after which the rest waits for a later pass. */
 const IDLE_MS = 30_000;
-/** Time reserved for the last writes. */
+/** Milliseconds reserved for the last writes. */
 const RESERVE_MS = 2_000;
 const MAX_NAMED = 10;
-/** A pod whose step failed has its next after a second, and after twice as long each time, at most this. */
+/** Limit of the wait in milliseconds after a failed step. The wait begins with a second and doubles each time. */
 const LONGEST_WAIT_MS = 30_000;
 
 interface Retry {
   readonly notBeforeMs: number;
   readonly waitMs: number;
-  /** its step cannot succeed until somebody changes something */
+  /** true: the step cannot succeed until somebody changes something */
   readonly isHopeless: boolean;
 }
 
@@ -51,23 +51,23 @@ interface Launch {
   readonly service: Service;
   /** pods with waiting containers, by uid */
   readonly pods: Map<string, Pod>;
-  /** by uid of the pod */
+  /** barriers by uid of the pod */
   readonly barriers: Map<string, ConfigMap>;
-  /** uids to look at in the next round */
+  /** uids of pods for the next round */
   readonly due: Set<string>;
   /** time of the next try after a failed step, by uid of the pod */
   readonly retries: Map<string, Retry>;
-  /** namespaces whose pods are already reported as stuck */
+  /** namespaces that are already reported for stuck pods */
   readonly told: Set<string>;
   readonly report: LaunchReport;
-  /** when this pass began, or took its last step */
+  /** time at which this pass began, or took its last step */
   movedAtMs: number;
   hasMoved: boolean;
-  /** the trouble of the last pod, if it may pass soon */
+  /** the trouble of the last pod, if it may end soon */
   passing?: string;
 }
 
-/** Ends when no launch moves any more and `served` signals the end of the pass. Problems go into the service's list. */
+/** Starts pods. Ends when no launch moves and `served` signals the pass's end. Problems go into the service's list. */
 export async function launchPods(service: Service, served: AbortSignal): Promise<LaunchReport> {
   const report: LaunchReport = { opened: 0, completed: 0, waiting: 0, waitingPods: [] };
   const launch: Launch = {
@@ -191,7 +191,7 @@ async function stepAll(launch: Launch): Promise<void> {
   for (const pod of left) due.add(uidOf(pod));
 }
 
-/** False: it failed, or was blocked. */
+/** False: the step failed or was blocked. */
 async function hasStepped(launch: Launch, pod: Pod): Promise<boolean> {
   try {
     const isBlocked = await step(launch, pod);
@@ -210,7 +210,7 @@ function postpone({ retries, due, service }: Launch, pod: Pod, isHopeless = fals
   due.add(uidOf(pod));
 }
 
-/** True: it is blocked. */
+/** Takes a step; true: it is blocked. */
 async function step(launch: Launch, pod: Pod): Promise<boolean> {
   const { service, barriers, report } = launch;
   const uid = uidOf(pod);
@@ -231,7 +231,7 @@ function opens({ actions }: LaunchStep): number {
   return actions.filter(({ kind }) => kind !== "CompleteLaunch").length;
 }
 
-/** A pod or a barrier that is gone or was replaced shows in the next list. */
+/** Handles an error. A pod or barrier that is gone or was replaced shows in the next list. */
 function trouble(launch: Launch, pod: Pod, error: unknown): void {
   const { service, barriers, told } = launch;
   barriers.delete(uidOf(pod));
@@ -256,14 +256,14 @@ function move(launch: Launch): void {
   launch.hasMoved = true;
 }
 
-/** A pod that has no node starts nothing, for as long as that takes. Where nothing moves, only new pods are waited for. */
+/** True if launches move. A pod without a node starts nothing. If no pod moves, the pass waits only for new pods. */
 function isMoving({ pods, service, movedAtMs, hasMoved }: Launch): boolean {
   if (service.clock.now() - movedAtMs >= IDLE_MS) return false;
   const now = timestamp(service.clock);
   return [...pods.values()].some((pod) => pod.spec.nodeName && (hasMoved || hasBegunLately(pod, now)));
 }
 
-/** Returns whether the pod was created, or its node began with it, lately: a pass waits for its next step. */
+/** Returns true if the pod was created, or its node began with it, lately. A pass waits for its next step. */
 function hasBegunLately({ metadata, status }: Pod, now: string): boolean {
   const times = [metadata?.creationTimestamp, ...(status?.conditions ?? []).map((one) => one.lastTransitionTime)];
   return times.some((time) => isLately(time, now));
@@ -288,12 +288,12 @@ function describe(action: LaunchAction): string {
   }
 }
 
-/** Takes the launch of one pod one step further. */
+/** Moves the launch of one pod by one step. */
 interface LaunchStep {
   /** the actions in order; a new barrier comes with its first key */
   readonly actions: readonly LaunchAction[];
   readonly barrier: ConfigMap | undefined;
-  /** the barrier of an earlier pod with this name prevents it for now */
+  /** true: the barrier of an earlier pod with this name prevents the step for now */
   readonly isBlocked: boolean;
 }
 
@@ -301,7 +301,7 @@ const NO_STEP = { actions: [], isBlocked: false } as const;
 
 /** `known`: the barrier as this pass last saw it. Reads what is missing. Throws KubeError. */
 export async function nextStep(cluster: Cluster, pod: Pod, known: ConfigMap | undefined): Promise<LaunchStep> {
-  // A pod that has started nothing has no barrier yet, most likely; if it has one, creating it says so.
+  // A pod that has started nothing probably has no barrier. If it has one, the create call fails and says so.
   const barrier = known ?? (hasStarted(pod) ? await readBarrier(cluster, pod) : undefined);
   return stepFrom(pod, barrier);
 }
@@ -346,7 +346,7 @@ async function readBarrier(cluster: Cluster, pod: Pod): Promise<ConfigMap | unde
   return ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: barrierName(pod) }));
 }
 
-/** Undefined: a barrier of that name exists. */
+/** Creates a barrier; undefined: a barrier with that name exists. */
 function createBarrier(cluster: Cluster, barrier: ConfigMap): Promise<ConfigMap | undefined> {
   return unless(409, cluster.create<ConfigMap>(CONFIG_MAPS, barrier));
 }

@@ -3,13 +3,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { secondText } from "../../time-text.ts";
 
 export interface Clock {
-  /** milliseconds since some beginning, never going back: for how long something takes, and until when it may */
+  /** milliseconds since any start, never going back: for durations and time limits */
   readonly now: () => number;
-  /** milliseconds since the epoch by this machine's clock, for written times. It may jump. */
+  /** milliseconds since the epoch by this machine's clock, for recorded times; it may jump */
   readonly epochMs: () => number;
   /** Resolves after `ms`, or at once when `signal` aborts. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** in [0, 1) */
+  /** a number in [0, 1) */
   readonly random: () => number;
 }
 
@@ -20,21 +20,21 @@ export const systemClock: Clock = {
   random: Math.random,
 };
 
-/** RFC3339, whole seconds, UTC. */
+/** The present time: RFC3339, whole seconds, UTC. */
 export function timestamp(clock: Clock): string {
   return secondText(clock.epochMs());
 }
 
 /** The time limit of some work. */
 export interface Limits {
-  /** on the pass's clock */
+  /** time at which the work must end, on the pass's clock */
   readonly endsAtMs: number;
   readonly signal?: AbortSignal;
 }
 
-// The place for problems of a pass that belong to no object's report.
+// A list for problems of a pass that are in no object's report.
 
-/** The same problem is noted once. */
+/** Records a problem. The same problem is recorded once. */
 export function note({ problems }: { readonly problems: string[] }, problem: string): void {
   if (!problems.includes(problem)) problems.push(problem);
 }

@@ -1,24 +1,22 @@
-/** Works through a list under a limit that follows the API server: a refused worker ends, the others continue. */
+/** Processes a list with as many workers as the API server accepts: a refused worker ends, the others continue. */
 import type { Clock } from "./clock.ts";
 
-/** Workers at the start. Each success adds one, up to the limit, until the first refusal. */
+/** Number of workers at the start. Each success adds one, up to the limit, until the first refusal. */
 const BEGIN_WITH = 4;
 /** Number of successes that add one worker. A burst of refusals makes an API server ask for longer waits. */
 const SUCCESSES_FOR_ANOTHER = 32;
-/** Near the end of a list no worker is added: the remaining items must take longer than this many waits. */
+/** Near the end of a list no worker is added: the rest must take longer than this many waits. */
 const END_IN_WAITS = 2;
-/** Limit of refusals in a row for the last worker: beyond it the rest is left. */
+/** Limit of refusals in a row for the last worker. Then the rest is left. */
 const MAX_REFUSALS = 5;
-/** Time reserved for records, in addition to the typical time of two items. */
+/** Milliseconds reserved for records, in addition to the usual time of two items. */
 const RECORD_MS = 1_000;
-/** Upper limit of both together, however slow the API server is. */
+/** Limit of both times together, even if the API server is slow. */
 const MAX_RESERVE_MS = 6_000;
-/** Weight of the newest item in the typical duration of an item: a single slow one must not end the work. */
+/** Weight of the newest item in the usual duration of an item, so that one slow item does not end the work. */
 const SHARE_OF_LAST = 1 / 8;
 
-/**
- * The number of concurrent calls that the API server accepts, as far as is known. It lives from one list to the next.
- */
+/** The number of parallel calls that the API server accepts, as far as it is known. It is kept between lists. */
 export class ConcurrencyLimit {
   readonly clock: Clock;
   readonly #atMost: number;
@@ -29,7 +27,7 @@ export class ConcurrencyLimit {
   #typicalMs = 0;
   #askedToWaitMs = 0;
 
-  /** `endsAtMs`: on `clock`; no item begins that would end later */
+  /** `endsAtMs`: time on `clock`; no item begins that would end later */
   constructor(atMost: number, clock: Clock, endsAtMs = Number.POSITIVE_INFINITY) {
     this.#atMost = atMost;
     this.#endsAtMs = endsAtMs;
@@ -37,7 +35,7 @@ export class ConcurrencyLimit {
     this.clock = clock;
   }
 
-  /** True when an item begun now would not be completed and recorded in time. */
+  /** True if an item that begins now would not end in time, with its record. */
   isTimeUp(): boolean {
     const reserveMs = Math.min(RECORD_MS + 2 * this.#typicalMs, MAX_RESERVE_MS);
     return this.clock.now() >= this.#endsAtMs - reserveMs;
@@ -58,14 +56,14 @@ export class ConcurrencyLimit {
     this.#successes++;
   }
 
-  /** `waitMs`: that the API server asks for */
+  /** Reduces the number of workers. `waitMs`: the wait that the API server asks for */
   refuse(active: number, waitMs: number): void {
     this.#askedToWaitMs = waitMs;
     this.#successesForAnother = SUCCESSES_FOR_ANOTHER;
     this.#width = Math.max(1, Math.min(this.#width, active - 1));
   }
 
-  /** Near the end no worker is added, because the work would wait for it if it were refused. */
+  /** True if a worker may be added. Near the end none is, because the work would wait for it if it were refused. */
   admitsAnother(active: number, left: number): boolean {
     if (this.#successes < this.#successesForAnother || active >= this.#atMost) return false;
     const restMs = (left * this.#typicalMs) / active;
@@ -74,7 +72,7 @@ export class ConcurrencyLimit {
     return true;
   }
 
-  /** Widens the limit. The wait that the API server asked for fades unless it asks again. */
+  /** Raises the limit. The wait that the API server asked for shrinks unless it asks again. */
   #widen(to: number): void {
     this.#successes = 0;
     this.#askedToWaitMs /= 2;
@@ -106,7 +104,7 @@ export function mapWithin<T>(
 interface ItemChecks<T> {
   readonly isOver: () => boolean;
   readonly mayBegin: (item: T) => boolean;
-  /** called when an item begins; the returned function is called when the item ends */
+  /** called at the start of an item; the returned function is called at its end */
   readonly begin: (item: T) => () => void;
 }
 
@@ -137,7 +135,7 @@ class LimitedWork<T> {
     if (this.#failure) throw this.#failure.error;
   }
 
-  /** Never rejects: nobody would see the error before all workers end. */
+  /** Runs a worker. It never rejects, because nobody would see the error before all workers end. */
   async #take(): Promise<void> {
     this.#active++;
     const others: Promise<void>[] = [];
@@ -161,7 +159,7 @@ class LimitedWork<T> {
     await Promise.all(others);
   }
 
-  /** Undefined: this worker leaves, and others in the same turn must see that. */
+  /** The next item; undefined: this worker ends, and others in the same turn must see that. */
   #next(): Queued<T> | undefined {
     const { isOver, mayBegin } = this.#asked;
     const first = this.#queue.findIndex(({ item }) => mayBegin(item));
@@ -177,7 +175,7 @@ class LimitedWork<T> {
     return isOver;
   }
 
-  /** False: this worker has left. */
+  /** True if this worker continues; false: it has ended. */
   #goesOn({ item }: Queued<T>, waitMs: number | undefined): boolean {
     if (waitMs === undefined) {
       this.#limit.succeed();

@@ -10,16 +10,16 @@ import { type Cluster, EVENTS, type Resource, type WatchEvent, type WatchOptions
 import type { Clock } from "./clock.ts";
 
 const WATCH_SECONDS = 240;
-/** An API server that ends or refuses every watch at once is not asked again at once, nor for ever. */
+/** Milliseconds before a watch that ended or was refused at once is opened again. */
 const REOPEN_MS = 1_000;
 const MAX_REFUSALS = 5;
-/** The default reason is an exception, recreated each time. */
+/** The reason for an abort on news. The default would be an exception that is created each time. */
 const NEWS = "news";
 
 export interface EventFeed<T extends KubernetesObject> {
   /**
    * Resolves on news, on an abort by `signal`, or after `ms`. False: the feed is lost, and only a new list shows the
-   * state. Rejects with errors of this code, never with trouble of the cluster.
+   * state. It rejects with errors of this code, never with errors of the cluster.
    */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<boolean>;
   /** The events since the last call, oldest first, without bookmarks. */
@@ -27,7 +27,7 @@ export interface EventFeed<T extends KubernetesObject> {
   readonly close: () => void;
 }
 
-/** `keep`: the part of each object to store until it is taken; absent: all. */
+/** Opens a feed. `keep`: returns the part of each object to store; absent: the whole object. */
 export function openFeed<T extends KubernetesObject>(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   resource: Resource,
@@ -61,7 +61,7 @@ export function openFeed<T extends KubernetesObject>(
     }
   };
   pump().catch((error) => {
-    // Nobody awaits this, so an exception would end the process.
+    // Nobody awaits this promise, so an exception would end the process.
     if (!isKubeError(error)) bug = { error };
     isLost = true;
     wake.abort(NEWS);
@@ -79,11 +79,11 @@ export function openFeed<T extends KubernetesObject>(
   };
 }
 
-// Records an Event: one object per subject, reason and message, whose time moves when it happens again.
+// Records an Event: one object for each subject, reason and message. A repetition moves its time.
 
 type RecordEvent = Omit<Extract<Action, { kind: "RecordEvent" }>, "kind">;
 
-/** Source: client-go tools/record; the component is OpenKruise's, so that the events read the same. */
+/** Source: client-go tools/record. The component is OpenKruise's, so that the Events look the same. */
 interface Event extends KubernetesObject {
   readonly involvedObject: RecordEvent["regarding"] & { readonly apiVersion: string };
   readonly type: string;

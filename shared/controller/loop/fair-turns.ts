@@ -1,14 +1,14 @@
-/** Serves objects of many namespaces, so that refused or slow writes in one namespace do not delay others. */
+/** Serves objects of many namespaces. Refused or slow writes in one namespace do not delay the others. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { inTurns } from "../../go/sequence.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 
-/** After this many failures in a namespace its other objects wait for the next round. */
+/** Number of failures in a namespace after which its other objects wait for the next round. */
 const MAX_FAILURES = 20;
-/** After slower work the other objects of its namespace wait too, even if it succeeded. */
+/** Milliseconds of work after which the other objects of the namespace wait too, even if the work succeeded. */
 const SLOW_MS = 5_000;
-/** An object that failed is tried again after this, and after twice as long each time. */
+/** Milliseconds before a failed object is tried again. The time doubles with each failure. */
 const RETRY_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
@@ -38,10 +38,10 @@ export async function serveInTurns<T>(
   return left;
 }
 
-/** Remembers for one pass which objects failed, and when each may be tried again. */
+/** Failed objects of one pass, and the time at which each may be tried again. */
 export interface Retries {
   readonly mayTry: (object: KubernetesObject) => boolean;
-  /** true: for the second time at least, without a success between */
+  /** records a failure; true: it is at least the second without a success between */
   readonly failed: (object: KubernetesObject) => boolean;
   readonly succeeded: (object: KubernetesObject) => void;
 }

@@ -1,4 +1,4 @@
-/** A Lease that saves passes from doing the same work twice. It fences nothing: the ledger does. */
+/** A Lease that saves passes from doing the same work twice. The ledger, and not the Lease, makes writes safe. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { about, ifThere, isKubeError } from "../../kube/error.ts";
@@ -6,19 +6,19 @@ import { type Cluster, LEASES } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
 const NAME = "sidecarset-rollout";
-/** of the passes over Advanced StatefulSets */
+/** Name of the Lease of passes over Advanced StatefulSets. */
 export const SET_LEASE = "sidecarset-ordered-sets";
-/** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
+/** The name of the SidecarSet that had the last turn. The next pass begins after it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
 /** The pass's feature gates, in the form of FEATURE_GATES, for readers that predict passes. */
 const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
-/** "true": a SidecarSet asks for drains, or pods may still be drained, so passes look for such pods. */
+/** "true": a SidecarSet asks for drains, or pods may still be drained, so that passes look for such pods. */
 const DRAINS_ANNOTATION = "sidecarset.kruise.io/drains";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
 /**
- * Holders of this process whose pass is over, although the Lease may still name them. Without this cache the next pass
+ * Holders of this process whose pass has ended, although the Lease may still name them. Without this list the next pass
  * waits until the Lease expires.
  */
 export type OverPasses = Set<string>;
@@ -34,11 +34,11 @@ interface Lease extends KubernetesObject {
 /** The Lease before this pass. */
 export interface LeaseState {
   readonly stored?: Lease;
-  /** "" when no pass has recorded one */
+  /** the recorded cursor; "" if no pass has recorded one */
   readonly cursor: string;
-  /** the last pass recorded that pods may be drained */
+  /** true: the last pass recorded that pods may be drained */
   readonly mayDrain?: boolean;
-  /** set while another pass holds it */
+  /** the pass that holds the Lease; absent: none does */
   readonly heldBy?: string;
 }
 
@@ -57,8 +57,8 @@ export async function readLease({ cluster, clock, namespace, over, name = NAME }
 }
 
 /**
- * True while a Lease is valid. Another machine's clock wrote its time, and anybody may write a duration. So no Lease is
- * believed for longer than twice the duration of this project's own.
+ * True while a Lease is valid. Another machine's clock wrote its time, and anybody may write a duration, so no Lease
+ * counts for longer than twice this project's own duration.
  */
 function isFresh({ spec }: Lease, nowMs: number): boolean {
   const { renewTime = "", leaseDurationSeconds = 0 } = spec ?? {};
@@ -67,7 +67,7 @@ function isFresh({ spec }: Lease, nowMs: number): boolean {
 }
 
 interface HeldLease {
-  /** False: another pass has the Lease by now. */
+  /** Renews the Lease. False: another pass has it by now. */
   readonly renew: (cursor: string) => Promise<boolean>;
   /** Renews until `signal` aborts or another pass has the Lease. */
   readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
@@ -79,15 +79,15 @@ export interface LeaseSite {
   readonly clock: Clock;
   readonly namespace: string;
   readonly over: OverPasses;
-  /** absent: of the passes over SidecarSets */
+  /** name of the Lease; absent: the Lease of passes over SidecarSets */
   readonly name?: string;
   /** settings of the pass; absent: not published */
   readonly settings?: RolloutSettings;
-  /** the pass's note about drains, which a look at drained pods may end unless it is asked for; absent: the stored one stays */
+  /** the pass's note about drains, which a look at drained pods may end if no drain is asked for; absent: unchanged */
   readonly drains?: { isAsked: boolean; mayDrain: boolean };
 }
 
-/** The gates of the last pass; undefined: not published. */
+/** The gates of the last pass; undefined: they are not published. */
 export function announcedSettings({ stored }: LeaseState): RolloutSettings | undefined {
   const text = stored?.metadata?.annotations?.[GATES_ANNOTATION];
   if (text === undefined) return undefined;
@@ -101,10 +101,10 @@ function gatesText(settings: RolloutSettings): string {
   return on.map((gate) => `${gate}=true`).join(",");
 }
 
-/** Somebody may write the Lease without holding it. */
+/** Limit of tries, because others may write the Lease without holding it. */
 const MAX_TRIES = 3;
 
-/** undefined: another pass holds it by now. */
+/** Takes a free Lease; undefined: another pass holds it by now. */
 async function takeFree(
   site: LeaseSite,
   state: LeaseState,
@@ -124,7 +124,7 @@ async function takeFree(
   );
 }
 
-/** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
+/** Takes the Lease; undefined: another pass was faster. After an error the Lease may name this pass. */
 async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
   const { clock, over } = site;
   const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
@@ -133,7 +133,7 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
     throw error;
   });
   if (!current) return undefined;
-  // One write after the other: the second of two at once would miss the version of the first.
+  // Writes follow each other: of two writes at once, the second would miss the version of the first.
   let before: Promise<unknown> = Promise.resolve();
   const write = (as: string, last: string): Promise<boolean> => {
     const written = before.then(async () => {
@@ -159,7 +159,7 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
   };
 }
 
-/** Writes a Lease that still names this pass after somebody else changed it, such as a pass over one SidecarSet. */
+/** Writes a Lease that still names this pass after another change, such as one by a pass over one SidecarSet. */
 async function rewriteLease(site: LeaseSite, holder: string, as: string, cursor: string): Promise<Lease | undefined> {
   const { stored } = await readLease(site);
   if (stored?.spec?.holderIdentity !== holder) return undefined;
@@ -170,8 +170,8 @@ async function rewriteLease(site: LeaseSite, holder: string, as: string, cursor:
 }
 
 /**
- * Takes the Lease and renews it until `end`, which stores `cursor()` in it; `renew` writes it at once. If no Lease can
- * be had the pass works anyway, and `onTrouble` receives the reason. Undefined: another pass took it first.
+ * Takes the Lease and renews it until `end`, which stores `cursor()` in it; `renew` writes it at once. If the pass
+ * cannot get a Lease, it works without one, and `onTrouble` receives the reason. Undefined: another pass took it first.
  */
 export async function holdLease(
   { site, state }: { readonly site: LeaseSite; readonly state: LeaseState },
@@ -197,7 +197,7 @@ export async function holdLease(
   };
 }
 
-/** Records that a pass ran without a Lease of its own; a holder of the Lease records it anyway. */
+/** Records that a pass ran without a Lease. A holder of the Lease records it in any case. */
 export async function renewLease(site: LeaseSite): Promise<void> {
   const { stored, cursor, heldBy } = await readLease(site);
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);
@@ -219,7 +219,7 @@ function annotationsOf({ settings, drains }: LeaseSite, cursor: string) {
   };
 }
 
-/** Undefined: the Lease has changed since it was read. @throws KubeError if it has not: the write was refused. */
+/** Writes the Lease; undefined: it has changed since it was read. @throws KubeError for any other refusal */
 async function writeLease(
   site: LeaseSite,
   stored: Lease | undefined,

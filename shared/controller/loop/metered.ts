@@ -1,24 +1,24 @@
-/** A cluster whose calls are counted, wait as the API server asks, and are not answered any more once the pass is over. */
+/** A cluster that counts calls, waits as the API server asks, and gives no answers after the pass has ended. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { isKubeError, KubeError } from "../../kube/error.ts";
 import type { Cluster, Resource, WatchOptions } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
-/** Extra time for the last write to the Lease, and for the reason of a failure. */
+/** Milliseconds of extra time for the last write to the Lease, and for the reason of a failure. */
 export const LATE_MS = 500;
 
-/** "PATCH pods" → how often */
+/** Numbers of calls by method and resource, such as "PATCH pods". */
 export type Calls = Record<string, number>;
 
 export interface Metering {
   readonly clock: Clock;
-  /** on `clock` */
+  /** time on `clock` at which the pass ends */
   readonly endsAtMs: number;
-  /** aborts when the pass is over: nothing is waited for any more */
+  /** aborts when the pass ends, so that all waits end */
   readonly over: AbortSignal;
-  /** counted here */
+  /** number of calls so far */
   readonly calls: Calls;
-  /** the API server's waits, shared by several clusters; absent: this one's own */
+  /** the waits of the API server, if several clients share them; absent: this one has its own */
   readonly retryAfter?: RetryAfter;
 }
 
@@ -51,7 +51,7 @@ export function meteredCluster(
     const late = Promise.withResolvers<never>();
     const fail = () => late.reject(deadlineExceeded(call, false));
     open.add(fail);
-    // A timer may fire a little early, and wake a waiter.
+    // A timer may fire a little early and wake a waiter.
     const isOver = () => over.aborted || endsAtMs <= clock.now();
     const key = `${call} ${namespace}/${name}`;
     try {
@@ -95,17 +95,17 @@ export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeErr
   });
 }
 
-/** The longest wait that an API server may ask for; a longer one is cut to it. */
+/** Limit in milliseconds of a wait that an API server may ask for. */
 const MOST_MS = 5_000;
 
-/** Holds calls back as long as the API server last asked to wait, whichever caller it told. */
+/** Delays calls by the wait that the API server last asked for, from any caller. */
 export class RetryAfter {
   readonly #clock: Clock;
   readonly #over: AbortSignal;
-  /** call and target → earliest time of the next one, on the clock */
+  /** earliest time of the next call, on the clock, by call and target */
   readonly #notBefore = new Map<string, number>();
 
-  /** `over` aborts when nothing is waited for any more */
+  /** `over` aborts when all waits must end */
   constructor(clock: Clock, over: AbortSignal) {
     this.#clock = clock;
     this.#over = over;
@@ -134,7 +134,7 @@ export class RetryAfter {
     return (this.#notBefore.get(key) ?? 0) - this.#clock.now();
   }
 
-  /** Respects the wait in the API server's error. */
+  /** Obeys the wait in the API server's error. */
   note(key: string, error: unknown): never {
     const { retryAfterSeconds = 0 } = isKubeError(error) ? error : {};
     if (retryAfterSeconds > 0)

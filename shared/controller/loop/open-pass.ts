@@ -1,4 +1,4 @@
-/** Opens a pass of any kind: a deadline, counted calls, and the Lease. */
+/** Opens a pass of any kind, with a deadline, counted calls and the Lease. */
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, type Limits, systemClock, timestamp } from "./clock.ts";
 import { holdLease, type LeaseSite, type LeaseState, readLease } from "./lease.ts";
@@ -6,13 +6,13 @@ import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "./metered.ts";
 import { fromCursor, type Listed, type LoopService } from "./round-robin.ts";
 
 export interface AnyPassOptions {
-  /** how long the pass may take, from its beginning */
+  /** milliseconds that the pass may take, from its start */
   readonly deadlineMs: number;
-  /** where ControllerRevisions, ledgers and the Lease live */
+  /** namespace of ControllerRevisions, ledgers and the Lease */
   readonly kruiseNamespace: string;
-  /** writes nothing; the report lists the actions */
+  /** true: the pass writes nothing, and the report lists the actions */
   readonly dryRun?: boolean;
-  /** false: one round for each object */
+  /** false: one round for each object, without following it */
   readonly follow: boolean;
   readonly clock?: Clock;
   /** ends the pass early, between two rounds */
@@ -21,7 +21,7 @@ export interface AnyPassOptions {
 
 export interface PassService extends LoopService {
   readonly cluster: Cluster;
-  /** the same cluster, with a moment more time than the pass */
+  /** the same cluster, with a little more time than the pass */
   readonly lateCluster: Cluster;
   readonly limits: Limits & { readonly lastsMs: number };
   readonly isDryRun: boolean;
@@ -38,7 +38,7 @@ export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning
   const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
   const service: PassService = {
     cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
-    // The next pass must begin where this one ended, even if its time was used up.
+    // The next pass must begin where this one ended, even if this one used all its time.
     lateCluster: meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS }),
     clock,
     limits: { endsAtMs, lastsMs: deadlineMs, ...(signal ? { signal } : {}) },
@@ -53,7 +53,7 @@ export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning
   return {
     service,
     calls,
-    /** nothing is waited for any more */
+    /** all waits end */
     end: () => ended.abort(),
     report: () => ({
       startedAt,
@@ -66,11 +66,11 @@ export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning
 }
 
 interface Turn<Result> {
-  /** of a pass that has left all to another */
+  /** result of a pass that left all work to another pass */
   readonly none: Result;
-  /** `lease`: as it was read; undefined: it could not be */
+  /** lists the keys; `lease`: the Lease as it was read; undefined: it could not be read */
   readonly list: (lease: LeaseState | undefined) => Promise<readonly Listed[]>;
-  /** `renew` writes the Lease at once, with what the site says now. */
+  /** serves the objects; `renew` writes the Lease at once, with the present state */
   readonly serve: (keys: readonly string[], renew: () => Promise<void>) => Promise<Result>;
   readonly onTrouble: (error: unknown) => void;
 }

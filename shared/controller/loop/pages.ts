@@ -5,20 +5,20 @@ import { samePage } from "../../kube/failure.ts";
 import type { Cluster, ListOptions, Resource } from "../../kube/port.ts";
 
 const PAGE_SIZE = 500;
-/** After a page that failed the next one is smaller; each later page doubles. */
+/** Divisor of the page size after a failed page. Each later page doubles. */
 const SMALLER_BY = 10;
-/** A list whose pages expired before they were read is begun again this often. */
+/** Limit of restarts of a list whose pages expired before they were read. */
 const MAX_LISTS = 3;
 
 /** The part of a list that was read so far. */
 export interface Pages<R> {
   items: R[];
-  /** "" before the first page */
+  /** version of the list; "" before the first page */
   resourceVersion: string;
-  /** of the next page */
+  /** token of the next page */
   token: string | undefined;
   isComplete: boolean;
-  /** items of the next page; absent: as many as there may be */
+  /** number of items in the next page; absent: no limit */
   limit?: number;
 }
 
@@ -31,7 +31,7 @@ export interface Listing<T extends KubernetesObject, R> {
   readonly resource: Resource;
   readonly options: ListOptions;
   readonly keep: (item: T) => R | undefined;
-  /** ends it early, between two pages */
+  /** returns true to end early, between two pages */
   readonly isOver?: () => boolean;
 }
 
@@ -73,7 +73,7 @@ async function readPage<T extends KubernetesObject, R>(
   const all = { ...options, limit, keep: (item: KubernetesObject) => keep(item as T) };
   const asked = cluster.list<T>(resource, token === undefined ? all : { ...all, continue: token });
   const page = await asked.catch((error) => {
-    // A tenant's objects may be so large that the page did not arrive in time.
+    // Objects of a tenant may be so large that the page did not arrive in time.
     if (!isKubeError(error, 410)) pages.limit = Math.max(1, Math.floor(limit / SMALLER_BY));
     throw error;
   });
@@ -86,11 +86,11 @@ async function readPage<T extends KubernetesObject, R>(
   pages.isComplete = pages.token === undefined;
 }
 
-/** A thousand objects of a tenant that are this large leave a pass of 512 MB its memory. */
+/** Limit of an object's characters: a thousand such objects of a tenant leave a pass of 512 MB enough memory. */
 const MOST_CHARACTERS = 64 * 1024;
 const CHARACTERS_OF_VALUE = 10;
 
-/** `keep`, but objects that are too large are left out: a problem names the first one of each kind. */
+/** Wraps `keep` so that it leaves out objects that are too large. A problem names the first one of each kind. */
 export function keepSmall<T extends KubernetesObject, R>(
   { problems }: { readonly problems: string[] },
   kind: string,
@@ -108,8 +108,8 @@ export function keepSmall<T extends KubernetesObject, R>(
 }
 
 /**
- * The rest of `left` characters after this value; below zero the remaining value is not read. Each value also takes
- * memory beside its text.
+ * The part of `left` characters that remains after this value. Below zero the rest of the value is not read. Each value
+ * also takes memory beside its text.
  */
 function charactersLeft(value: unknown, left: number): number {
   let rest = left - CHARACTERS_OF_VALUE - (typeof value === "string" ? value.length : 0);
@@ -125,7 +125,7 @@ function charactersLeft(value: unknown, left: number): number {
 const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
-/** "" selects everything. Undefined: the API server would refuse it, so the caller selects by itself. */
+/** The selector's text; "" selects all. Undefined: the API server would refuse it, so the caller selects by itself. */
 export function selectorText(selector: LabelSelector): string | undefined {
   const labels = Object.entries(selector.matchLabels ?? {}).map(([key, value]) =>
     requirementText({ key, operator: "In", values: [value] }),

@@ -1,22 +1,22 @@
-/** The loop of a pass: every object is reconciled once, then those under way are followed side by side. */
+/** The loop of a pass: it reconciles every object once, then follows unfinished objects in parallel. */
 import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Clock, type Limits, messageOf, note } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 
 const BEGUN_AT_ONCE = 4;
 /**
- * Limit of followed objects, because each holds a watch. Others are reconciled once more when due, and come first in
- * the next pass.
+ * Limit of followed objects, because each holds a watch. Others are reconciled again when due, and are first in the
+ * next pass.
  */
 const FOLLOWED_AT_ONCE = 16;
-/** Less time than this is not enough to begin with another object. */
+/** Milliseconds that must be left to begin with another object. */
 const LAST_BEGIN_MS = 3_000;
-/** Time after which an object without a watch is reconciled again. */
+/** Milliseconds after which an object without a watch is reconciled again. */
 const RETURN_MS = 60_000;
-/** When the API server is in trouble an object starts again after 1, 2, 4 and 8 seconds; then a later pass does. */
+/** Milliseconds before the first retry after trouble with the API server: 1, 2, 4, 8 seconds; then a later pass. */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRIES = 4;
-/** The longest wait that an API server may ask for; a longer one is cut to it. */
+/** Limit in milliseconds of a wait that an API server may ask for. */
 const MAX_RETRY_MS = 10_000;
 
 /** An existing object: `key` is NAME, or NAMESPACE/NAME. */
@@ -25,7 +25,7 @@ export interface Listed {
   readonly generation: number;
 }
 
-/** The parts of a pass that a loop needs. */
+/** The parts of a pass that the loop needs. */
 export interface LoopService {
   readonly clock: Clock;
   readonly limits: Limits;
@@ -35,7 +35,7 @@ export interface LoopService {
   readonly problems: string[];
   /** keys of objects that the time did not reach */
   readonly notReached: string[];
-  /** key of the object that was begun last */
+  /** key of the object that began last */
   cursor: string;
 }
 
@@ -43,12 +43,12 @@ interface Reported {
   readonly generation?: number;
 }
 
-/** How far an object has come in this pass. */
+/** The progress of an object in this pass. */
 export interface Stand<Report, Progress> {
   readonly report: Report;
-  /** set when the object can be continued */
+  /** set if the object can be continued */
   readonly progress?: Progress;
-  /** set when it is worth beginning again soon */
+  /** set if the object should begin again soon */
   readonly trouble?: KubeError;
 }
 
@@ -56,41 +56,41 @@ export interface Stand<Report, Progress> {
 export interface Reconciler<Report, Progress> {
   readonly begin: () => Promise<Stand<Report, Progress>>;
   readonly follow: (progress: Progress) => Promise<Stand<Report, Progress>>;
-  /** the last write of an object that is not followed; absent: none */
+  /** makes the last write of an object that is not followed; absent: there is none */
   readonly settle?: (progress: Progress) => Promise<Stand<Report, Progress>>;
-  /** `beganAtMs`: on the pass's clock */
+  /** called at the end; `beganAtMs`: time on the pass's clock */
   readonly onEnd?: (report: Report, beganAtMs: number) => void | Promise<void>;
 }
 
 export interface Kind<Report extends Reported, Progress> {
-  /** how soon changes are seen while others are followed */
+  /** milliseconds after which changes are seen while others are followed */
   readonly rescanMs: number;
   readonly list: () => Promise<readonly Listed[]>;
-  /** made once for each object and pass */
+  /** returns a reconciler, once for each object and pass */
   readonly reconcilerOf: (key: string) => Reconciler<Report, Progress>;
 }
 
 interface State<Report, Progress> {
   readonly reconciler: Reconciler<Report, Progress>;
   report: Report;
-  /** when it was reconciled last, on the pass's clock */
+  /** time of its last reconciliation, on the pass's clock */
   endedAtMs: number;
   following?: Promise<void> | undefined;
 }
 
 class States<Report, Progress> extends Map<string, State<Report, Progress>> {
-  /** how many are followed now */
+  /** number of objects that are followed now */
   followed = 0;
-  /** namespace → number of its objects that are starting or followed now */
+  /** numbers of objects that start or are followed now, by namespace */
   readonly begun = new Map<string, number>();
   readonly followedOf = new Map<string, number>();
   /** namespaces in the order of their start */
   readonly order = new Set<string>();
-  /** keys of objects that could continue, but found no place among the followed ones */
+  /** keys of objects that could continue, but are beyond the limit of followed ones */
   readonly unfollowed = new Set<string>();
 }
 
-/** Ends when nothing is running any more, or the time is up. Reports are in the order of `keys`. */
+/** Ends when all work has ended, or the time is up. Reports are in the order of `keys`. */
 export async function reconcileAll<Report extends Reported, Progress>(
   service: LoopService,
   kind: Kind<Report, Progress>,
@@ -112,8 +112,8 @@ export async function reconcileAll<Report extends Reported, Progress>(
 }
 
 /**
- * Round-robin over namespaces: first the ones after the cursor's. The cursor's namespace continues after the cursor,
- * and the others begin at a random place, because the cursor is of one namespace only.
+ * The keys in turns by namespace: first the namespaces after the cursor's. The cursor's namespace continues after the
+ * cursor, and the others begin at a random place, because the cursor is in one namespace only.
  */
 export function fromCursor(
   listed: readonly Listed[],
@@ -136,12 +136,12 @@ function rotated(sorted: readonly string[], isFirst: (text: string) => boolean):
   return [...sorted.filter(isFirst), ...sorted.filter((text) => !isFirst(text))];
 }
 
-/** "" for an object that is in none. */
+/** The namespace of a key; "" for an object without one. */
 function namespaceOf(key: string): string {
   return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
-/** A failure of one object, even an error of this code, affects no other. `why`: a sentence. */
+/** The state after a failure. A failure, even an error of this code, affects one object only. `why`: a sentence. */
 export function failedStand<Report>(
   error: unknown,
   reportOf: (stop: "deadline" | "failed", why: string) => Report,
@@ -150,7 +150,7 @@ export function failedStand<Report>(
   return { report: reportOf(stop, messageOf(error)), ...(isPassing(error) ? { trouble: error } : {}) };
 }
 
-/** The next pass begins with the first object that began too late in this one; if all had time, with the first without a place. */
+/** The next pass's first key: the first object that began too late, or else the first that could not be followed. */
 function cursorOf<Report, Progress>(
   { cursor, notReached }: LoopService,
   { order, unfollowed }: States<Report, Progress>,
@@ -211,7 +211,7 @@ function reconcileEach<Report extends Reported, Progress>(
   return mapLimited(keys, BEGUN_AT_ONCE, () => reconcileOne(service, kind, states, next()));
 }
 
-/** The namespace with the fewest objects that are begun now; among several the one with the fewest that are followed. */
+/** The namespace with the fewest starting objects. Among several the one with the fewest followed objects. */
 function nextNamespace<Report, Progress>(
   namespaces: Iterable<string>,
   { begun, followedOf }: States<Report, Progress>,
@@ -285,7 +285,7 @@ function canGoOn<Report, Progress>({ progress, trouble }: Stand<Report, Progress
   return progress !== undefined || trouble !== undefined;
 }
 
-/** Undefined: the object cannot be continued. */
+/** Continues an object; undefined: it cannot be continued. */
 function persisting<Report, Progress>(
   service: LoopService,
   reconciler: Reconciler<Report, Progress>,
@@ -294,7 +294,7 @@ function persisting<Report, Progress>(
   return canGoOn(begun) ? persist(service, reconciler, begun) : undefined;
 }
 
-/** Follows to the end, and starts again while only trouble with the API server interrupts. */
+/** Follows an object to its end, and starts again if only trouble with the API server interrupts. */
 async function persist<Report, Progress>(
   service: LoopService,
   { begin, follow }: Reconciler<Report, Progress>,
