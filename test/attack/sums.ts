@@ -37,7 +37,7 @@ export function sumTables(reports: readonly Report[], root: string, tables: read
         );
   return tables.map(({ title, files: wanted }) => {
     const counts = countsOf(wanted);
-    // If a file tried nothing, its table counts as not tried. Otherwise the table's other files would hide it.
+    // A file that tried nothing makes its table count as not tried. Otherwise the table's other files would hide this.
     return counts.some(({ tried }) => tried === 0) ? { title, tried: 0, held: 0 } : { title, ...added(counts) };
   });
 }

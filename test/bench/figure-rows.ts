@@ -23,7 +23,7 @@ function isWithin(is: number, { atMost = Number.POSITIVE_INFINITY, atLeast = Num
   return is <= atMost && is >= atLeast;
 }
 
-/** Returns the rows for figures.json, without figures that were not measured. */
+/** Returns the rows for figures.json. A figure without a measurement has no row. */
 export function figureRows(parts: Parts): readonly FigureRow[] {
   return WANTED.flatMap((wanted) => {
     const { from, pick, of, isMain = false, ...row } = wanted;

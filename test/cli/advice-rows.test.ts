@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 
-/** Every command that is printed with a name in it → the test of its promise. */
+/** Every printed command that contains a name → the test of its promise. */
 const HELD_BY: Readonly<Record<string, string>> = {
   "sidecarset resume …": "test/cli/advice.slow.ts",
   "sidecarset resume …/… -n …": "test/cli/ordered-set.slow.ts",

@@ -1,4 +1,4 @@
-/** Tests that every command predicts a pass: with the same feature gates and the same nodes. */
+/** Tests that every command predicts what a pass does: with the same feature gates and the same nodes. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,7 +98,7 @@ async function deploy(name: string): Promise<void> {
   await cluster.create<SidecarSet>(SIDECARSETS, before);
   await cluster.create<Pod>(PODS, podOf(before));
   await allReady(cluster, name);
-  // This pass records the first revision, so that later passes know the change.
+  // The pass records the first revision, so that later passes know the change.
   await pass(name, false);
   const { metadata, spec } = storedSidecarSet(released ?? {});
   const body = { metadata: { annotations: metadata?.annotations }, spec };

@@ -196,7 +196,7 @@ describe("--static", () => {
       runCli(["compile", "logs", "--to", "map", "--kubeconfig", path("kubeconfig"), ...args]);
     const [plain, printed] = [await compiled(), await compiled("--static")];
     expect([plain.code, printed.code]).toEqual([0, 0]);
-    // This API server behaves like Kubernetes before 1.36.
+    // The API server behaves like Kubernetes before 1.36.
     expect(plain.stderr).toMatch(/^this API server does not serve MutatingAdmissionPolicy/);
     const [policy, binding, ...others] = parseAllDocuments(printed.stdout).map((document) => document.toJS());
     expect(others).toEqual([]);

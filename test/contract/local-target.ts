@@ -13,7 +13,7 @@ export async function localTarget(): Promise<ContractTarget> {
   return {
     cluster,
     access: local,
-    // Its version is 1.32, but it behaves like the newest version in the cases.
+    // The embedded cluster calls itself 1.32, but behaves like the newest version in the cases.
     minor: 36,
     compact: async () => local.compact(),
     runsPods: true,

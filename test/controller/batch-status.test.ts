@@ -23,7 +23,7 @@ async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse;
     if (pod) snapshot.observed.view.put(pod);
   };
   const batchOf = (through: Snapshot = snapshot) => new BatchStatus(context, through);
-  /** Refreshes at each of these times; the batch continues at once. */
+  /** Refreshes the status at each of these times; the batch continues at once. */
   const refreshAt = async (batch: BatchStatus, ...times: readonly number[]) => {
     for (const atMs of times) {
       await clock.sleep(atMs - clock.now());

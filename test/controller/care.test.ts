@@ -76,7 +76,7 @@ describe("undo-on-halt:", () => {
     expect(conditionOf(back, "Undone")).toMatchObject({ status: "True", reason: "Halted", message });
     expect(await eventsOf("undone", "Undone")).toEqual([message]);
 
-    // A GitOps controller that writes the release again gets a halt, and no pass undoes it again.
+    // A GitOps controller may write the release again. Then the rollout halts, and no pass undoes it a second time.
     await release(cluster, "undone", 2, { maxUnavailable: 2, image: BAD });
     await pass("undone", { deadlineMs: 6_000 });
     const { generation } = (await readSet(cluster, "undone")).metadata ?? {};

@@ -210,7 +210,7 @@ it("mapWithin reserves only a few seconds before the deadline when all items are
   expect(done).toHaveLength(6);
 });
 
-/** Runs items one after the other, or `atMost` at once, on a clock that moves only when something sleeps. */
+/** Runs items one after the other, or `atMost` at once. The clock moves only when something sleeps. */
 function stepped(atMost = 1) {
   const { clock: still, slept } = steppedClock();
   return { clock: still, slept, limit: new ConcurrencyLimit(atMost, still) };

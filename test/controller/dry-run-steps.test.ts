@@ -10,7 +10,7 @@ import { type Asked, keyOf, podOf, replicaSet, rolloutPart, SET, setOf } from ".
 
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 const GATE = { [GATE_ANNOTATION]: "https://gate.example.com/batch" };
-/** More than images has changed, so pods must be evicted. */
+/** Other fields than images have changed, so pods must be evicted. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 
 /** Returns a pod that a ReplicaSet owns. */

@@ -126,8 +126,7 @@ it("a deleted ledger does not bring back an older spec: a pass that creates it a
   const canaries = { maxUnavailable: 1, selector: { matchLabels: GREEN } };
   await release(cluster, name, 2, canaries);
   await runPass(cluster, options(name));
-  // This is the status of OpenKruise's definition: it has only counts. No count changes because a pod may be written
-  // to.
+  // The status has OpenKruise's form, which has only counts. No count changes only because a pod may be written to.
   const pruned = { conditions: null, selection: null, ledgerNamespace: null, observedAnnotations: null };
   const body = { status: pruned };
   await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });

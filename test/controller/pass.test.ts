@@ -359,7 +359,7 @@ describe("a pass over all SidecarSets:", () => {
     const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
     const annotations = { "sidecarset.kruise.io/last-served": "" };
     await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations } } });
-    // The SidecarSets that are begun at once, and the next one.
+    // The SidecarSets that the pass begins at once, and the next one.
     const [hanging, next] = [new Set(all.slice(-5, -1)), all.at(-1)];
     const get: Cluster["get"] = (resource, { name, ...place }) =>
       hanging.has(name) ? new Promise(() => undefined) : cluster.get(resource, { name, ...place });

@@ -169,7 +169,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
       ["ended-2", {}],
     ] as const) {
       const made = await request(name, { podName: "ended", strategy });
-      // This is the state of a started request.
+      // The request is in the state of a started one.
       const finalizers = ["crr.apps.kruise.io/unready-acquired"];
       listed.push({ ...made, metadata: { ...made.metadata, finalizers }, status: { phase: "Recreating" } });
       await completed(name);

@@ -1,4 +1,7 @@
-/** Passes restart workloads instead of evicting pods, on the embedded cluster with its own workload controllers. */
+/**
+ * Tests passes that restart workloads instead of evicting pods, on the embedded cluster with its own workload
+ * controllers.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import {

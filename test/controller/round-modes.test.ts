@@ -164,8 +164,8 @@ describe("the status:", () => {
 
 describe("isMoreToWrite:", () => {
   /**
-   * True if more rounds follow one over four pods that may all go down. `lines`: the ledger's remaining room; awaited
-   * pods fill the rest.
+   * True if another round must follow a round over four pods, which may all go down. `lines`: the ledger's remaining
+   * room; awaited pods fill the rest.
    */
   async function isMore(lines: number, refuse?: Refuse) {
     const strategy = { maxUnavailable: 2 * MAX_RESERVATIONS };

@@ -112,8 +112,8 @@ const passedIn = ({ status }: SidecarSet) =>
 const conditionOf = ({ status }: SidecarSet, type: string) => status?.conditions?.find((one) => one.type === type);
 
 /**
- * Judges all writes in order: no wave may pass without evaluations after it was complete. Returns the number of judged
- * waves.
+ * Judges all writes in order: before a wave passes, its checks must be evaluated after it was complete. Returns the
+ * number of judged waves.
  */
 function judge(name: string): number {
   let judged = 0;

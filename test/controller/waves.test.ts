@@ -199,7 +199,7 @@ describe("waves:", () => {
     await annotate("paused", {});
     const once = faultyCluster(cluster, "killAfter", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(once, options("paused")), once.struck]);
-    // An old pod joins dev, whose wave was passed.
+    // An old pod joins the wave dev, which has passed.
     const late = injectedPod("paused", "late");
     await cluster.create(PODS, { ...late, metadata: { ...late.metadata, namespace: "dev" } });
     const passedAt = (await readSet(cluster, "paused")).status?.waves?.list[0]?.passedAt;

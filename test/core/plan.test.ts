@@ -50,7 +50,7 @@ const IMMUTABLE = podOf({ withoutImage: "else" });
 const SLOW = podOf({ name: "slow", hash: NEW_HASH, isReady: false });
 
 interface Expected {
-  /** each step as [second, pods] */
+  /** the steps, each as [second, pods] */
   readonly steps: readonly (readonly number[])[];
   readonly hold: string;
   readonly isComplete?: boolean;

@@ -1,4 +1,4 @@
-/** Tests which pods passes skip after refusals, for how long, and the texts about them. */
+/** Tests which pods passes skip after refusals, and for how long. Also tests the texts about these pods. */
 import { expect, it } from "vitest";
 import {
   DRAINED_AGAIN,

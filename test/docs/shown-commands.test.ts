@@ -43,7 +43,7 @@ function wordsOf(command: string): readonly string[] {
   return first.trim().split(/\s+/);
 }
 
-/** `sidecarset status NAME` anywhere in a line: after a pipe, after `$(`, or after the npm script. */
+/** Finds `sidecarset status NAME` anywhere in a line: after a pipe, after `$(`, or after the npm script. */
 const commands = shown.flatMap(({ page, line, isWhole }) =>
   [...line.matchAll(/(?<![\w/.-])(?:npm run (?:--silent )?)?(?:kubectl )?sidecarset (?:-- )?(?=[a-z-])([^`]*)/g)]
     .map(([, rest = ""]) => ({ page, isWhole, words: wordsOf(rest.replace(/[.,:]$/, "")) }))

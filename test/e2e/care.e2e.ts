@@ -142,7 +142,7 @@ describe.concurrent("rollouts with annotations that limit them", () => {
     expect(new Set(pods.map((pod) => imageOf(pod, "agent")))).toEqual(new Set(["agent:v1"]));
     expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
     expect(await explained(scene)).toContain("a release was taken back: it was put back to revision 1");
-    // The second write of the release halts the rollout, and no pass undoes it again.
+    // The release is written again. Then the rollout halts, and no pass undoes it a second time.
     const { metadata } = await scene.patchSet(setImage("agent:does-not-exist"));
     await untilCondition(scene, "Blocked", {
       status: "True",

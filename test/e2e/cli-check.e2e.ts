@@ -1,4 +1,4 @@
-/** `check` and `migrate` on a real control plane, with its own authorizer, admission and definitions. */
+/** Tests `check` and `migrate` on a real control plane, with its own authorizer, admission and definitions. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -202,7 +202,7 @@ function kruise(): readonly KubernetesObject[] {
           name: "mpod.kb.io",
           clientConfig: { service },
           rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }],
-          // Nothing answers this webhook, so no pod may match it.
+          // No server answers for this webhook, so it may match no pod.
           namespaceSelector: { matchLabels: { nowhere: "yes" } },
           sideEffects: "None",
           admissionReviewVersions: ["v1"],

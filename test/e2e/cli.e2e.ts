@@ -1,4 +1,4 @@
-/** Every verb of the command line on a real control plane. */
+/** Tests every verb of the command line on a real control plane. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -219,7 +219,7 @@ it("set partition and set max-unavailable change the limits of a rollout, and se
   await scene.untilUpdated(3);
   await scene.untilSettled();
   expect(await scene.updated()).toHaveLength(3);
-  // The images are unchanged, so only the partition is written.
+  // The images are unchanged, so the command writes only the partition.
   expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "0")).toBe(
     `${scene.name}: partition 0\n`,
   );

@@ -1,4 +1,4 @@
-/** Rollouts within PodDisruptionBudgets, with Kubernetes' own disruption controller and eviction API. */
+/** Tests rollouts within PodDisruptionBudgets, with Kubernetes' own disruption controller and eviction API. */
 import { afterEach, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { type Cluster, DISRUPTION_BUDGETS, PODS, type Resource, UNAVAILABLE_BUDGETS } from "../../shared/kube/port.ts";

@@ -45,7 +45,7 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
   [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
 ];
 
-/** The word for the command that registers the webhooks of docs/first-steps.md. */
+/** The marker for the command that registers the webhooks of docs/first-steps.md. */
 const REGISTER = "register";
 const HINTS = "sidecarset-status-hints-webhook-configuration";
 
@@ -69,7 +69,8 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     after: "kubectl delete mutatingadmissionpolicy,mutatingadmissionpolicybinding --all",
   },
   {
-    // Readers come to this page from first steps. They have no canary of other pages, and no pod without a workload.
+    // Readers come to this page from first steps. Their cluster has no canary of other pages, and each of its pods has
+    // a workload.
     command: /sidecarset.kruise.io\/replace=/,
     before: `kubectl delete pod web; kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/injectionStrategy"}]'`,
   },
@@ -113,7 +114,7 @@ function commandsOf(block: string): readonly string[] {
   let open = "";
   for (const line of block.trimEnd().split("\n")) {
     open = open === "" ? line : `${open}\n${line}`;
-    // The shell finds incomplete commands.
+    // The shell tells incomplete commands apart.
     if (line.endsWith("\\") || spawnSync("bash", ["-n", "-c", open]).status !== 0) continue;
     commands.push(open.replace(/\s+# .*$/, ""));
     open = "";

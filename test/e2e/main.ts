@@ -51,7 +51,7 @@ async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
   await findPrograms(process.env);
   if (others.includes(PREPARE)) return;
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
-  // A few files are not worth a second control plane.
+  // A second control plane would take longer than a few files do.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
   const files = filter.length > 0 || kubernetes === undefined ? filter : [...filesOn(kubernetes)];
   // The run stays in this process, so that no process outlives it.

@@ -1,4 +1,6 @@
-/** Pods that cannot be updated in place are replaced, with Kubernetes' own eviction API and controllers. */
+/**
+ * Tests that pods are replaced if they cannot be updated in place, with Kubernetes' own eviction API and controllers.
+ */
 import { afterEach, expect, it, vi } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";

@@ -93,8 +93,8 @@ it("with more resources and a new image, the resources change first, and only th
 });
 
 /**
- * True if a kubelet can lower limits here. It cannot without the use of memory, which containerd does not report under
- * cgroup v1.
+ * True if a kubelet can lower limits here. For this it must know the use of memory, which containerd does not report
+ * under cgroup v1.
  */
 const CAN_DECREASE = !isOnNode() || existsSync("/sys/fs/cgroup/cgroup.controllers");
 

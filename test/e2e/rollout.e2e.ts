@@ -146,7 +146,7 @@ it("pods of a SidecarSet that is deleted during a rollout stay as they are, and 
   await scene.untilUpdated(4);
 });
 
-/** Volumes that Kubernetes 1.35 and 1.37 added, and one for a file of variables. */
+/** Volume sources that Kubernetes 1.35 and 1.37 added, and one for a file of variables. */
 const newVolumes = (prefix: string) => [
   { name: `${prefix}-file`, emptyDir: {} },
   { name: `${prefix}-image`, image: { reference: "files:1", pullPolicy: "IfNotPresent" } },

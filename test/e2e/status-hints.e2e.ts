@@ -1,4 +1,4 @@
-/** The pod status updates that a real API server sends to the webhook. */
+/** Tests the pod status updates that a real API server sends to the webhook. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -39,8 +39,8 @@ interface DecodedByGo {
 }
 
 /**
- * Errors that later versions no longer give, and neither do we (row W15): names of variables, and `resizePolicy` of
- * native sidecars.
+ * Errors that neither later versions nor the product give (row W15): names of variables, and `resizePolicy` of native
+ * sidecars.
  */
 const IS_NEWER = /a valid environment variable name must|\|must not be set for init containers$/;
 /**

@@ -76,16 +76,16 @@ const BEFORE = 60;
 
 export interface Rung {
   readonly alarm: string;
-  /** minutes from the start until the alarm goes off */
+  /** minutes from the start until the alarm fires */
   readonly minute: number;
   /** minutes from the start until the alarm ends; absent: it has not ended */
   readonly over?: number;
 }
 
 /**
- * Returns the alarms that go off if each minute has these values, from minute 0 on. CloudWatch decides each minute,
- * over the periods that end then. A period without data counts as the alarm says, but only if too few other periods
- * have data (source: CloudWatch, how alarms evaluate missing data). A metric without data in all these periods gives no
+ * Returns the alarms that fire if each minute has these values, from minute 0 on. CloudWatch decides each minute, over
+ * the periods that end then. A period without data counts as the alarm says, but only if too few other periods have
+ * data (source: CloudWatch, how alarms evaluate missing data). A metric without data in all these periods gives no
  * values, and expressions with it give none.
  */
 export function rungBy(at: (minute: number) => Moved, minutes: number, settings: AwsSettings): readonly Rung[] {
@@ -105,7 +105,7 @@ export function rungBy(at: (minute: number) => Moved, minutes: number, settings:
   return all.toSorted((a, b) => a.minute - b.minute);
 }
 
-/** Returns when the alarm goes on, and after which minutes it ends. */
+/** Returns when the alarm fires, and after which minutes it ends. */
 function callsOf(isOnAt: (now: number) => boolean, minutes: number): readonly Omit<Rung, "alarm">[] {
   const looked = Array.from({ length: minutes + 11 }, (_, index) => index - 10);
   const on = looked.filter(isOnAt);

@@ -32,7 +32,7 @@ function secretsByFunction(given: AwsSettings) {
 test("serverless.yml has exactly the functions of the list DEPLOYED", async () => {
   const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: [object, string] };
   expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions[0]).toSorted());
-  // The checker exists only with a canary.
+  // The checker function exists only with a canary.
   expect(functions[1]).toContain("serverless.cjs):checker");
 });
 
@@ -266,7 +266,7 @@ test("only the rollout and validate-sidecarset functions may use the queue of --
   const given = await settings({ "rollout-workers": "2" });
   const { Resources } = template(given) as { Resources: Record<string, object> };
   const mayUse = (role: string) => JSON.stringify(Resources[role]).match(/sqs:\w+/g) ?? [];
-  // It also sends failed ticks to their own queue.
+  // The role also sends failed ticks to their own queue.
   expect([...new Set(mayUse("RolloutRole"))].toSorted()).toEqual([
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",

@@ -28,7 +28,7 @@ function rowOf({ text, other = "0", compare }: Row): Row {
 
 test("the local cluster parses, prints, adds and compares quantities like Go", () => {
   const rows: readonly Row[] = JSON.parse(readFileSync("test/core/lib/golden/quantity.json", "utf8"));
-  // By its suffix a text without digits is 0 or refused.
+  // For a text without digits the suffix decides: the value is 0, or it is refused.
   const golden = rows.filter(({ text }) => /\d/.test(text));
   expect(golden.length).toBeGreaterThan(400);
   const columns = ({ text, shown, other, sum, compare }: Row) =>

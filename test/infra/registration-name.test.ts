@@ -85,7 +85,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
     { name: named(ours) },
   );
   const { webhooks } = stored;
-  // This is the registration of an earlier version.
+  // The registration has the name of an earlier version.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks } });
   await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: named(ours) });
   const before = await admitted("before");
@@ -95,7 +95,7 @@ test("a pod gets its sidecars exactly once before, during and after the change o
   expect(await admitted("both")).toEqual(before);
   expect(whichSaw("both", "mpod.kb.io")).toHaveLength(2);
 
-  // This is the result of `kubectl apply` for an object whose last manifest had these fields.
+  // The object is as after `kubectl apply`, when the last manifest had these fields.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks: null } });
   expect(await admitted("after")).toEqual(before);
   expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);

@@ -75,7 +75,7 @@ describe("kubeconfigAccess:", () => {
   });
 });
 
-/** Writes a kubeconfig whose context, cluster, user and server have the file's name. */
+/** Writes a kubeconfig in which the context, the cluster, the user and the server are named like the file. */
 function partOf(name: string, more: object = {}): Promise<string> {
   const part = {
     contexts: [{ name, context: { cluster: name, user: name, namespace: `${name}-space` } }],

@@ -30,7 +30,7 @@ vi.hoisted(() => {
 });
 
 const SECRET = randomBytes(32).toString("base64url");
-/** Clusters that fail at once. */
+/** Clusters whose requests fail at once. */
 const AT_ONCE = ["down", "wrong-ca", "revoked"] as const;
 const IN_TROUBLE = ["slow", ...AT_ONCE] as const;
 /** Milliseconds of the timeout that the API server sends. */

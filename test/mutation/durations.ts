@@ -9,7 +9,7 @@ export type Durations = Readonly<Record<string, Readonly<Record<string, number>>
 /** The variable with the path of the file of times. */
 export const DURATIONS = "MUTATION_DURATIONS";
 
-/** Stryker runs a copy of the tests, whose paths end like the measured ones. */
+/** Stryker runs a copy of the tests. The copy's paths end like the measured ones. */
 export const fileOf = (path: string) => path.slice(path.lastIndexOf("/test/"));
 
 /** Returns the times; undefined: they have not been measured yet. */

@@ -18,7 +18,7 @@ const { setTimeout, clearTimeout } = globalThis;
 const switches: Switches = {};
 /** The most hits of a mutant in a loop, as a multiple of the hits without the mutant. */
 const MOST_HITS = 100;
-/** A promise may take ten times as long as without a mutant, and these milliseconds more. */
+/** Milliseconds for a promise, on top of ten times its time without a mutant. */
 const PATIENCE_MS = 2_000;
 /** The number of vectors of one kind after which a surviving mutant is tried only with other kinds. */
 const MOST_TRIES = 8;
@@ -119,10 +119,7 @@ async function reachedBy(run: () => unknown): Promise<readonly (readonly [string
   return reached;
 }
 
-/**
- * Returns the mutants that a test kills; undefined: the test is slow, or does not pass twice, so its mutants are
- * unknown.
- */
+/** Returns the mutants that a test kills; undefined: unknown, because the test is slow or its second run fails. */
 async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<readonly string[] | undefined> {
   const started = performance.now();
   const reached = await reachedBy(run);

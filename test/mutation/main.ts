@@ -15,7 +15,7 @@ const [first, ...others] = process.argv.slice(2);
 const [part, options] = isPart(first) ? [first, others] : ["core", process.argv.slice(2)];
 const durations = resolve(`reports/mutation/${part}-durations.json`);
 const named = { ...process.env, [VARIABLE]: part, [DURATIONS]: durations };
-/** The most runs to measure. A test that depends on an excluded test fails, and is excluded in the next run. */
+/** The most runs for measuring. A test that depends on an excluded test fails, and is excluded in the next run. */
 const MOST_RUNS = 4;
 
 function run(name: string, script: string, argv: readonly string[], env: NodeJS.ProcessEnv): number {

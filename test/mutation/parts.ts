@@ -1,4 +1,4 @@
-/** The code that Stryker changes in one run, and its tests, which start no process and wait for no seconds. */
+/** The code that Stryker changes in one run, and its tests. The tests start no process, and none waits for seconds. */
 export interface Part {
   readonly tests: readonly string[];
   /** the most milliseconds of a test; slower tests are left out; absent: no limit */

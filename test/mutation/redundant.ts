@@ -1,7 +1,7 @@
 /**
  * `npm run mutation -- --redundant core shared/core/injection test/core/inject` finds redundant tests below the last
- * folders. Such a test kills no mutant of the first folders that the other tests, and named vectors, do not kill.
- * `--survivors core …` lists the mutants that none of these tests kills.
+ * folder. A test is redundant if other tests kill the same mutants of the first folder; vectors count if they are
+ * named. `--survivors core …` lists the mutants that none of these tests kills.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +13,10 @@ import { VARIABLE } from "./parts.ts";
 /** Milliseconds after which a process is killed, because a mutant made a loop endless. */
 const ENDLESS_MS = 30_000;
 const LOOK_MS = 1_000;
-/** The most runs. A process without memory starts again without its mutant, although usually no mutant is the cause. */
+/**
+ * The most runs. A process that runs out of memory starts again, without its present mutant. Usually no mutant is the
+ * cause.
+ */
 const MOST_RUNS = 60;
 /** The most printed characters of a replacement. */
 const SHOWN = 100;

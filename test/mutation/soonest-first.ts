@@ -1,7 +1,7 @@
 /**
  * Orders files so that a mutant's first failing test comes early. Files that killed a recent mutant come first, because
- * mutants come in the order of the source. The fastest files follow. Only the tests that reach the mutant count;
- * Stryker names them by a pattern.
+ * mutants come in the order of the source. The fastest files follow. A file's other tests, which never reach the
+ * mutant, are ignored: Stryker names the tests by a pattern.
  */
 import { BaseSequencer, type Reporter, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { type Durations, fileOf, MEASURING, NEVER_MS, readDurations, writeDurations } from "./durations.ts";

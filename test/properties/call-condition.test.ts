@@ -1,4 +1,4 @@
-/** Tests that the webhook would not change a pod that the API server does not send. */
+/** Tests the pods that the API server does not send: the webhook would not change them. */
 import { evaluate } from "@marcbachmann/cel-js";
 import fc from "fast-check";
 import { expect, test } from "vitest";

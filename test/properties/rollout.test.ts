@@ -169,7 +169,7 @@ describe("a decision:", () => {
 
   test("a decision upgrades the same number of pods in any order of the list when the pods have equal creation times", () => {
     holds(turned, ["ties", "another choice"], ([rollout, keys], seen) => {
-      // All pods have one creation time. Scattering depends on the order, so it is left out.
+      // All pods have the same creation time. Scattering depends on the order, so the test leaves it out.
       const { scatterStrategy: _scattering, ...updateStrategy } = rollout.sidecarSet.spec.updateStrategy ?? {};
       const sidecarSet = { ...rollout.sidecarSet, spec: { ...rollout.sidecarSet.spec, updateStrategy } };
       const tied = rollout.pods.map((pod) => ({

@@ -11,7 +11,7 @@ const NOW = "2026-01-02T03:04:05Z";
 
 /** Facts about a pod that are enough to apply the rules. */
 export interface Facts {
-  /** `other` differs in more than the image */
+  /** version of the pod; `other` differs in more than the image */
   readonly version: "old" | "new" | "other";
   /** false: the kubelet has not seen the pod's last upgrade */
   readonly isSettled: boolean;

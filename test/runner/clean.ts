@@ -17,7 +17,7 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** Returns the value without nulls, and without the empty `{}` of fields that Go always prints. */
+/** Returns the value without nulls. Empty objects `{}`, which Go always prints for some fields, are removed too. */
 export function withoutNoise(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNoise);
   if (typeof value !== "object" || value === null) return value;

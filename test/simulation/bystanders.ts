@@ -138,7 +138,7 @@ export function isUnproven({ spec, status }: Pod): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => !isTrue(conditionType));
 }
 
-/** The fields of the spec for this kind of pod. */
+/** Returns the fields of the spec for this kind of pod. */
 export function gatesOf(name: string): Partial<Pod["spec"]> {
   if (name.startsWith("unscheduled-")) return { schedulingGates: [{ name: "example.com/quota" }] };
   return name.startsWith("unproven-") ? { readinessGates: [{ conditionType: PROVEN }] } : {};

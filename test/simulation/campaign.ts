@@ -125,7 +125,7 @@ function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {
   return countsOf(NUMBERS, (key) => from[key]);
 }
 
-/** A digest of all events, in order. */
+/** Returns a digest of all events, in order. */
 export function digestOf({ trace }: WorldResult): string {
   return createHash("sha256").update(trace.join("\n")).digest("hex");
 }

@@ -62,7 +62,7 @@ export function finalViolations(
   return problems.map((problem) => `${name}: ${problem}`);
 }
 
-/** Readiness as the reference counts it: a pod in a hot upgrade is not ready. */
+/** Returns readiness as the reference counts it: a pod in a hot upgrade is not ready. */
 function isReady(pod: Pod, set: string): boolean {
   return isWorking(pod) && !isHalfUpgraded(pod, set);
 }

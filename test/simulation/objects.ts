@@ -53,7 +53,7 @@ export interface SetPlan {
   readonly isAmongTenants?: boolean;
 }
 
-/** The image of an app that never works. The names of its pods begin with this word. */
+/** The image of an app that never works. The names of its pods begin with "tenant-". */
 export const TENANT_IMAGE = "registry.example/tenant:1";
 export const isTenantPod = ({ metadata }: Pod) => metadata?.name?.startsWith("tenant-") === true;
 
@@ -91,7 +91,7 @@ export interface Release {
   readonly areImagesFixed?: boolean;
 }
 
-/** Pods with these names ask for no sidecars. */
+/** True for pods whose names ask for no sidecars. */
 export const isSpared = (name: string) => name.startsWith("spared-");
 
 /** A label that only the judges read. */
@@ -268,7 +268,7 @@ const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind"
 
 const STATEFUL = { apiVersion: "apps/v1", kind: "StatefulSet", controller: true };
 
-/** The owner of that name and namespace. */
+/** Returns the owner with this name and namespace. */
 function ownerOf({ namespace, name }: { readonly namespace: string; readonly name: string }): OwnerReference {
   const set = name.replace(/-\d+$/, "");
   return { ...(OWNERS[set] ?? STATEFUL), name: set, uid: `${namespace}-${set}` };

@@ -57,7 +57,7 @@ export class PassJudge {
   /** refused reads → a function that returns true if a pod of the read is deleted */
   readonly #goneOf = new Map<string, () => boolean>();
   #read = "";
-  /** writes to pods that were answered with 422 */
+  /** number of writes to pods that were answered with 422 */
   #refusedPods = 0;
   /** true after any call of the pass failed */
   hasFailed = false;

@@ -35,7 +35,7 @@ export async function settle(world: World): Promise<void> {
   else if (world.scenario.kind !== undefined || world.scenario.seed % 4 === 0) await startAfresh(world);
 }
 
-/** The most passes until the wanted state is reached. */
+/** Returns the most passes until the wanted state is reached. */
 export function mostPasses(world: World): number {
   const pods = world.server.all(PODS).length;
   const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
@@ -89,7 +89,7 @@ export async function writtenByPass(world: World): Promise<number> {
   return world.witness.passWrites - before;
 }
 
-/** The most passes until all waves have soaked. */
+/** Returns the most passes until all waves have soaked. */
 function soakingPasses({ scenario }: World): number {
   const waves = scenario.release?.waves ?? [];
   const soaking = 2 + Math.ceil(MOST_SOAK_SECONDS / 60);
@@ -146,7 +146,7 @@ export function windowOf({ scenario, users }: World, set: string, pods: number):
 /** A pass without memory must reach the same state. Waves are an exception: a passed wave stays passed. */
 async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
-  // A finished rollout stays finished, even if a pod comes back that never works.
+  // A finished rollout stays finished, even if a pod that never works comes back.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
   // A fresh start also sees later events: pods of late owners, and changes by kubelets.
   if (world.owners.coming > 0) {

@@ -49,7 +49,9 @@ export class ValuesWitness {
       this.#options.violated(`${containerID} starts with the values ${values} and ${image}`);
   }
 
-  /** A pod that a status counts as updated and ready must have run the values of the release at least once. */
+  /**
+   * Judges a status. Every pod that it counts as updated and ready must have run the release's values at least once.
+   */
   see({ resource, name, object, previous, userAgent }: Write): void {
     if (resource === "pods" && !previous) this.#bear(object as unknown as Pod);
     if (resource !== "sidecarsets" || name !== VALUES_SET || !userAgent.startsWith("pass")) return;

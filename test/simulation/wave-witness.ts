@@ -72,7 +72,7 @@ interface Told {
   readonly is: Row | undefined;
 }
 
-/** A release, until the next one. */
+/** A release, from its write to the next release. */
 interface Release {
   readonly hash: string;
   /** the newest generation with this release; 0: the release of a deleted SidecarSet with the same name */

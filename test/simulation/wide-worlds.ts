@@ -854,8 +854,8 @@ export function bothChecks(chance: Chance): readonly CheckPlan[] {
 }
 
 /**
- * Makes a world where owners limit how many of their pods may be down. Other worlds have calls or nodes without a sign
- * for more than two minutes, and such errors of clocks: no judge could know of them here.
+ * Makes a world where owners limit how many of their pods may be down. Other worlds have calls or nodes that stay
+ * silent for more than two minutes, and clocks that are wrong by as much. No judge could know of these here.
  */
 function disruptions(chance: Chance, base: Scenario): Partial<Scenario> {
   const budgets = ["bakery", "shop"].flatMap((namespace): readonly BudgetPlan[] => {

@@ -115,7 +115,7 @@ export class Witness {
     else if (isPass) this.#report(write, "is none of a pass's business");
   }
 
-  /** The judge of writes for each resource. */
+  /** Resource → the judge of writes to it. */
   readonly #looks: Readonly<Record<string, (write: Write, isPass: boolean) => void>> = {
     sidecarsets: (write, isPass) => {
       const set = this.#setOf(write.name);

@@ -1,4 +1,4 @@
-/** Deployments, StatefulSets and DaemonSets of a world, as their users write them, with their own statuses. */
+/** Builds Deployments, StatefulSets and DaemonSets as their users write them, with their own statuses. */
 import type { IntOrString, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { BUILT_IN_STATEFUL_SETS, DAEMON_SETS, DEPLOYMENTS, type Resource } from "../../shared/kube/port.ts";
 

@@ -350,7 +350,7 @@ export class World {
     return ending;
   }
 
-  /** The server, settings and clock for a reader of the cluster. */
+  /** Returns the server, settings and clock for a reader of the cluster. */
   get reader(): ReaderOptions {
     return { server: this.server, settings: this.#settings, nowMs: () => this.scheduler.nowMs };
   }

@@ -70,7 +70,7 @@ interface Export {
 const KINDS: Readonly<Record<number, SentSpan["kind"]>> = { 1: "internal", 2: "server", 3: "client" };
 const ERROR = 2;
 
-/** "hangs" accepts requests and never answers. */
+/** Starts a collector. One that "hangs" accepts requests and never answers. */
 export async function startCollector(mode: "answers" | "hangs" = "answers"): Promise<Collector> {
   const texts: string[] = [];
   let requests = 0;

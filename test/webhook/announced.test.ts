@@ -6,7 +6,7 @@ import { type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "../..
 const MINUTE = 60_000;
 const NOW = 1_000 * MINUTE;
 
-/** Rows of name, replaced resourceVersion and uid; the last row has the given sequence. */
+/** Returns rows of a name, the replaced resourceVersion and a uid. The last row has the given sequence. */
 function announced(
   rows: readonly (readonly [string, string, string])[],
   more: Partial<Announcements> = {},

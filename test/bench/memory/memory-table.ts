@@ -1,4 +1,4 @@
-/** The figures of memory as a table for people. */
+/** Prints the figures of memory as a table for people. */
 import type { MemoryFigures } from "./measure-memory.ts";
 
 export function memoryTable({ rows, slope }: MemoryFigures): string {

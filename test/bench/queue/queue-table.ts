@@ -1,4 +1,4 @@
-/** The measurements of the queue and their tables. */
+/** Prints the measurements of the queue as tables. */
 import type { Cost, QueueMeasurements } from "../cost.ts";
 
 export interface QueueFigures {
@@ -41,7 +41,7 @@ export function queueTable(figures: QueueFigures): string {
   ].join("\n");
 }
 
-/** The table in docs/deploy-scale.md. */
+/** Returns the table in docs/deploy-scale.md. */
 export function queueCostTable({ monthOf, settledMonth, underWayMonth }: QueueFigures): string {
   const count = monthOf.toLocaleString("en-US");
   const rows = Object.entries(settledMonth.parts).map(

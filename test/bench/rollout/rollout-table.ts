@@ -1,4 +1,4 @@
-/** The figures of rollouts as a table for people. */
+/** Prints the figures of rollouts as a table for people. */
 import type { RolloutFigures } from "./measure-rollout.ts";
 import type { RolloutRow } from "./stage.ts";
 

@@ -4,7 +4,7 @@ import type { Asked } from "./cluster-process.ts";
 import type { Calls, ClusterAddress, TightLevel } from "./ground.ts";
 import type { Roll, RollPlan } from "./roll-process.ts";
 
-/** A rollout over all pods. */
+/** Figures of a rollout over all pods. */
 export interface RolloutRow {
   /**
    * first: the pods have no SidecarSetUpgradable condition yet; gated: the same with feature gate

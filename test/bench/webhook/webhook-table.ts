@@ -1,4 +1,4 @@
-/** The figures of the webhook as a table for people. */
+/** Prints the figures of the webhook as a table for people. */
 import type { PassesFigures, WebhookFigures, WebhookRow } from "./measure-webhook.ts";
 
 const HEAD =

@@ -88,7 +88,7 @@ it("a dry run names the steps of the next pass and, on request, the later steps,
   const report = await plan();
   expect(report).toMatchObject({ stop: "oneRound", generation: 1, why: "3 of 3 pods, 3 ready, 0 updated" });
   expect(report).not.toHaveProperty("plan");
-  // The API server stores no update without a change, so only it counts the event.
+  // Only the API server sees this event, because it stores no update without a change.
   expect(report.planned).toEqual([
     expect.stringMatching(/^create ControllerRevision db-\w+, revision 2$/),
     "delete pod db-2",

@@ -265,7 +265,7 @@ it("a pass gives its Lease back although a renewal was running when the pass end
   let writes = 0;
   const slow: Cluster = {
     ...cluster,
-    // The pass ends after a renewal, and notices this a moment later.
+    // The pass ends after a renewal of the Lease, and notices its end a moment later.
     list: async (resource, options) => {
       if (resource === PODS) await renewed.promise;
       return await cluster.list(resource, options);

@@ -1,4 +1,4 @@
-/** A healthy installation, for checks that add a fault. */
+/** Facts of a healthy installation, to which checks add a fault. */
 
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";

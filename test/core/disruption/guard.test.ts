@@ -19,7 +19,7 @@ import {
 } from "../../support/rollout-fixture.ts";
 import { type BudgetFacts, budgetOf, storedBudget } from "./fixture.ts";
 
-/** Later than the time in the pods' records. */
+/** A time after the ones in the pods' records. */
 const LATER = "2025-06-01T00:10:00Z";
 
 interface Scene {

@@ -332,7 +332,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   restart: [restarting("a"), restarting()],
   leftAlone: [
     scene(leavingAlone(), [unmergeable()]),
-    // These are the same pods with a different hold.
+    // The pods are the same, with a different hold.
     scene(leavingAlone({ partition: 1 }), [unmergeable(), unmergeable({ name: "q" })]),
     scene(leavingAlone({ selector: { matchLabels: { tier: "a" } } }), [
       unmergeable({ labels: { ...LABELS, tier: "a" } }),

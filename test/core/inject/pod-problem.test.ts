@@ -93,7 +93,7 @@ test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", 
   },
 );
 
-/** Values that podProblem cannot judge quickly, so it decodes the pod. */
+/** Values for which podProblem decodes the pod, because it cannot judge them quickly. */
 test.each([
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e3"}}}],"tolerations":[null]}}',
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":null}}}],"tolerations":[null]}}',

@@ -12,7 +12,7 @@ const byKey = (a: Item, b: Item) => a.key < b.key;
 const keysOf = (list: readonly Item[]) => list.map(({ key }) => key);
 const holds = (run: { readonly failed: boolean }) => expect(run).toMatchObject({ failed: false });
 
-/** Lists that are long enough for partitions, with few or many equal keys. */
+/** Lists that are long enough to be partitioned, with few or many equal keys. */
 const lists = array(nat(40), { maxLength: 300 });
 
 /** McIlroy's adversary: it chooses an element's value only when asked, so that each pivot is among the smallest. */

@@ -130,7 +130,7 @@ function* worldSteps(state: State): Generator<Successor> {
   }
 }
 
-/** A write may arrive at any time, even long after its tick has moved on. */
+/** A write may arrive at any time, even long after its tick continued. */
 function* arrivals(state: State, index: number, { omitted }: Setting): Generator<Successor> {
   const { pods, clock } = state;
   const tick = state.ticks[index] as Tick;

@@ -45,7 +45,7 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** The cluster that `demo --keep` leaves, and a shell in a folder with the demo's manifests. */
+/** The cluster that `demo --keep` leaves running, and a shell in a folder with the demo's manifests. */
 export interface DocScene {
   readonly folder: string;
   readonly kubeconfig: string;

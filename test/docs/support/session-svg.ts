@@ -97,7 +97,7 @@ interface Way {
   readonly steps: readonly Step[];
 }
 
-/** The name of a file in docs/pictures → its content. */
+/** Name of a file in docs/pictures → what the picture shows. */
 const WAYS: Readonly<Record<string, Way>> = {
   pod: {
     title: "The way of a pod",

@@ -1,4 +1,4 @@
-/** ContainerRecreateRequests on real containerd: each way to write an image, the restarts, and the pulls. */
+/** Tests ContainerRecreateRequests on real containerd: each way to write an image, the restarts, and the pulls. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";

@@ -1,4 +1,7 @@
-/** Pods that cannot be updated in place are evicted from a real kubelet, which ends and starts their containers. */
+/**
+ * Tests that a real kubelet ends and starts the containers of pods that are evicted because they cannot be updated in
+ * place.
+ */
 import { afterEach, expect, it } from "vitest";
 import type { Volume } from "../../../shared/api/kubernetes.ts";
 import type { JsonPatchOperation } from "../../../shared/kube/port.ts";

@@ -8,7 +8,7 @@ import { runInside } from "./inside.ts";
 
 const openScene = scenes();
 const PROBED_AFTER_SECONDS = 3;
-/** The fields of a container are Kubernetes' own. */
+/** Container fields that only Kubernetes defines. */
 const sidecar = (container: object) => container as SidecarContainer;
 const say = (what: string) => ({ exec: { command: ["sh", "-c", `echo ${what} $IMAGE >> /shared/log`] } });
 

@@ -1,4 +1,4 @@
-/** The values and files of an injected sidecar on a real node. */
+/** Tests the values and files of an injected sidecar on a real node. */
 import { expect, it } from "vitest";
 import type { Volume } from "../../../shared/api/kubernetes.ts";
 import { scenes } from "../support/open-scene.ts";

@@ -41,7 +41,7 @@ function withoutTime(text: string): string {
   return text.replaceAll(/"updateTimestamp":"[^"]*"/g, '"updateTimestamp":""');
 }
 
-/** The mount of the service account has another name in each pod. */
+/** The mount of the service account's token has a random name in each pod. */
 const RANDOM_NAME = /kube-api-access-[a-z0-9]{5}/g;
 
 const RECORDS = [HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION];

@@ -27,7 +27,7 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
 /** Compacts etcd. The API server keeps compacted versions until it restarts. */
 async function compact(): Promise<void> {
   const { etcdUrl } = controlPlane();
-  // This write makes the present state a past one.
+  // The write moves etcd on, so that the earlier state belongs to the past.
   const written = await ask(`${etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
   const { revision } = JSON.parse(written.text).header;
   await ask(`${etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));

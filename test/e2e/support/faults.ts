@@ -121,7 +121,7 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 
 export interface Strikes {
-  /** the proxy's fault */
+  /** returns the fault that the proxy causes */
   readonly disturb: (exchange: Exchange) => boolean;
   /** call's name → number of faults */
   readonly hits: ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** The form of a write that the fence judges. */
+/** A write, with what the fence must say about it. */
 
 export interface Write {
   /** text that completes "the reconciler may …" */

@@ -27,7 +27,7 @@ import {
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const OTHER_DIGEST = `sha256:${"b".repeat(64)}`;
-/** A pod whose status no kubelet changes. */
+/** The path of a pod that no kubelet runs, so its status stays the same. */
 const WAITING = `${PODS}/gated`;
 const POD_OWNER = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid of Pod web" };
 const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };

@@ -71,7 +71,7 @@ async function missing(scene: Scene): Promise<string> {
   }
 }
 
-/** Returns the part of a pod that passes change and kubelets do not. */
+/** Returns the part of a pod that only passes may change, and no kubelet. */
 function ownPart({ metadata, spec }: Pod): string {
   return JSON.stringify([metadata?.annotations, spec.containers.map(({ image }) => image)]);
 }

@@ -18,7 +18,7 @@ import { reachesUs } from "./reachable.ts";
 import { until } from "./until.ts";
 
 export interface GivenCluster extends RawTarget {
-  /** the host under which its API server reaches this machine */
+  /** the host under which the cluster's API server reaches this machine */
   readonly webhookHost: string;
   /** true if the cluster has no nodes, so that the tests' nodes get all pods */
   readonly isWithoutNodes: boolean;
@@ -140,7 +140,10 @@ async function prepare(cluster: Cluster, access: ClusterAccess, given: Given, na
   };
 }
 
-/** @throws UnusableCluster before it changes the cluster, except where only a change shows what the cluster lacks */
+/**
+ * @throws UnusableCluster before it changes the cluster. Some missing parts show only after a change; then it throws
+ * later.
+ */
 export async function openGivenCluster(given: Given) {
   try {
     const access = await kubeconfigAccess(given.kubeconfig);

@@ -9,7 +9,7 @@ export interface Form {
   /** the created pod */
   readonly pod?: object;
   readonly metadata?: { readonly labels?: object; readonly ownerReferences?: readonly object[] };
-  /** the expected part of its spec */
+  /** the expected part of the created pod's spec */
   readonly spec: object;
   /** false: the pod waits for something that the cluster lacks */
   readonly runs?: false;

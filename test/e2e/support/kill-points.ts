@@ -50,7 +50,7 @@ function note({ name, url, body }: ProxiedCall, seen: Seen, expected: Expected):
 }
 
 interface Kills {
-  /** the proxy's fault */
+  /** returns the fault that the proxy causes */
   readonly disturb: (exchange: Exchange) => boolean;
   /** Resolves at the first point; calls wait there until `begin`. */
   readonly ready: () => Promise<void>;

@@ -67,7 +67,7 @@ async function relabelOthers(cluster: Cluster): Promise<void> {
   });
 }
 
-/** @param more variables of the shell besides KUBECONFIG and HOME */
+/** @param more variables of the shell in addition to KUBECONFIG and HOME */
 export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> {
   const folder = await makeClone();
   const [port = 0] = await freePorts(1);

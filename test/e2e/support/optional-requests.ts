@@ -1,4 +1,4 @@
-/** Requests that the optional roles permit, and requests that they do not. */
+/** Requests that the optional roles permit, and requests that they refuse. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HOME_PODS, PULL_SPEC } from "./fence-write.ts";
 

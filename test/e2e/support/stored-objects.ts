@@ -42,7 +42,7 @@ async function commit(etcdUrl: string, operations: readonly Operation[]): Promis
 export function storeObjects(etcdUrl: string, objects: readonly KubernetesObject[]): Promise<void> {
   const operations = objects.map((object) => {
     const { resourceVersion: _, ...metadata } = object.metadata ?? {};
-    // An object without a uid does not count as existing.
+    // The API server ignores an object without a uid.
     const value = encode(JSON.stringify({ ...object, metadata: { uid: randomUUID(), ...metadata } }));
     return { requestPut: { key: encode(keyOf(object)), value } };
   });

@@ -75,7 +75,7 @@ export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `
 /** Test file → the first version that its subject works on. */
 const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
 
-/** 1.36 reads registrations from files with this flag; 1.37 does so without it. */
+/** Kubernetes 1.36 needs this flag to read registrations from files; 1.37 does not. */
 export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
   const isAsked = isAtLeast(version, "1.36") && !isAtLeast(version, "1.37");
   return isAsked ? { "feature-gates": "ManifestBasedAdmissionControlConfig=true" } : {};
@@ -158,7 +158,7 @@ export function recordResults(files: readonly Totals[]): void {
   writeFileSync(PAGE, page.join("\n"));
 }
 
-/** Replaces the table whose first column has the same title. */
+/** Replaces the table whose first column has the same title as `table`. */
 function withTable(lines: readonly string[], table: readonly string[]): readonly string[] {
   const title = `${table[0]?.split(" | ")[0]} |`;
   const begin = lines.findIndex((line) => line.startsWith(title));

@@ -104,7 +104,7 @@ function expectedView({ requeueAfterSeconds: _, configMap, ...rest }: Reconcile)
   return { ...rest, configMap: configMap && { ...configMap, data: configMap.data ?? {} } };
 }
 
-/** The reference crashes if the container waits for no key of a ConfigMap; then the product must find no priority. */
+/** The reference crashes if the container waits for no key of a ConfigMap. Then the product must find no priority. */
 export function launchPrioritySuite(input: Input, expected: { reconciles: readonly Reconcile[] }) {
   const actual = sequence(input);
   return expected.reconciles.flatMap((reconcile, index): readonly Difference[] => {

@@ -34,7 +34,7 @@ function randomCharacters(): () => number {
   return () => (((index++ % 5) + 1.5) / 27) % 1;
 }
 
-/** The value with placeholders replaced by the product's inputs. */
+/** Returns the value with the product's inputs in place of its placeholders. */
 export function fillIn<T>(value: T): T {
   if (typeof value === "string") {
     return value.replaceAll("__NOW__", NOW).replaceAll("__RAND5__", RANDOM_CHARACTERS) as T;

@@ -54,7 +54,7 @@ function keyOf({ type, field, detail }: FieldError): string {
   return JSON.stringify([type, field, detail]);
 }
 
-/** Sorts errors, and removes values that the reference did not record because they are not scalars. */
+/** Sorts errors. Removes values that are not scalars, because the reference did not record them. */
 function comparable(errors: readonly FieldError[], expected: readonly FieldError[]): readonly unknown[] {
   const unrecorded = new Set(expected.filter((error) => !("badValue" in error)).map(keyOf));
   return errors

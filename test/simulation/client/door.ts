@@ -1,4 +1,4 @@
-/** An API server on loopback, and the connection to it, with every possible fault of a request or its answer. */
+/** A test API server on loopback, and the connection to it, with every possible fault of a request or its answer. */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";

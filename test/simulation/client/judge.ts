@@ -1,4 +1,4 @@
-/** Problems of a client's call, from the requests that arrived and from its result: one sentence each. */
+/** Finds problems of a client's call, from the requests that arrived and from its result: one sentence each. */
 import { isDeepStrictEqual } from "node:util";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { Call } from "./calls.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate:client`: worlds of a client whose connections are in trouble; test/simulation/seeds-main.ts has the
+ * `npm run simulate:client` runs worlds of a client whose connections fail; test/simulation/seeds-main.ts has the
  * options.
  */
 import { seedsMain } from "../seeds-main.ts";

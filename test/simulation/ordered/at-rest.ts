@@ -15,7 +15,7 @@ interface AtRest {
   readonly revisions: readonly ControllerRevision[];
 }
 
-/** One sentence for each fault. */
+/** Returns one sentence for each fault. */
 export function restProblems({ set, pods, claims, revisions }: AtRest): readonly string[] {
   const own = podsOf(set, pods);
   const history = revisionsOf(set, revisions).toSorted((a, b) => a.revision - b.revision);

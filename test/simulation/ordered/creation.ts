@@ -14,7 +14,7 @@ export interface Sight {
 /** The greatest age of the read set when its pod is created, in milliseconds. */
 const MOST_MS = 1_000;
 
-/** Judges the age of the read set when the create is sent. */
+/** Judges the age of the read set when the pass sends the new pod. */
 export function staleness({ setAtMs = Number.NEGATIVE_INFINITY }: Sight, nowMs: number): string | undefined {
   return nowMs - setAtMs > MOST_MS ? `makes a pod for a set that it was told of ${nowMs - setAtMs} ms ago` : undefined;
 }

@@ -20,7 +20,7 @@ import { podsOf } from "./own.ts";
 
 const GATE = "InPlaceUpdateReady";
 
-/** One sentence for each missing part; empty: the wanted state is reached. */
+/** Returns one sentence for each missing part; empty: the wanted state is reached. */
 export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: boolean): readonly string[] {
   const set = server.peek<StatefulSet>(STATEFUL_SETS, { namespace: NAMESPACE, name: SET });
   if (!set) return [`there is no set ${SET}`];

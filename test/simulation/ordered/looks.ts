@@ -20,7 +20,7 @@ export interface Sent {
   /** the resource with its subresource, such as "statefulsets/status" */
   readonly resource: string;
   readonly name: string;
-  /** the object of a create, or the body of a merge patch */
+  /** the created object, or the body of a merge patch */
   readonly body: unknown;
   readonly look: Snapshot;
 }

@@ -1,5 +1,6 @@
 /**
- * `npm run simulate:ordered`: worlds with an ordered set, on all cores; test/simulation/seeds-main.ts has the options.
+ * `npm run simulate:ordered` runs worlds with an ordered set on all cores; test/simulation/seeds-main.ts has the
+ * options.
  */
 import { type SeedResult, seedsMain } from "../seeds-main.ts";
 import { STRIKES, setScenarioOf } from "./scenario.ts";

@@ -73,7 +73,7 @@ function waitProblems({ set, pods }: Snapshot, pod: Pod): readonly string[] {
   ]);
 }
 
-/** A pod that could be updated in place is not deleted for the update. */
+/** Reports a pod that is deleted for an update, although it could be updated in place. */
 function policyProblems({ spec }: StatefulSet, pod: Pod, facts: Facts): readonly string[] {
   const policy = spec.updateStrategy?.rollingUpdate?.podUpdatePolicy;
   const recorded = facts.revisions().find(({ metadata }) => metadata?.name === revisionIn(pod));

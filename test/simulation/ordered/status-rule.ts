@@ -19,7 +19,7 @@ const EXACT = [
 
 type Counts = Required<Pick<StatefulSetStatus, (typeof EXACT)[number] | "updatedReplicas" | "currentReplicas">>;
 
-/** `slackMs`: a pod also counts as available if this much of its ready time is missing. */
+/** Counts again. `slackMs`: a pod also counts as available if this much of its ready time is missing. */
 export function recount(
   { spec }: Pick<StatefulSet, "spec">,
   pods: readonly Pod[],

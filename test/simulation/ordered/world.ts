@@ -1,4 +1,4 @@
-/** A world with an ordered set: built from a scenario, run to its end, judged on the way. */
+/** Builds a world with an ordered set from a scenario, runs it to its end, and judges every step. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";

@@ -1,5 +1,6 @@
 /**
- * `npm run simulate:queue`: worlds whose SidecarSets go through a queue; test/simulation/seeds-main.ts has the options.
+ * `npm run simulate:queue` runs worlds whose SidecarSets go through a queue; test/simulation/seeds-main.ts has the
+ * options.
  */
 import { seedsMain } from "../seeds-main.ts";
 import { QUEUE_TROUBLE, QueueWorld } from "./world.ts";

@@ -1,4 +1,7 @@
-/** The expected form of one sidecar in a pod. The rules are written again here, apart from the core, on purpose. */
+/**
+ * Builds the expected form of one sidecar in a pod. The rules are written here again, independently of the core, on
+ * purpose.
+ */
 import type { Container, EnvVar, Pod, VolumeMount } from "../../../shared/api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, TransferEnvVar } from "../../../shared/api/sidecarset.ts";

@@ -1,6 +1,6 @@
 /**
- * The SidecarSets that a pod should get, and the revision of each. The rules are written again here, after OpenKruise's
- * documentation.
+ * Finds the SidecarSets that a pod should get, and the revision of each. The rules are written here again, after
+ * OpenKruise's documentation.
  */
 import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import {

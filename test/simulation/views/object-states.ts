@@ -19,7 +19,7 @@ export interface State {
   readonly object: KubernetesObject | undefined;
 }
 
-/** key → number of the object's states that users were told */
+/** key → number of the object's states about which users were told */
 export type Told = ReadonlyMap<string, number>;
 
 const NOTHING: State = { version: 0, atMs: 0, object: undefined };

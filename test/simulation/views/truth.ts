@@ -12,7 +12,7 @@ interface Kind {
 /** All states of one SidecarSet, oldest first; "" while there is none. */
 type States = readonly string[];
 
-/** name → number of its states that users were told */
+/** name → number of its states about which users were told */
 export type Answered = ReadonlyMap<string, number>;
 
 export class Truth {

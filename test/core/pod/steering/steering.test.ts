@@ -1,4 +1,4 @@
-/** Tests that the annotations of a SidecarSet are parsed once, together with their problems. */
+/** Tests that the annotations of a SidecarSet are parsed only once, and that problems are found at the same time. */
 import { expect, test } from "vitest";
 import {
   DRAIN_ANNOTATION,
