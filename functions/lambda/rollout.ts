@@ -3,6 +3,7 @@
  * there is a queue, the scheduled pass puts SidecarSets into it, and each message starts a pass for one of them. With
  * several clusters {"cluster": "name"} and each message name one; without it each cluster gets a pass.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Context, SQSEvent } from "aws-lambda";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
@@ -18,7 +19,8 @@ import { failureOf, listWork, serveWork } from "../../shared/controller/serve-wo
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import { type Cluster, readOnlyCluster } from "../../shared/kube/port.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { type Cluster, readOnlyCluster, SIDECARSETS, storedMeta } from "../../shared/kube/port.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/catalogue.ts";
 import {
@@ -84,6 +86,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
   if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, site });
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
   const cluster = await toCluster(site);
+  const asked = askForConversion(cluster, event, log);
   const queue = sidecarSet === undefined && !dryRun ? readQueue(env) : undefined;
   // The other work is done first, even if the queue fails.
   const failure = queue && (await fillQueue(cluster, queue, { event, site }).catch((error: unknown) => ({ error })));
@@ -95,6 +98,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
     dryRun,
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
+  await asked;
   logReport(log, report, name);
   // Alarms watch failed invocations, and nothing repeats the call.
   if (failure) throw failure.error;
@@ -105,6 +109,27 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
 async function toCluster({ env, isReadOnly }: Site): Promise<Cluster> {
   const cluster = await connect(readCluster(env), readAwsAccess, undefined, readCallLimits(env));
   return isReadOnly ? readOnlyCluster(cluster) : cluster;
+}
+
+/** Twice the time that API servers wait for a pod's decision. */
+const CONVERTED_MS = 10_000;
+
+/**
+ * Reads a SidecarSet as v1alpha1, for which the API server has to call a webhook. If it cannot, it probably cannot ask
+ * about pods either, and no webhook knows that. An alarm counts the lines with `unreached`. Never rejects.
+ */
+async function askForConversion(cluster: Cluster, { sidecarSet, dryRun }: RolloutEvent, log: Log): Promise<void> {
+  if (sidecarSet !== undefined || dryRun) return;
+  const { items } = await cluster.list(SIDECARSETS, { limit: 1 }).catch(() => ({ items: [] }));
+  if (items[0] === undefined) return;
+  const read = cluster.get({ ...SIDECARSETS, version: "v1alpha1" }, { name: storedMeta(items[0]).name });
+  const failure = await Promise.race([
+    read.then(() => undefined).catch((error: Error) => error),
+    sleep(CONVERTED_MS, new Error("no answer in 10 s"), { ref: false }),
+  ]);
+  // Not every definition has that version.
+  if (failure === undefined || (isKubeError(failure) && failure.code >= 400 && failure.code < 500)) return;
+  log.warn("the API server cannot call the webhook that converts SidecarSets", { unreached: failure.message });
 }
 
 async function fillQueue(

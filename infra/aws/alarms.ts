@@ -174,7 +174,7 @@ function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       minutes: LASTING,
     },
     SidecarSetErrors: {
-      says: "a webhook of SidecarSets failed, or answered with an error, in two minutes: they cannot be read in another version, or not be changed",
+      says: "a webhook of SidecarSets failed, or API servers could not call it, in two minutes: SidecarSets cannot be read in another version, or not be changed; if no function can be called, pods are created without their sidecars, or not at all",
       tier: "page",
       metrics: [
         ofLogs("SidecarSetErrors", settings),

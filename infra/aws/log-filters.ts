@@ -19,6 +19,8 @@ const REFUSALS = '{ $.refusedPath = "*" }';
 const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE_WORDS}*")`).join(" || ")} }`;
 /** Functions that answer from older knowledge when they cannot read the cluster. */
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
+/** Passes see that an API server cannot call a webhook, which no webhook can see. */
+const UNREACHED = '{ $.unreached = "*" }';
 const UNREAD = '{ $.unread[0] = "*" }';
 /**
  * The field appears from the tenth minute of the trouble to the twentieth, so the next SidecarSet in trouble rings
@@ -36,6 +38,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   return {
     MissedPodsFilter: missedPodsFilter(settings),
     AttentionFilter: filter("rollout", ATTENTION, attention),
+    UnreachedFilter: filter("rollout", UNREACHED, ofLogs("SidecarSetErrors", settings)),
     ...(settings.hasMoreAlarms ? moreFilters(settings) : {}),
     ...Object.fromEntries(
       [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].flatMap((name) => [

@@ -134,13 +134,15 @@ const written = async (name: string, text: string) => {
   await writeFile(join(folder, name), text);
   return join(folder, name);
 };
-/** Returns a pod that no webhook has seen. */
-const missedPod = (name: string) =>
+const clusterOfTests = () =>
   connectCluster({
     server: cluster.url,
     certificateAuthority: cluster.caCertificate,
     token: async () => cluster.token,
-  }).create(
+  });
+/** Returns a pod that no webhook has seen. */
+const missedPod = (name: string) =>
+  clusterOfTests().create(
     { group: "", version: "v1", plural: "pods", namespaced: true },
     {
       metadata: { name, namespace: "default", labels: { app: "web" } },
@@ -148,11 +150,28 @@ const missedPod = (name: string) =>
     },
   );
 const removePod = (name: string) =>
-  connectCluster({
-    server: cluster.url,
-    certificateAuthority: cluster.caCertificate,
-    token: async () => cluster.token,
-  }).delete({ group: "", version: "v1", plural: "pods", namespaced: true }, { namespace: "default", name });
+  clusterOfTests().delete(
+    { group: "", version: "v1", plural: "pods", namespaced: true },
+    { namespace: "default", name },
+  );
+
+/** Registers this address for conversions, as deployments do; undefined: none. */
+const convertAt = (url: string | undefined) =>
+  clusterOfTests().patch(
+    DEFINITIONS,
+    { name: "sidecarsets.apps.kruise.io" },
+    { type: "json", operations: [{ op: "add", path: "/spec/conversion", value: conversionTo(url) }] },
+  );
+const conversionTo = (url: string | undefined) =>
+  url === undefined
+    ? { strategy: "None" }
+    : { strategy: "Webhook", webhook: { clientConfig: { url }, conversionReviewVersions: ["v1"] } };
+const DEFINITIONS = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
 
 /** Minute, from 0 on → differences from a healthy minute. */
 type Minutes = (minute: number) => Moved;
@@ -213,6 +232,17 @@ const OUTAGES: readonly Outage[] = [
     outage: "convert-sidecarset cannot start",
     rings: "`SidecarSetErrors` 3",
     minutes: async () => always(await call("convert-sidecarset", { variables: { AUTHENTICATION: undefined } })),
+  },
+  {
+    outage:
+      "API servers cannot call the functions (DNS, routes, certificates, a deleted function), `failurePolicy: Fail`",
+    rings: "`SidecarSetErrors` 3",
+    minutes: async () => {
+      await convertAt("https://127.0.0.1:1/convert");
+      const moved = await call("rollout");
+      await convertAt(undefined);
+      return always(moved);
+    },
   },
   {
     outage: "SSM throttles, or has no valid secret, without `path-digests`",
