@@ -43,6 +43,9 @@ const otherSecret = () => ({
   PATH_DIGESTS: printPathDigests(pathDigestsOf(["o".repeat(43)], ["/mutate-pod", "/readyz"])),
 });
 
+/** The words of kube-apiserver. */
+const UNREACHED = `conversion webhook for apps.kruise.io/v1beta1, Kind=SidecarSet failed: Post "https://x.example.com/s/${"s".repeat(43)}/convert?timeout=30s": dial tcp: i/o timeout`;
+
 interface Outage {
   readonly outage: string;
   readonly alarm: string;
@@ -94,6 +97,15 @@ const OUTAGES: readonly Outage[] = [
     name: "rollout",
     logged: /"cause":"PassRefused"/,
     trouble: (request) => (request.path.includes("/pods") ? refusing(403, "Forbidden")() : undefined),
+  },
+  {
+    outage: "API servers that cannot call the functions",
+    alarm: "SidecarSetErrors",
+    told: ["`LOG rollout` has `unreached`", "with `Fail`"],
+    name: "rollout",
+    // The API server quotes the registered address, which has the callers' secret.
+    logged: /"unreached":"(?!.*ssss).*\[not shown\].*i\/o timeout/,
+    trouble: (request) => (request.path.includes("/v1alpha1/") ? refusing(500, UNREACHED)() : undefined),
   },
   {
     outage: "a message of the queue whose pass fails",
