@@ -21,6 +21,7 @@ const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 /** Passes see that an API server cannot call a webhook, which no webhook can see. */
 const UNREACHED = '{ $.unreached = "*" }';
+const ENDING = '{ $.accessEndsAt = "*" }';
 const UNREAD = '{ $.unread[0] = "*" }';
 /**
  * The field appears from the tenth minute of the trouble to the twentieth, so the next SidecarSet in trouble rings
@@ -32,12 +33,11 @@ const ATTENTION = '{ $.attentionSince = "*" }';
 export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
   const hasTokens = eachAlone(settings).some(({ clusterToken }) => clusterToken !== undefined);
   const ofTokens = hasTokens ? ["mutate-pod", "rollout"] : [];
-  const attention = ofLogs("Attention", settings);
   const errors = (name: string) => ofLogs(name === POD_WEBHOOK ? "PodErrors" : "SidecarSetErrors", settings);
   const endingTokens = ofLogs("EndingTokens", settings);
   return {
     MissedPodsFilter: missedPodsFilter(settings),
-    AttentionFilter: filter("rollout", ATTENTION, attention),
+    AttentionFilter: filter("rollout", ATTENTION, ofLogs("Attention", settings)),
     UnreachedFilter: filter("rollout", UNREACHED, ofLogs("SidecarSetErrors", settings)),
     ...(settings.hasMoreAlarms ? moreFilters(settings) : {}),
     ...Object.fromEntries(
@@ -49,10 +49,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
     ...(settings.clusters === undefined ? {} : clusterFilters(settings)),
     // Tokens of webhooks and of passes.
     ...Object.fromEntries(
-      ofTokens.map((name) => [
-        `${logGroupId(name)}TokenFilter`,
-        filter(name, '{ $.accessEndsAt = "*" }', endingTokens),
-      ]),
+      ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, filter(name, ENDING, endingTokens)]),
     ),
   };
 }
