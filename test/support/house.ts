@@ -271,7 +271,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 81_405,
+    limit: 81_400,
     goal: 62_000,
   },
   {
