@@ -88,7 +88,7 @@ function pairOf(pair: string, sidecarSet: SidecarSet): readonly [string, string]
 export const CANARY: Command = {
   name: "canary",
   group: "During a rollout",
-  summary: "give a share of the pods new images: of those that run, and of those that are created meanwhile",
+  summary: "give new images to a share of the running pods, and to the same share of new pods",
   details:
     "One write sets the images, the partition, and injectionStrategy.revision with the policy Partial, so that other new pods still get the present revision. promote --step 10% goes on, promote ends it, abort takes it back.",
   arguments: [
