@@ -307,7 +307,7 @@ async function openAll({ service, report, failed, left }: Opening, pods: readonl
   for (const pod of rest) left.set(uidOf(pod), pod);
 }
 
-/** Notes one sentence that names one of the pods. */
+/** Records one sentence that names one of the pods. */
 function noteFailures({ service, failed, left }: Opening): void {
   const [first] = failed.values();
   if (!first) return;
@@ -321,7 +321,7 @@ function noteFailures({ service, failed, left }: Opening): void {
   );
 }
 
-/** False: it is open by now, or the pod is gone. `pod` waits. */
+/** Opens the gate of a pod that waits. False: it is open by now, or the pod is gone. */
 async function open(service: Service, pod: Pod, tries = MAX_TRIES): Promise<boolean> {
   try {
     await write(service, pod);
@@ -342,7 +342,7 @@ async function write({ cluster, clock }: Service, pod: Pod): Promise<void> {
   await cluster.patch<Pod>(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
 }
 
-/** undefined: it is gone, or another has its name, which the watch reports. */
+/** Reads the pod again; undefined: it is gone, or another pod has its name, which the watch reports. */
 async function readSame({ cluster }: Service, { metadata }: Pod): Promise<Pod | undefined> {
   const { namespace = "", name = "", uid } = metadata ?? {};
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));

@@ -1,4 +1,4 @@
-/** Serves one message of the queue: waits until its change is visible, then runs a pass for its subject. */
+/** Serves one message of the queue: it waits until the change is visible, then runs a pass for the subject. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isDue, seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
@@ -9,7 +9,7 @@ import { type PassOptions, runPass } from "./pass.ts";
 import { listAll } from "./rollout/observe-pods.ts";
 import { gravesOf, type PassReport } from "./rollout/report.ts";
 
-/** SidecarSet → start of the last successful pass over it. Losing it costs only extra work. */
+/** Starts of the last successful passes, by SidecarSet. If they are lost, passes only do extra work. */
 export type Served = Map<string, number>;
 
 export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSet"> {
@@ -17,14 +17,14 @@ export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSe
   readonly served: Served;
 }
 
-/** Limit of the wait for a change: the API server may have refused it in the end. */
+/** Limit in milliseconds of the wait for a change, because the API server may have refused it. */
 const STORED_MS = 5_000;
 const REREAD_MS = 250;
-/** Clocks of two machines are never further apart. */
+/** Largest difference in milliseconds between the clocks of two machines. */
 const MAX_WAIT_MS = 2_000;
-/** A timer may end so much before its time. */
+/** Milliseconds by which a timer may end too early. */
 const EARLY_MS = 1;
-/** Limit of trust in a served message, whatever its date: the time between two ticks. */
+/** Limit in milliseconds of trust in a served message with any date: the time between two ticks. */
 const BELIEVED_MS = 60_000;
 const MAX_SERVED = 1_000;
 
@@ -37,7 +37,7 @@ export async function listWork(cluster: Cluster, at: number): Promise<readonly W
   return items;
 }
 
-/** Undefined: a pass that began after the announced change has served it already. */
+/** Serves the work; undefined: a pass that began after the announced change has served it already. */
 export async function serveWork(cluster: Cluster, work: Work, options: WorkOptions): Promise<PassReport | undefined> {
   const { remainingMs, served, clock = systemClock, ...pass } = options;
   const { sidecarSet } = work;
@@ -47,14 +47,14 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   else if (from !== undefined && from > clock.epochMs())
     await clock.sleep(Math.min(from - clock.epochMs() + EARLY_MS, MAX_WAIT_MS));
   const beganAt = clock.epochMs();
-  // Only this work: trouble elsewhere must not move the message to the dead letters.
+  // Only this work counts: trouble elsewhere must not move the message to the dead letters.
   const scope = work.kind === "launch" ? { onlyLaunches: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
   if (failureOf(report) === undefined && hasLooked(report)) remember(served, sidecarSet, beganAt);
   return report;
 }
 
-/** The message was dated by another machine, and our own clock may have been set since: neither is believed for long. */
+/** True if the message was served. Another machine dated it, and clocks may be set: none is trusted for long. */
 function isServed(beganAt: number | undefined, from: number, now: number): boolean {
   return beganAt !== undefined && beganAt >= from && now >= beganAt && now - beganAt < BELIEVED_MS;
 }
@@ -64,7 +64,7 @@ function hasLooked({ notReached, unread }: PassReport): boolean {
   return notReached.length === 0 && unread.length === 0;
 }
 
-/** Why the message must be served again; undefined: it need not. */
+/** The reason why the message must be served again; undefined: it need not. */
 export function failureOf(report: PassReport): string | undefined {
   return gravesOf(report)[0] ?? report.sidecarSets.find(({ stop }) => stop === "failed")?.why;
 }
@@ -81,7 +81,7 @@ async function untilStored(cluster: Cluster, change: Work & { kind: "change" }, 
   while (!(await isStored(cluster, change)) && clock.now() < endsAt) await clock.sleep(REREAD_MS);
 }
 
-/** A later generation means that it was stored, and changed again. */
+/** True if the change is stored. A later generation means that it was stored, and changed again. */
 async function isStored(cluster: Cluster, { sidecarSet, hash, generation }: Work & { kind: "change" }) {
   try {
     const { metadata } = await cluster.get<SidecarSet>(SIDECARSETS, { name: sidecarSet });

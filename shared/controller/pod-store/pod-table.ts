@@ -1,6 +1,6 @@
 /**
- * Records of pods, as `projectPod` makes them. A pod's own data takes about 120 bytes, most of them outside the heap;
- * shared data takes only an index.
+ * Records of pods, as `projectPod` makes them. A pod's own data takes about 120 bytes, most of them outside the heap.
+ * Shared data takes only an index.
  */
 import type { Labels, ObjectMeta, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -11,7 +11,7 @@ const FIRST_BYTES = 1_024; // which grow: most SidecarSets have few pods
 const LENGTH_BYTES = 2;
 const MAX_BYTES = 65_535;
 
-/** Texts of up to 65,535 bytes each, found by their places. */
+/** Texts of up to 65,535 bytes each, which are found by their places. */
 export class TextRows {
   readonly #chunks: Buffer[] = [];
   #used = 0;
@@ -69,17 +69,17 @@ export class TextRows {
   }
 }
 
-/** Finds rows by keys that it reads from the rows: 6 to 12 bytes each; a Map with its own keys takes about 100. */
+/** Finds rows by keys in the rows, with 6 to 12 bytes for each. A Map with its own keys takes about 100. */
 const FIRST_SLOTS = 64;
 
 /** A Map from key to row, without deletion. */
 class RowIndex {
   readonly #keyOf: (row: number) => string;
-  /** row + 1; 0: free */
+  /** row + 1 in each slot; 0: the slot is free */
   #slots = new Uint32Array(FIRST_SLOTS);
   #count = 0;
 
-  /** `keyOf` a row must stay the same. */
+  /** `keyOf` must always return the same key for a row. */
   constructor(keyOf: (row: number) => string) {
     this.#keyOf = keyOf;
   }
@@ -112,14 +112,14 @@ class RowIndex {
   }
 }
 
-/** FNV-1a, its upper bits folded into the lower ones. */
+/** FNV-1a, with its upper bits folded into the lower ones. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
   return hash ^ (hash >>> 15);
 }
 
-// The record of a pod for one look: name, uid and version of its metadata are read from its row on demand.
+// The record of a pod for short use. Name, uid and version are read from its row on demand.
 
 /** Parts of metadata that many pods may share. */
 interface SharedMetadata {
@@ -135,16 +135,16 @@ interface PlainMetadata {
   readonly creationTimestamp: string;
 }
 
-/** The parts that are unique to a pod. */
+/** The parts of metadata that are unique to a pod. */
 interface Identity {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly name: string;
 }
 
-/** The source of unique parts. */
+/** The source of the unique parts. */
 interface Identities {
-  /** grows with each write */
+  /** number that grows with each write */
   readonly writes: number;
   identityOf(row: number): Identity;
 }
@@ -190,19 +190,19 @@ class PodRecord implements ObjectMeta {
 
 /** Cells of a row: places of shared parts, and of its own texts. */
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
-/** Rows per chunk: one growing array would leave holes in memory after each copy. */
+/** Rows per chunk. One growing array would leave holes in memory after each copy. */
 const CHUNK_ROWS = 4_096;
 const FIRST_ROWS = 32; // which grow: most SidecarSets have few pods
 /** Values of REST in place of an index: the metadata is unusual, or the row is deleted. */
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
-/** In no name, uid or version. */
+/** A character that no name, uid or version contains. */
 const SEPARATOR = "\0";
 
 export class PodTable {
   readonly #parts = new SharedParts();
   readonly #texts = new TextRows();
   readonly #rows = new RowIndex((row) => this.#uidOf(row));
-  /** metadata by row */
+  /** unusual metadata by row */
   readonly #odd = new Map<number, ObjectMeta>();
   readonly #chunks: Uint32Array[] = [];
   #length = 0;
@@ -213,7 +213,7 @@ export class PodTable {
     return this.#length;
   }
 
-  /** undefined: there is none of that uid, or it was given up. */
+  /** The row of a uid; undefined: there is none, or it was deleted. */
   rowOf(uid: string): number | undefined {
     const row = this.#rows.get(uid);
     return row === undefined || this.isGone(row) ? undefined : row;
@@ -223,12 +223,12 @@ export class PodTable {
     return this.#cell(row, REST) === GONE;
   }
 
-  /** Grows with each write: results from before a write are invalid. */
+  /** A number that grows with each write: results from before a write are invalid. */
   get writes(): number {
     return this.#writes;
   }
 
-  /** A new row. An earlier row of that uid is given up. @throws RangeError for names of 65,000 bytes */
+  /** Adds a row. An earlier row with the same uid is deleted. @throws RangeError for names of 65,000 bytes */
   add(pod: Pod): number {
     const uid = pod.metadata?.uid ?? "";
     const texts = this.#texts.add(textsOf(pod));
@@ -251,14 +251,14 @@ export class PodTable {
     } else if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
   }
 
-  /** `pod`: a newer state of the row's pod. */
+  /** Replaces a row. `pod`: a newer state of the row's pod. */
   replace(row: number, pod: Pod): void {
     const before = this.#cellsOf(row).slice(0, TEXTS);
     this.#write(row, pod, this.#texts.replace(this.#cell(row, TEXTS), textsOf(pod)));
     this.#release(before);
   }
 
-  /** Deletes the row; it keeps its uid until a new row has it. */
+  /** Deletes the row. The uid stays with it until a new row has the uid. */
   drop(row: number): void {
     if (this.isGone(row)) return;
     this.#writes++;
@@ -268,13 +268,13 @@ export class PodTable {
     cells[REST] = GONE;
   }
 
-  /** A record equal to the stored one, created at each call. Undefined for a deleted row. */
+  /** A record equal to the stored one, created at each call; undefined for a deleted row. */
   at(row: number): Pod | undefined {
     return this.#isThere(row) ? this.#withMetadata(row, this.#metadataOf(row)) : undefined;
   }
 
   /**
-   * A record in half the time, for use before the row changes. Name, uid and version are read on demand, so a copy made
+   * A record in half the time, valid until the row changes. Name, uid and version are read on demand, so a copy made
    * member by member lacks them.
    */
   record(row: number): Pod | undefined {
@@ -300,7 +300,7 @@ export class PodTable {
     return status ? { ...shared, status: this.#parts.share(status) } : shared;
   }
 
-  /** Drops the index of equal parts: later parts share only among themselves. */
+  /** Drops the index of equal parts. Later parts share only with each other. */
   settle(): void {
     this.#parts.forget();
   }
@@ -369,7 +369,7 @@ export class PodTable {
     };
   }
 
-  /** Object literals: an object that grows, or has a spread, takes several times as long. */
+  /** Object literals, because an object that grows, or has a spread, takes several times as long. */
   #metadataOf(row: number): ObjectMeta {
     const odd = this.#odd.get(row);
     if (odd) return odd;
@@ -386,7 +386,7 @@ function textsOf({ metadata: { uid = "", resourceVersion = "", name = "" } = {} 
   return [uid, resourceVersion, name].join(SEPARATOR);
 }
 
-/** The shared part of common metadata; undefined: it is unusual. */
+/** The shared part of common metadata; undefined: the metadata is unusual. */
 function restOf(metadata: ObjectMeta): SharedMetadata | undefined {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
     metadata;

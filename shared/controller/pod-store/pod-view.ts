@@ -8,18 +8,18 @@ import { Picked, type Sequence } from "../../go/sequence.ts";
 import { PodTable } from "./pod-table.ts";
 
 /**
- * The view never goes back: it drops news older than its state, because a reservation is freed when its pod is seen at
- * another resourceVersion.
+ * The view never goes back: it drops news older than its state, because a pod at another resourceVersion frees its
+ * reservation.
  */
 export class PodView {
   readonly #sidecarSet: SidecarSet;
   readonly #also: Also;
   readonly #table = new PodTable();
-  /** of the table, in the list's order; some may be gone since */
+  /** rows of the table, in the list's order; some may be deleted since */
   #rows = new Uint32Array();
-  /** rows added since then */
+  /** rows added since the list */
   #newRows: number[] = [];
-  /** uid → resourceVersion of unselected pods, null for pods that do not exist */
+  /** resourceVersion of unselected pods by uid; null for pods that do not exist */
   readonly #others = new Map<string, string | null>();
 
   constructor(sidecarSet: SidecarSet, also: Also = NOTHING_ELSE) {
@@ -27,14 +27,14 @@ export class PodView {
     this.#also = also;
   }
 
-  /** A pod of a list; nobody sees it before the list is complete. */
+  /** Adds a pod of a list. It is visible only after the list is complete. */
   gather(pod: Pod): number {
     return this.#table.add(this.#project(pod));
   }
 
   /**
-   * Accepts the rows of each complete list, in order; unfinished lists do not count. A consistent list has each uid
-   * once; of two the last one counts.
+   * Accepts the rows of each complete list, in order. Unfinished lists do not count. A consistent list has each uid
+   * once; if not, the last one counts.
    */
   complete(gathered: readonly (readonly number[])[]): void {
     this.#rows = joined(gathered);
@@ -53,7 +53,7 @@ export class PodView {
     return this.#inOrder((row) => this.#table.at(row));
   }
 
-  /** The pods in half the time, for use before the view changes. Member-wise copies lack name, uid and version. */
+  /** The pods in half the time, valid until the view changes. Member-wise copies lack name, uid and version. */
   get records(): Sequence<Pod> {
     return this.#inOrder((row) => this.#table.record(row));
   }
@@ -63,7 +63,7 @@ export class PodView {
     return row === undefined ? undefined : this.#table.at(row);
   }
 
-  /** null: gone; undefined: never looked for */
+  /** The version of a pod; null: it is gone; undefined: it was never read. */
   versionOf(uid: string): string | null | undefined {
     const row = this.#table.rowOf(uid);
     return (row === undefined ? undefined : this.#table.versionOf(row)) ?? this.#others.get(uid);
@@ -74,7 +74,7 @@ export class PodView {
     return this.#table.share(this.#project(pod));
   }
 
-  /** A selected pod as it is now. True when that is news. */
+  /** Stores a selected pod. True if it changed. */
   put(pod: Pod): boolean {
     const uid = pod.metadata?.uid ?? "";
     const known = this.versionOf(uid);
@@ -86,14 +86,14 @@ export class PodView {
     return true;
   }
 
-  /** Takes the pod after this pass's own write; of an unselected pod only the version is kept. */
+  /** Stores the pod after this pass's own write. For an unselected pod only the version is stored. */
   see(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
     if (this.#table.rowOf(uid) !== undefined) this.put(pod);
     else this.#others.set(uid, pod.metadata?.resourceVersion ?? "");
   }
 
-  /** Removes a pod that is not selected at this resourceVersion, or gone (null). True when a record was removed. */
+  /** Removes a pod that is not selected at this resourceVersion, or is gone (null). True if a record was removed. */
   remove(uid: string, resourceVersion: string | null): boolean {
     const known = this.versionOf(uid);
     if (resourceVersion !== null && typeof known === "string" && isLater(known, resourceVersion)) return false;

@@ -1,8 +1,8 @@
 /** Pods of one template differ mainly in names: 150,000 records fit into memory because they share equal parts. */
 
 /**
- * Limit of different values and characters; beyond it all are forgotten and sharing starts again. Knowing a value costs
- * more than storing it.
+ * Limit of different values and characters. Beyond it all are forgotten, and sharing starts again, because an index
+ * entry costs more than a stored value.
  */
 const MAX_KNOWN = 50_000;
 const MAX_CHARACTERS = 16 * 1024 * 1024;
@@ -10,24 +10,24 @@ const MAX_CHARACTERS = 16 * 1024 * 1024;
 interface Known {
   readonly value: unknown;
   readonly id: number;
-  /** index of the part; undefined: not stored as one part */
+  /** index of the part; undefined: it is not stored as one part */
   place?: number | undefined;
 }
 
 /** Parts of records, each stored once by its index. Many records may share one, so a part never changes. */
 export class SharedParts {
   readonly #parts: unknown[] = [];
-  /** of each part: how many use it */
+  /** number of users of each part */
   readonly #uses: number[] = [];
   readonly #free: number[] = [];
-  /** by place, parts that can still be found */
+  /** parts by place that can still be found */
   readonly #found = new Map<number, Known>();
   readonly #plain = new Map<unknown, Known>();
   readonly #composed = new Map<string, Known>();
   #last = 0;
   #characters = 0;
 
-  /** The place of the first value that was equal to this one, down to each of its parts. One more uses it. */
+  /** The place of the first value that equals this one in every part. It counts one more user. */
   take(value: unknown): number {
     const known = this.#find(value);
     known.place ??= this.#keep(known);
@@ -35,7 +35,7 @@ export class SharedParts {
     return known.place;
   }
 
-  /** Releases one use; a part without users goes. */
+  /** Releases one use. A part without users is removed. */
   release(place: number): void {
     const uses = (this.#uses[place] ?? 0) - 1;
     this.#uses[place] = uses;
@@ -56,7 +56,7 @@ export class SharedParts {
     return this.#find(value).value as T;
   }
 
-  /** Forgets the index: later parts are not compared with earlier ones, which stay in place. */
+  /** Forgets the index. Later parts are not compared with earlier ones, which stay in place. */
   forget(): void {
     this.#plain.clear();
     this.#composed.clear();
@@ -82,7 +82,7 @@ export class SharedParts {
     }
     const parts: unknown[] = [];
     const names = Object.keys(value);
-    // Keys may contain any separator, so they are numbers here too.
+    // Keys may contain any separator, so the text has numbers in their place.
     let key = Array.isArray(value) ? "[" : "{";
     for (const name of names) {
       const part = this.#look((value as Record<string, unknown>)[name]);

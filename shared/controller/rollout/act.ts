@@ -1,4 +1,4 @@
-/** Carries out one action of a decision, under its precondition, and reports the result. */
+/** Runs one action of a decision, under its precondition, and reports the result. */
 import type { ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
@@ -23,25 +23,25 @@ import { conditionPatch, evictPod, podPatch, resizePatch } from "./pod-patch.ts"
 export interface ActContext {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** as read: the precondition of its status */
+  /** the SidecarSet as read, which is the precondition of its status */
   readonly sidecarSet: SidecarSet;
 }
 
 export type Outcome =
-  /** `object`: the API server's answer, if somebody needs it */
+  /** `object`: the API server's answer, if a caller needs it */
   | { readonly kind: "done"; readonly object?: KubernetesObject }
   /** the object does not exist any more */
   | { readonly kind: "gone"; readonly error: KubeError }
-  /** the object has changed since it was observed: observe again */
+  /** the object has changed since it was observed, so it must be observed again */
   | { readonly kind: "conflict"; readonly error: KubeError }
-  /** no clear answer: read before deciding anything else */
+  /** no clear answer, so the object must be read before any decision */
   | { readonly kind: "unknown"; readonly error: KubeError }
-  /** certainly not carried out, and not because somebody was faster */
+  /** certainly not done, and not because another writer was faster */
   | { readonly kind: "refused"; readonly error: KubeError };
 
 export type NotDone = Exclude<Outcome, { kind: "done" }>;
 
-/** Never throws a KubeError. */
+/** Runs the action. It never throws a KubeError. */
 export function act(action: Action, context: ActContext): Promise<Outcome> {
   return attempt(() => carryOut(action, context));
 }
@@ -125,7 +125,7 @@ function customVersionLabel(customVersion: string) {
   return { [CUSTOM_VERSION_LABEL]: customVersion };
 }
 
-/** Patches the status on condition that the SidecarSet is unchanged: a late write must not restore older counts. */
+/** Patches the status if the SidecarSet is unchanged: a late write must not restore older counts. */
 async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarSetStatus): Promise<SidecarSet> {
   const { name = "", uid, resourceVersion } = sidecarSet.metadata ?? {};
   const { status: before = {} } = sidecarSet;
@@ -140,7 +140,7 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
   );
 }
 
-/** The nulls by which a merge patch removes fields. */
+/** The null members with which a merge patch removes fields. */
 function nullOf(before: object, after: object): Readonly<Record<string, null>> {
   const absent = Object.keys(before).filter((key) => !(key in after));
   return Object.fromEntries(absent.map((key) => [key, null]));
@@ -170,8 +170,7 @@ function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
 }
 
 /**
- * One restart of a workload, on condition that it is unchanged: the same write as `kubectl rollout restart`, with the
- * SidecarSet's name.
+ * Restarts a workload, if it is unchanged, with the same write as `kubectl rollout restart` and the SidecarSet's name.
  */
 const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: BUILT_IN_STATEFUL_SETS, DaemonSet: DAEMON_SETS } as const;
 

@@ -1,6 +1,6 @@
 /**
- * Registers pods with their disruption budgets before writing to them, and releases pods that are ready again: only
- * with gate RespectDisruptionBudgets.
+ * Registers pods with their disruption budgets before writes to them, and releases pods that are ready again. Only with
+ * the gate RespectDisruptionBudgets.
  */
 import type { LedgerPlan } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
@@ -23,7 +23,7 @@ import type { PatchPod } from "./pod-patch.ts";
 import { NamespaceTurns } from "./refused-writes.ts";
 
 const WRITES_AT_ONCE = 4;
-/** Limit of the time from a registration to its write. A budget forgets a pod that is going down after two minutes. */
+/** Limit of seconds from a registration to its write. A budget forgets a pod that is going down after two minutes. */
 const COUNTED_FOR_SECONDS = 60;
 
 /**
@@ -39,13 +39,13 @@ export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot)
 }
 
 interface Counted extends Required<Pick<Answers, "uncounted">> {
-  /** a budget was written to meanwhile, so pods that it holds may be allowed now */
+  /** true: a budget has been written to, so the pods that it holds may be allowed now */
   readonly isOutdated: boolean;
 }
 
 /**
  * The pods that a budget did not accept. A budget forgets a counted pod without a write after two minutes. `plan`:
- * absent: no pod is written to, and only finished disruptions are removed.
+ * absent if no pod is written to; then only finished disruptions are removed.
  */
 export async function countDisruptions(
   context: Context,
@@ -83,18 +83,18 @@ export async function countDisruptions(
   return { uncounted, isOutdated };
 }
 
-/** Why a budget did not count its pods. */
+/** The reason why a budget did not count its pods. */
 interface Failure {
-  /** to complete "the budget …" */
+  /** the reason, which completes "the budget …" */
   readonly why: string;
-  /** the budget has changed since it was read, and may count its pods at the next look */
+  /** true: the budget has changed since it was read, and may count its pods at the next look */
   readonly isOutdated?: boolean;
 }
 
 const CHANGED = "was written to meanwhile";
 const SLOW = "waits for the next round, because writes to its namespace are slow";
 
-/** undefined: it counts them. A budget that refuses, or whose policy or webhook does, holds its own pods only. */
+/** The failure; undefined: the budget counts them. A refusal by it, its policy or webhook holds only its own pods. */
 async function count(
   context: Context,
   snapshot: Snapshot,
@@ -122,7 +122,7 @@ async function count(
   return { why: `could not be written: ${message}${advice}`, isOutdated };
 }
 
-/** Limit of immediate retries per budget in a pass: its owner may go on changing it, or a webhook refusing it. */
+/** Limit of immediate retries for a budget in a pass: its owner may change it all the time, or a webhook refuse it. */
 const MOST_RETRIES = 3;
 const retriesOf = new WeakMap<Context, Map<string, number>>();
 
@@ -134,8 +134,8 @@ function mayRetryNow(context: Context, budget: string): boolean {
 }
 
 /**
- * True for a count so old that the budget may have forgotten it: it must be counted again first. `now`: by the clock of
- * the count.
+ * True for a count so old that the budget may have forgotten it. The pod must be counted again first. `now`: by the
+ * clock of the count.
  */
 export function isForgotten({ disruption }: Pick<PatchPod, "disruption">, now: string): boolean {
   return disruption !== undefined && Math.abs(secondsBetween(disruption.at, now) ?? 0) > COUNTED_FOR_SECONDS;

@@ -1,4 +1,4 @@
-/** Decision of one round: the core decides, then checks, the gate and budgets narrow it. An answer is for one batch. */
+/** Decides a round: the core decides, then checks, gate and budgets remove actions. An answer is for one batch. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
@@ -37,25 +37,25 @@ import { isOwn } from "./refused-pods.ts";
 import { nameRevision } from "./register-revision.ts";
 import { readAsked } from "./workloads.ts";
 
-/** The time until a gate that refused is asked again. */
+/** Milliseconds until a gate that refused is asked again. */
 const AGAIN_MS = 30_000;
 const TIMEOUT_MS = 5_000;
 const LEAST_TIMEOUT_MS = 500;
-/** Time left for the pass after the answers. */
+/** Milliseconds that the pass needs after the answers. */
 const RESERVE_MS = 2_000;
-/** An answer that took longer is outdated, because the process was frozen meanwhile. */
+/** Milliseconds after which an answer is outdated: the process was frozen meanwhile. */
 const LATE_MS = 10_000;
 
-/** The pods and the mode for which an answer counts. */
+/** The pods and the mode for which an answer is valid. */
 interface Asking {
-  /** uids of pods that were allowed when they were reserved, by whichever pass */
+  /** uids of pods that were allowed when any pass reserved them */
   readonly reserved: ReadonlySet<string>;
-  /** false: nobody is asked, and the last answers count */
+  /** false: no server is asked, and the last answers count */
   readonly mayAsk: boolean;
 }
 
 interface AskedChecks extends Checked {
-  /** the decision must be made again with the results: a wave, or a halt, depends on them */
+  /** true: the decision must be made again with the results, because a wave or a halt depends on them */
   readonly isOther: boolean;
 }
 
@@ -73,13 +73,13 @@ async function askChecks(
   const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.rules.waves);
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
   const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, at) : before;
-  // A wave without pods passes by the known results of its checks, including these. Their own time counts: with a later
-  // one, a wave that just became complete would ignore its evaluations.
+  // A wave without pods passes by the known results of its checks, including these. Each result keeps its own time:
+  // with a later one, a wave that just became complete would ignore it.
   const isOther = isChecking(decision) || decision.summary.rules.waves?.isTurning || failedCheck(known) !== undefined;
   return { known, at, isOther: isAsked && isOther };
 }
 
-/** Without an annotation the ledger stays unchanged. */
+/** The ledger with check results. Without an annotation it stays unchanged. */
 export function withChecks(
   plan: LedgerPlan,
   decision: Decision,
@@ -91,9 +91,7 @@ export function withChecks(
   return checks === undefined ? plan : { ...plan, ledger: { ...plan.ledger, checks } };
 }
 
-/**
- * Why the gate does not allow the batch, one sentence. undefined: the gate allows it, or there is no gate or no batch.
- */
+/** The reason why the gate does not allow the batch; undefined: it allows it, or there is no gate or batch. */
 export async function askGate(
   context: Context,
   snapshot: Snapshot,
@@ -120,7 +118,7 @@ function isFresh(askedAtMs: number, nowMs: number): boolean {
   return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
 }
 
-/** Undefined: the batch is allowed. `about`: the subject of a refusal. */
+/** The refusal; undefined: the batch is allowed. `about`: the subject of a refusal. */
 async function refusalOf(
   context: Context,
   gate: URL,
@@ -157,7 +155,7 @@ interface Silence {
   readonly askedAtMs: number;
 }
 
-/** servers and queries of each process without an answer in time, and the consequence */
+/** servers and queries without an answer in time, and the consequence, by process */
 const silent = new WeakMap<object, Map<string, Silence>>();
 
 /** Shares timeouts between SidecarSets. A silent server occupies a place of the pass, so only one asker waits. */
@@ -174,8 +172,8 @@ async function unlessSilent<T>(
   const timeoutMs = timeoutOf(context);
   const askedAtMs = clock.epochMs();
   const answer = await ask(timeoutMs);
-  // Only a missing answer concerns others; a late one is for this batch and query. In a short time a slow server looks
-  // the same.
+  // Only a missing answer concerns others; a late one is for this batch and query. With a short timeout a slow server
+  // looks the same.
   const isSilent = timeoutMs === TIMEOUT_MS && clock.epochMs() - askedAtMs >= timeoutMs && isNone(answer);
   if (isSilent) known.set(server, { answer, askedAtMs: clock.epochMs() });
   else known.delete(server);
@@ -211,7 +209,7 @@ async function measure(context: Context, query: string): Promise<Measured> {
   const askedAtMs = clock.epochMs();
   const { measure: measureOne } = gates;
   const asking = (timeoutMs: number) => measureOne(query, timeoutMs);
-  // One query may just be slow. Two without an answer mean that the server is silent.
+  // A single query may be slow. Two queries without an answer mean that the server is silent.
   const silentQueries = [...silentNow(context).keys()].filter((key) => key.startsWith(QUERY) && key !== QUERY + query);
   if (silentQueries.length > 1)
     return { nothing: "two other queries had no answer, so it is asked half a minute later" };
@@ -226,20 +224,20 @@ function timeoutOf({ clock, endsAtMs }: Context): number {
 }
 
 /**
- * The decision of a round: decide, ask others, narrow. Everything learnt becomes part of the observation, and the same
+ * The decision of a round: decide, ask others, remove actions. New facts become part of the observation, and the same
  * function decides again; no step replaces a decision.
  */
 export interface Decided {
   readonly decision: Decision;
-  /** its reservations */
+  /** reservations of the round */
   readonly plan: LedgerPlan;
   /** check results to store together with the reservations */
   readonly checked: Checked;
-  /** a disruption budget was written to meanwhile, so pods that it holds may be allowed now */
+  /** true: a budget has been written to, so the pods that it holds may be allowed now */
   readonly isCountOutdated: boolean;
 }
 
-/** `kept`: valid reservations. "record": asks nobody, uses the last answers, and reserves nothing new. */
+/** Decides. `kept`: valid reservations. "record": asks no server, uses the last answers, and reserves nothing new. */
 export async function decideRound(
   context: Context,
   snapshot: Snapshot,

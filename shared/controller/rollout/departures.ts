@@ -1,4 +1,4 @@
-/** Evicted pods whose successors the ledger awaits, and until when. */
+/** Evicted pods whose successors the ledger awaits, with their time limits. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
@@ -11,7 +11,7 @@ import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
 
-/** Two clocks. One machine reads the time that another wrote, but both ask the same API server. */
+/** Two clocks for times that one machine writes and another reads: both ask the same API server. */
 export interface ServerClock {
   readonly cluster: Pick<Cluster, "serverTimeMs">;
   readonly clock: Clock;
@@ -32,8 +32,8 @@ export function departedOf(context: ServerClock, seen: Seen, kept: readonly Rese
 }
 
 /**
- * Departures that still wait for a successor, and the ones that waited in vain lately. An eviction may land as long as its
- * pod is reserved, so the time starts when the reservation is freed.
+ * Departures that still wait for a successor, and those of the last hour without one in time. An eviction may happen
+ * while its pod is reserved, so the time starts when the reservation is freed.
  */
 export function awaitedNow(
   context: ServerClock,
@@ -51,7 +51,7 @@ export function awaitedNow(
   return remembered(renewed, reserved, now);
 }
 
-/** Awaits evicted pods from the moment of their reservation. */
+/** Adds evicted pods from the moment of their reservation. */
 export function withDepartures(
   plan: LedgerPlan,
   { actions }: Decision,
@@ -66,7 +66,7 @@ export function withDepartures(
   return { ...plan, ledger: { ...plan.ledger, departed: [...others, ...added] } };
 }
 
-/** RFC3339, by the API server's clock where that is known. */
+/** The time in RFC3339, by the API server's clock if it is known. */
 export function serverTimestamp({ cluster, clock }: ServerClock): string {
   return secondText(cluster.serverTimeMs?.() ?? clock.epochMs());
 }
@@ -75,9 +75,9 @@ function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {
   return new Set(kept.map(({ uid }) => uid));
 }
 
-// Controllers with a refused eviction: the cause usually affects their other pods too, for a while.
+// Controllers with a refused eviction. The cause usually affects their other pods too, for a while.
 
-/** The time until the next eviction, twice as long each time. */
+/** Milliseconds until the next eviction; the time doubles with each refusal. */
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 30_000;
 
@@ -86,7 +86,7 @@ interface Wanted {
   readonly departure: Pick<Departure, "namespace" | "owner">;
 }
 
-/** the same object for a whole rollout */
+/** a key: the same object for a whole rollout */
 interface Rollout {
   readonly clock: Clock;
 }
@@ -96,7 +96,7 @@ interface Kept {
   readonly waitMs: number;
 }
 
-/** of each rollout, over its batches: ownerKey → until when */
+/** time limits by owner, for each rollout over its batches */
 const kept = new WeakMap<Rollout, Map<string, Kept>>();
 /** rollouts with an answered eviction in this pass */
 const answered = new WeakSet<Rollout>();
@@ -105,12 +105,12 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/** Limit of refused owners in a namespace. Beyond it its other owners wait: it may have more than a pass can try. */
+/** Limit of refused owners in a namespace. Then its other owners wait, because a pass may not be able to try all. */
 const MOST_OF_NAMESPACE = 5;
 
 /**
- * Keys of owners whose pods wait to be evicted, and of namespaces all of whose owners do. With `record` nothing is
- * evicted, so owners whose wait is over are included.
+ * Keys of owners with pods that wait to be evicted, and of namespaces whose owners all do. With `record` nothing is
+ * evicted, so owners whose wait has ended are included.
  */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
   if (mode === "record") return new Set(kept.get(context)?.keys());
@@ -129,7 +129,7 @@ export function noteKept(context: Rollout, { departure }: Wanted): void {
   kept.set(context, ofRollout);
   const last = ofRollout.get(owner);
   const now = context.clock.now();
-  // If a whole batch was refused, its first refusal counts.
+  // If a whole batch was refused, only its first refusal counts.
   if (last && now < last.notBeforeMs) return;
   const waitMs = last ? Math.min(2 * last.waitMs, LONGEST_WAIT_MS) : FIRST_WAIT_MS;
   ofRollout.set(owner, { notBeforeMs: now + waitMs, waitMs });

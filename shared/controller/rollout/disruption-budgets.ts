@@ -1,4 +1,4 @@
-/** Reads disruption budgets: only with gate RespectDisruptionBudgets. */
+/** Reads disruption budgets, only with the gate RespectDisruptionBudgets. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import {
@@ -14,11 +14,11 @@ import type { Clock } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { listAll } from "./observe-pods.ts";
 
-/** Milliseconds for which budgets are reused, for any SidecarSet: a write to a changed budget fails. */
+/** Milliseconds for which read budgets are reused, for any SidecarSet. A write to a changed budget fails. */
 const GOOD_FOR_MS = 500;
-/** Reuse lasts this many times as long as the reading, which 20 MB of a tenant's budgets extend by a second. */
+/** Factor from the time of reading to the time of reuse: 20 MB of a tenant's budgets take a second to read. */
 const SPARED = 10;
-/** Longest reuse: a write fails only for a budget that the pass knows, so pods of a new one go down unseen until then. */
+/** Longest reuse. A write fails only for a known budget, so pods of a new one go down unseen until then. */
 const MOST_MS = 10_000;
 
 export const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";
@@ -34,7 +34,7 @@ interface Read {
   readonly budgets: Promise<readonly DisruptionBudget[]>;
 }
 
-/** of each pass */
+/** the last reading of each pass */
 const lastRead = new WeakMap<Cluster, Read>();
 
 interface Reader {
@@ -43,7 +43,7 @@ interface Reader {
   readonly settings: RolloutSettings;
 }
 
-/** All of the cluster; none without the gate. @throws Error that says which role is missing, and KubeError */
+/** All budgets of the cluster; none without the gate. @throws Error that names the missing role, and KubeError */
 export async function readDisruptionBudgets(context: Reader): Promise<readonly DisruptionBudget[]> {
   if (!context.settings.RespectDisruptionBudgets) return [];
   const { cluster, clock } = context;
@@ -82,14 +82,14 @@ async function listBudgets(cluster: Cluster, kind: BudgetKind): Promise<readonly
   }
 }
 
-/** Namespace → label keys to keep of its pods; undefined: no budget is asked. */
+/** Label keys to keep of pods, by namespace; undefined: no budget is read. */
 export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]): Also["budgetLabels"] {
   if (!settings.RespectDisruptionBudgets) return undefined;
   const byNamespace = Map.groupBy(budgets, ({ namespace }) => namespace);
   return new Map([...byNamespace].map(([namespace, own]) => [namespace, new Set(keysOfBudgets(own))]));
 }
 
-/** Something has been written that other looks should see. */
+/** Forgets the reading after a write that other reads should see. */
 export function forgetDisruptionBudgets(cluster: Cluster): void {
   lastRead.delete(cluster);
 }

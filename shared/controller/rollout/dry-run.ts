@@ -30,18 +30,18 @@ import {
 import type { SidecarSetReport, Stop } from "./report.ts";
 import { readAsked } from "./workloads.ts";
 
-/** Options of a forecast beyond the current actions. */
+/** Options of a dry run for its plan. */
 export interface PlanWish {
-  /** how long a pod is taken to be not ready after its images were changed */
+  /** seconds that a pod is not ready after a change of its images */
   readonly readyAfterSeconds: number;
-  /** the SidecarSet to plan in place of the stored one; absent: the stored one */
+  /** the SidecarSet to plan; absent: the stored one */
   readonly sidecarSet?: SidecarSet;
 }
 
 /** The default time until a pod is ready. */
 export const READY_AFTER_SECONDS = 5;
 
-/** Without these options the report has only the current actions, and no forecast. */
+/** The present actions, and with these options a plan. */
 export async function planOnly(context: Context, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
   const snapshot = await observe(context, name, wish?.sidecarSet);
@@ -65,7 +65,7 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
   return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
 }
 
-/** The steps of a pass before it writes to pods. The dry run asks no gate and no metrics. */
+/** The steps of a pass before it writes to pods. A dry run asks no gate and no metrics server. */
 function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
   const gate = steeringOf(sidecarSet).gate;
   const checks = checksAsked(sidecarSet, decision.summary.rules.waves?.atWork).map(({ name }) => name);
@@ -90,7 +90,7 @@ function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservatio
   });
 }
 
-// The actions of a dry run, in words.
+// Describes the actions of a dry run in words.
 
 /** One line for people about an action. */
 export function describeAction(action: Action): string {
@@ -128,9 +128,9 @@ export function describeAction(action: Action): string {
   }
 }
 
-// The words of a dry run about disruption budgets: which ones would count pods, and which ones hold pods.
+// Describes for a dry run which disruption budgets would count pods, and which ones hold pods.
 
-/** `granted`: uids of pods with room in the ledger. Empty when no budget is asked. */
+/** The sentences; empty if no budget is asked. `granted`: uids of pods with room in the ledger. */
 export function disruptionSteps({ actions, summary }: Decision, granted: ReadonlySet<string>): readonly string[] {
   const counted = new Map<string, string[]>();
   for (const action of actions)
@@ -149,7 +149,7 @@ function labelsText(labels: Readonly<Record<string, string>> = {}): string {
   return texts.join(", ") || "annotations only";
 }
 
-// Why a pass left a SidecarSet, in one sentence.
+// The reason why a pass left a SidecarSet, in one sentence.
 
 /** One sentence about the state of a rollout. */
 export function explain(stop: Stop, summary: Summary | undefined): string {

@@ -29,31 +29,31 @@ import { evictionMessage, evictPod, isKept } from "./pod-patch.ts";
 import { isBusy } from "./pod-trouble.ts";
 import { noteProblem } from "./report.ts";
 
-/** Limit of tries in a pass: up to it, pods that cannot go cost others no place. */
+/** Limit of tries in a pass. Up to it, pods that cannot go take no place from others. */
 const MOST_TRIED = 200;
-/** Limit of answers in a namespace that may be the API server's own trouble; its other pods wait for the next pass. */
+/** Limit of answers in a namespace that may be trouble of the API server. Its other pods wait for the next pass. */
 const MOST_UNCLEAR = 3;
-/** If this many namespaces get such answers, the API server is in trouble, and other pods would get the same answer. */
+/** Number of namespaces with such answers at which other pods would get them too: the API server is in trouble. */
 const MOST_UNCLEAR_NAMESPACES = 3;
 
 interface Evictions {
   evicted: number;
-  /** uids of pods that had their turn */
+  /** uids of pods that were tried */
   readonly tried: Set<string>;
-  /** namespace → how many evictions were refused */
+  /** numbers of refused evictions, by namespace */
   readonly refused: Map<string, number>;
-  /** namespace → how many answers may be the API server's own trouble */
+  /** numbers of answers that may come from trouble of the API server, by namespace */
   readonly unclear: Map<string, number>;
-  /** a pod was gone at once and does not count any more: its place stays empty */
+  /** true: a pod was gone at once and no longer counts, so its place stays empty */
   isStale: boolean;
-  /** no more pods are tried */
+  /** true: no more pods are tried */
   isOver: boolean;
-  /** a write of the ledger was lost: the current reservations are unknown, so nothing may be written by this look */
+  /** true: a write of the ledger was lost, so the reservations are unknown and this look may write nothing */
   isOutdated: boolean;
 }
 
 interface Wanted extends PodState {
-  /** uid of its controller */
+  /** uid of the pod's controller */
   readonly owner: string;
 }
 
@@ -81,7 +81,7 @@ export async function evictMissed(
   return evictions;
 }
 
-/** As many as fit now. */
+/** Evicts as many pods as there is room for. */
 async function evictNext(
   context: Context,
   snapshot: Snapshot,
@@ -100,7 +100,7 @@ function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, ho
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const restarting = restartingOf(snapshot);
   const now = serverTimestamp(context);
-  // How many pods a restart takes down is not known.
+  // It is unknown how many pods a restart takes down.
   if (restarting && openRestarts(restarting, { reserved, pods: observed.view.records, now }).length > 0) return [];
   const held = { reserved, holds, now };
   const awaited = departedOf(context, snapshot, stored.ledger.reservations).open.length;
@@ -143,18 +143,18 @@ async function evictThese(
 
 interface Turn {
   readonly reservation: Reservation;
-  /** uid of its controller */
+  /** uid of the pod's controller */
   readonly owner: string;
 }
 
-/** True when the eviction may still take the pod down later. */
+/** Evicts a pod; true: the eviction may still take the pod down later. */
 async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictions, turn: Turn): Promise<boolean> {
   const { reservation, owner } = turn;
-  // A refusal for its controller, or its namespace, would be repeated for this pod.
+  // A refusal for its controller or namespace would happen again for this pod.
   if (keptOwners(context).has(ownerKey(reservation.namespace, owner)) || isUnclear(evictions, reservation))
     return false;
   const outcome = await attempt(() => evictPod(context.cluster, reservation));
-  // Policies and webhooks also answer 404, 409 and 422, about an unchanged pod.
+  // Policies and webhooks also answer 404, 409 and 422 for an unchanged pod.
   const isOfAnother = outcome.kind === "conflict" || outcome.kind === "gone";
   const hasMoved = isOfAnother && (await hasChanged(context, snapshot, reservation));
   if (!hasMoved) count(context, evictions, turn, outcome);
@@ -173,7 +173,7 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
     evictions.isOver = true;
     return;
   }
-  // The cause would affect other pods of its controller now, and this pod for a while.
+  // The cause affects other pods of the same controller now, and this pod for a while.
   noteKept(context, { departure });
   add(evictions.refused, reservation.namespace);
   if (!mayBeBusy(outcome)) return;
@@ -181,7 +181,7 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
   evictions.isOver ||= evictions.unclear.size >= MOST_UNCLEAR_NAMESPACES;
 }
 
-/** True where nothing could be sent, or our credentials are not accepted: any other eviction would fare the same. */
+/** True if nothing could be sent, or the credentials are not accepted: any other eviction would fail too. */
 function isOfEverybody({ kind, error }: NotDone): boolean {
   return (error.code === 0 && kind !== "unknown") || (error.code === 401 && !isDenied(error.message));
 }
@@ -210,8 +210,8 @@ async function readWanted(
 }
 
 /**
- * Undefined: the pod has its sidecars now, or has no controller that would recreate it. A pod that was down cost
- * nothing; if it is ready now, it would.
+ * Reads the pod; undefined: it has its sidecars now, or no controller would recreate it. A pod that was down used no
+ * budget; if it is ready now, it would.
  */
 async function readWantedOne(context: Context, snapshot: Snapshot, planned: Pod): Promise<Wanted | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
@@ -228,7 +228,7 @@ async function readWantedOne(context: Context, snapshot: Snapshot, planned: Pod)
   return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
-/** False: another pass wrote the ledger. The next pass, or that one, fences what is left. */
+/** Writes the ledger; false: another pass wrote it. The next pass, or that one, fences the rest. */
 async function swap(context: Context, snapshot: Snapshot, evictions: Evictions, next: Ledger): Promise<boolean> {
   const place = { namespace: context.kruiseNamespace, owner: snapshot.sidecarSet };
   const stored = await swapLedger(context.cluster, place, snapshot.stored, next);
@@ -244,8 +244,8 @@ async function hasChanged(context: Context, snapshot: Snapshot, reservation: Res
 }
 
 /**
- * True if an eviction may still take the pod down. After a failure without a clear outcome, a fence makes sure that the
- * eviction never happens, and the next pod can take the place.
+ * True if an eviction may still take the pod down. After an unclear failure a fence prevents the eviction, so that the
+ * next pod can take the place.
  */
 async function mayStillLand(
   context: Context,

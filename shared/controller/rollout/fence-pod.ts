@@ -22,7 +22,7 @@ export async function fencePod(cluster: Cluster, state: PodState, isSlow = false
   return second?.kind === "done" ? second : outcome;
 }
 
-/** Undefined: the pod is gone, or its state is not the reserved one. */
+/** Fences by the status; undefined: the pod is gone, or its state is not the reserved one. */
 async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome | undefined> {
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace: state.namespace, name: state.name }));
   const { uid, resourceVersion } = pod?.metadata ?? {};
@@ -35,7 +35,7 @@ async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome
 
 /**
  * True if another write may succeed. 422 also means annotations that are too long, 500 a webhook that cannot be called,
- * and a timeout a slow one. If the first write lands late, it is a fence anyway.
+ * and a timeout a slow one. A first write that arrives late is a fence too.
  */
 function mayBeRefused(outcome: Outcome): boolean {
   if (outcome.kind === "done") return false;

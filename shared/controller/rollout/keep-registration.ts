@@ -1,4 +1,4 @@
-/** Keeps the condition for calls of the pod webhook up to date with the SidecarSets. */
+/** Updates the registration's condition for calls of the pod webhook from the SidecarSets. */
 
 import { FORMER_WEBHOOK_CONFIGURATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -18,14 +18,14 @@ import type { RegistrationReport } from "./report.ts";
 import type { Service } from "./service.ts";
 
 /**
- * An admitted SidecarSet is stored within a minute or never. The wider registration stays for that time, plus a margin
- * for differing clocks.
+ * Milliseconds for which the wider registration stays, with a margin for differing clocks. An admitted SidecarSet is
+ * stored within a minute or never.
  */
 const RELIED_MS = 5 * 60_000;
 
 export type RegistrationService = Pick<Service, "cluster" | "clock" | "isDryRun" | "settings" | "problems">;
 
-/** Undefined without a registration of this project. Problems go into the service's list. */
+/** Updates the condition; undefined: there is no registration of this project. Problems go into the service's list. */
 export async function keepRegistration(service: RegistrationService): Promise<RegistrationReport | undefined> {
   try {
     return await keep(service);
@@ -37,8 +37,8 @@ export async function keepRegistration(service: RegistrationService): Promise<Re
 }
 
 /**
- * Updates the registration, which is read first. A SidecarSet missing from the list was admitted later, which changes
- * the registration's version, or just before, which the registration says.
+ * Updates the registration, which is read first. A SidecarSet that the list lacks was admitted later, which changes the
+ * registration's version, or just before, which the registration records.
  */
 async function keep({
   cluster,
@@ -63,11 +63,11 @@ async function keep({
 
 interface Step {
   readonly what: string;
-  /** undefined: it is done */
+  /** writes the step; undefined: it is done */
   readonly write: () => Promise<KubeError | undefined>;
 }
 
-/** The former registration stays until the new one is known to cover every pod that it must. */
+/** The next step. The former registration stays until the new one is known to cover every pod that it must. */
 function stepOf(
   cluster: Cluster,
   registration: PodRegistration,
@@ -95,7 +95,7 @@ function selectorsOf({ metadata, spec: { selector, namespaceSelector } }: Sideca
   return { metadata: { name: metadata?.name ?? "" }, spec };
 }
 
-/** An unreadable time is no reason to remove anything. */
+/** True if the time is recent. An unreadable time is no reason to remove anything. */
 function isReliedOn({ reliedOnAt }: PodRegistration, now: number): boolean {
   return reliedOnAt !== undefined && !(now - Date.parse(reliedOnAt) >= RELIED_MS);
 }

@@ -1,4 +1,4 @@
-/** The facts about workloads that are restarting, or may be next. */
+/** The facts about workloads that are restarting, or that may be restarted next. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Restarted } from "../../core/actions.ts";
@@ -13,17 +13,17 @@ import { resourceOf } from "./act.ts";
 
 /** A snapshot's facts about workloads. */
 export interface KnownWorkloads {
-  /** null: not there */
+  /** workloads by key; null: the workload does not exist */
   workloads: Map<string, Workload | null>;
-  /** when they are read again, on the clock of the pass; absent: none was read */
+  /** time at which they are read again, on the clock of the pass; absent: none was read */
   workloadsUntilMs?: number;
-  /** key → the end of a sentence about a workload that was not read */
+  /** ends of sentences about workloads that were not read, by key */
   unreadWorkloads?: Map<string, string> | undefined;
-  /** from 0 to 1, exclusive: where reading begins in the line of workloads */
+  /** number from 0 to 1, exclusive: the place in the line of workloads where reading begins */
   workloadsTurn?: number;
 }
 
-/** The part of the look that says which restarts are wanted. */
+/** The part of the observation that says which restarts are wanted. */
 interface Seen extends KnownWorkloads {
   readonly sidecarSet: SidecarSet;
   readonly stored: { readonly ledger: Pick<Ledger, "restarted"> };
@@ -34,7 +34,7 @@ interface Seen extends KnownWorkloads {
 /** Milliseconds of reuse: a restart requires the read resourceVersion, so a change since then costs a try. */
 const KNOWN_MS = 10_000;
 
-/** Forgets the workloads, unless they were just read. A pass that only records keeps the last decision's ones. */
+/** Forgets the workloads, unless they were just read. A pass that only records keeps those of the last decision. */
 export function forgetWorkloads(known: KnownWorkloads, mode: "act" | "record", clock: Pick<Clock, "now" | "random">) {
   if (mode === "record" || clock.now() < (known.workloadsUntilMs ?? 0)) return;
   known.workloads = new Map();
@@ -43,14 +43,14 @@ export function forgetWorkloads(known: KnownWorkloads, mode: "act" | "record", c
   known.workloadsUntilMs = clock.now() + KNOWN_MS;
 }
 
-/** null: it is gone; undefined: not read. */
+/** The version of a workload; null: it is gone; undefined: it was not read. */
 export function workloadVersion({ workloads }: KnownWorkloads, one: Restarted): string | null | undefined {
   const workload = workloads.get(keyOfWorkload(one));
   if (workload === undefined) return undefined;
   return workload?.metadata?.uid === one.uid ? (workload.metadata.resourceVersion ?? "") : null;
 }
 
-/** A role may permit one namespace alone, and storage may hold one object that nobody can decode. */
+/** Status codes about one object: a role may permit only one namespace, and storage may hold an unreadable object. */
 const OF_ONE_OBJECT = [403, 500];
 
 function wordsOf({ code, message }: KubeError): string {
@@ -58,7 +58,7 @@ function wordsOf({ code, message }: KubeError): string {
   return `may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${message}`;
 }
 
-/** Reads a workload for `look`. `uidOf`: its expected uid; absent: any. @throws KubeError */
+/** Reads a workload for `look`. `uidOf`: its expected uid; absent: any uid. @throws KubeError */
 export async function readWorkload(
   cluster: Cluster,
   snapshot: KnownWorkloads,
@@ -73,14 +73,14 @@ export async function readWorkload(
     snapshot.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
   } catch (error) {
     if (!OF_ONE_OBJECT.some((code) => isKubeError(error, code))) throw error;
-    // The last known state of a workload says nothing while it restarts.
+    // The last known state of a workload is useless while it restarts.
     snapshot.workloads.delete(keyOfWorkload(ref));
     snapshot.unreadWorkloads ??= new Map();
     snapshot.unreadWorkloads.set(keyOfWorkload(ref), wordsOf(error as KubeError));
   }
 }
 
-/** undefined: no workload is restarted, and none is asked for. */
+/** The restart facts; undefined: no workload is restarted, and none is requested. */
 export function restartingOf({ sidecarSet, stored, missed = [], observed, ...known }: Seen): Restarting | undefined {
   const { restarted = [] } = stored.ledger;
   if (restarted.length === 0 && restartsAtOnce(sidecarSet) === 0) return undefined;

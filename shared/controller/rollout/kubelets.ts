@@ -1,4 +1,4 @@
-/** The kubelet versions by node: read only when a native sidecar is about to be upgraded in place. */
+/** The kubelet versions by node. They are read only if a native sidecar is about to be upgraded in place. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { nativeSidecars } from "../../core/pod/native-sidecars.ts";
@@ -27,7 +27,7 @@ export async function readKubelets(cluster: Cluster, sidecarSet: SidecarSet, pod
   return isNeeded(sidecarSet, pods) ? await listKubelets(cluster) : NO_KUBELETS;
 }
 
-/** Versions by node. @throws the same */
+/** Versions by node. @throws as `readKubelets` */
 export async function listKubelets(cluster: Cluster): Promise<Kubelets> {
   try {
     const { items } = await listAll<Node, readonly [string, string]>(cluster, NODES, {}, ({ metadata, status }) => [
@@ -47,15 +47,15 @@ interface Discovery {
   readonly resources?: readonly { readonly name: string }[] | null;
 }
 
-/** A list without a resource reads the discovery document. @throws KubeError */
+/** True if the resource is served. If the list lacks it, the discovery document is read. @throws KubeError */
 async function isServed(cluster: Cluster, place: Pick<Resource, "group" | "version">, name: string): Promise<boolean> {
   const { resources } = (await cluster.list({ ...place, plural: "", namespaced: false })) as Discovery;
   return resources?.some((one) => one.name === name) ?? false;
 }
 
 /**
- * True if resources of running pods may change, since Kubernetes 1.33. One call, which a pass makes only when resources
- * are to change. @throws KubeError
+ * True if resources of running pods may change, since Kubernetes 1.33. A pass calls it only if resources will change.
+ * @throws KubeError
  */
 export function isResizeServed(cluster: Cluster): Promise<boolean> {
   return isServed(cluster, { group: "", version: "v1" }, "pods/resize");

@@ -1,4 +1,4 @@
-/** The place of the reservation ledger: a ConfigMap beside the ControllerRevisions, with compare-and-swap. */
+/** The storage of the reservation ledger: a ConfigMap beside the ControllerRevisions, with compare-and-swap. */
 import type { ConfigMap, KubernetesObject } from "../../api/kubernetes.ts";
 import {
   LEDGER_FINALIZER,
@@ -21,9 +21,9 @@ import { type Cluster, CONFIG_MAPS, type PartialObject } from "../../kube/port.t
 
 export interface StoredLedger {
   readonly ledger: Ledger;
-  /** absent: there is no ConfigMap yet */
+  /** version of the ConfigMap; absent: there is none yet */
   readonly resourceVersion?: string;
-  /** finalizers of others, which stay */
+  /** finalizers of other authors, which stay */
   readonly finalizers?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -40,7 +40,7 @@ export interface LedgerPlace {
   readonly kind?: LedgerKind;
 }
 
-/** @throws KubeError when it cannot be read, reason InvalidLedger when its content is something else */
+/** Reads the ledger. @throws KubeError if it cannot be read, with reason InvalidLedger for any other content */
 export async function readLedger(
   cluster: Cluster,
   namespace: string,
@@ -57,8 +57,8 @@ export async function readLedger(
 }
 
 /**
- * Writes `next` if nobody wrote since `stored` was read or written. undefined: somebody did, or perhaps we did and saw
- * no answer; begin again.
+ * Writes `next` if nobody has written since `stored` was read or written. Undefined: somebody has, or this pass has and
+ * got no answer; begin again.
  */
 export async function swapLedger(
   cluster: Cluster,
@@ -86,7 +86,7 @@ export async function swapLedger(
       { op: "add", path: "/data", value: data },
     ] as const;
     const patch = { type: "json", operations } as const;
-    // The data is what was sent. An answer that has it again is 137 bytes for each reservation.
+    // The stored data equals what was sent. An answer with the data would have 137 bytes for each reservation.
     const { metadata: written } = await cluster.patch<PartialObject>(CONFIG_MAPS, key, patch, { answer: "metadata" });
     return toStored({ metadata: written, data });
   } catch (error) {
@@ -96,8 +96,8 @@ export async function swapLedger(
 }
 
 /**
- * Rule 1 requires lists that show stored writes. A lagging replica, or a cache, may list pods from before reservations
- * were freed. @throws KubeError, reason StaleList
+ * Refuses a list that is older than the ledger, by rule 1: a lagging replica, or a cache, may list pods from before
+ * reservations were freed. @throws KubeError, reason StaleList
  */
 export function refuseOlderList({ resourceVersion: written }: StoredLedger, listed: string | undefined): void {
   if (written === undefined || listed === undefined || !isLater(written, listed)) return;
@@ -117,10 +117,10 @@ function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: 
   return { ownerReferences: [], finalizers: kind === "sidecarset" ? [...finalizers, LEDGER_FINALIZER] : finalizers };
 }
 
-/** True if another pass wrote first, or this one may have. Otherwise it was a refusal. */
+/** True if another pass wrote first, or this one may have. False: the write was refused. */
 async function isRace(cluster: Cluster, key: LedgerKey, stored: StoredLedger, error: KubeError): Promise<boolean> {
   if (!error.isOutcomeKnown) return true;
-  // A create that finds nothing misses the namespace.
+  // A create that gets 404 misses the namespace.
   if (error.code === 404) return stored.resourceVersion !== undefined;
   // 422 means a failed test of a JSON patch, or a policy's refusal.
   return isKubeError(error, 409, 422) && (await hasMoved(cluster, key, stored));

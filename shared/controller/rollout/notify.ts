@@ -1,4 +1,4 @@
-/** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
+/** Sends the waiting notifications of a SidecarSet in parallel to the rounds. No pod and no round waits for it. */
 
 import { VALUE_ANNOTATION_SUFFIX } from "../../api/names.ts";
 import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
@@ -14,18 +14,18 @@ import { readSidecarSet } from "./observe-pods.ts";
 import type { PatchPod } from "./pod-patch.ts";
 import { newsOf } from "./status-additions.ts";
 
-/** Limit of the time for all receivers of one SidecarSet together. */
+/** Limit in milliseconds for all receivers of one SidecarSet together. */
 const SENDING_MS = 5_000;
-/** Left for the pass afterwards. */
+/** Milliseconds that the pass needs afterwards. */
 const RESERVE_MS = 2_000;
 const LEAST_MS = 500;
-/** The rounds write the same status meanwhile. */
+/** Limit of tries, because the rounds write the same status. */
 const ATTEMPTS = 8;
 
 const PRUNED =
   "no notification is sent: the definition of SidecarSets does not keep status.notifications: install the one of this version (sidecarset install)";
 
-/** of each rollout: resolves when nothing is being sent */
+/** promises of rollouts that resolve when nothing is being sent */
 const sending = new WeakMap<Context, Promise<void>>();
 /** Rollouts that wait for the current sending. It reads the waiting notifications at its start, so one is enough. */
 const queued = new WeakSet<Context>();
@@ -33,7 +33,7 @@ const queued = new WeakSet<Context>();
 /** Starts sending after the current sending ends. `before`: the SidecarSet before the write. */
 export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
   if (context.gates?.notify === undefined) return;
-  // OpenKruise's CRD keeps no conditions, so there is no news at all.
+  // OpenKruise's CRD keeps no conditions, so there are no news.
   const hasNews = status?.conditions === undefined || newsOf(before?.status, status).length > 0;
   if (before && status?.notifications === undefined && hasNews) context.tally.notificationProblem ??= PRUNED;
   if (!hasUntaken(status) || queued.has(context)) return;
@@ -49,7 +49,7 @@ export function beginNotify(context: Context, before: SidecarSet | undefined, { 
   sending.set(context, beside(send));
 }
 
-/** Resolves when everything is sent, was refused, or is left to a later pass. */
+/** Resolves when all notifications are sent, refused, or left to a later pass. */
 export async function notificationsAreSent(context: Context): Promise<void> {
   await sending.get(context);
 }
@@ -58,7 +58,7 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   const { clock } = context;
   const untilMs = Math.min(clock.now() + SENDING_MS, context.endsAtMs - RESERVE_MS);
   const claimedAtMs = clock.epochMs();
-  // A process that was frozen meanwhile has lost its claim.
+  // A process that was frozen in between has lost its claim.
   const leftMs = () => (Math.abs(clock.epochMs() - claimedAtMs) > CLAIM_MS / 2 ? 0 : Math.floor(untilMs - clock.now()));
   if (leftMs() < LEAST_MS) return;
   const now = serverTimestamp(context);
@@ -68,14 +68,14 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   for (const one of due) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
 }
 
-/** Notes the dropped ones. The next sent notification mentions them too. */
+/** Records the dropped ones. The next sent notification reports them too. */
 function noteGivenUp({ tally }: Context, claim: Rewritten | undefined, now: string): void {
   const count = claim ? givenUpBy(claim.sidecarSet.status, claim.waiting, now) : 0;
   if (count > 0)
     tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up: no receiver took any for a day, or the newest for a week`;
 }
 
-/** True: the receiver took it, or there is none, so the next one may follow. */
+/** Sends one; true: the receiver accepted it, or there is none, so the next one may follow. */
 async function sendOne(
   context: Context,
   sidecarSet: SidecarSet | undefined,
@@ -100,7 +100,7 @@ interface Rewritten {
   readonly waiting: readonly Notification[];
 }
 
-/** Undefined: there is nothing to write, it is gone, or others were faster each time. */
+/** Writes the status; undefined: nothing has to be written, the SidecarSet is gone, or others were faster each time. */
 async function rewrite(
   { cluster }: Context,
   name: string,
@@ -125,17 +125,17 @@ function write(cluster: Cluster, { metadata }: SidecarSet, waiting: readonly Not
   return attempt(() => cluster.patch(SIDECARSETS, { name }, patch, { subresource: "status" }));
 }
 
-// Records an Event on each pod whose sidecars changed in place, in parallel to the rounds: no pod waits for it.
+// Records an Event on each pod whose sidecars changed in place, in parallel to the rounds. No pod waits for it.
 
 const WRITES_AT_ONCE = 4;
-/** Events that would be written this close to the end of the pass are left out. */
+/** Milliseconds before the end of the pass in which no Events are written. */
 const EVENTS_RESERVE_MS = 2_000;
 const MOST_MESSAGE = 1_000;
 
-/** of each rollout: resolves when its Events are written */
+/** promises of rollouts that resolve when their Events are written */
 const telling = new WeakMap<Context, Promise<void>>();
 
-/** Starts writing after the Events of earlier batches. `patches`: successful ones. */
+/** Starts to write after the Events of earlier batches. `patches`: the successful ones. */
 export function tellPods(context: Context, sidecarSet: SidecarSet, patches: readonly PatchPod[]): void {
   const upgrades = patches.filter(({ purpose, images }) => purpose === "upgrade" && images.length > 0);
   if (upgrades.length === 0) return;
@@ -162,7 +162,7 @@ async function tellPod(context: Context, sidecarSet: SidecarSet, patch: PatchPod
   await act(event, { ...context, sidecarSet }).catch(() => undefined);
 }
 
-/** Values change with another spelling of the image, so the variables are named too: `agent to docker.io/agent:1; new values of agent.LEVEL`. */
+/** The changes. New values respell the image: `agent to docker.io/agent:1; new values of agent.LEVEL`. */
 function changesOf(sidecarSet: string, { images, annotations }: PatchPod): string {
   const prefix = `${sidecarSet}${VALUE_ANNOTATION_SUFFIX}/`;
   const variables = Object.keys(annotations).filter((key) => key.startsWith(prefix));

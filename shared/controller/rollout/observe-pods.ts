@@ -1,4 +1,4 @@
-/** Reads a decision's inputs for one SidecarSet: its revisions and its pods, page by page, reduced as they arrive. */
+/** Reads a decision's inputs for a SidecarSet: revisions and pods, page by page, which are reduced as they arrive. */
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -38,20 +38,20 @@ import { Reading } from "./reading.ts";
 import type { MissedReport } from "./report.ts";
 
 const NAMESPACES_AT_ONCE = 4;
-/** Pods that are left out, in a report. */
+/** Limit of the left out pods that a report names. */
 const MOST_NAMED = 10;
-/** With more namespaces, one list of all pods is faster than single lists. */
+/** Number of namespaces above which one list of all pods is faster than single lists. */
 const MANY_NAMESPACES = 50;
 /** Measured on 2026-11-27: reading took 16 times as long as the first decision with 60,000 pods, and 30 times with 150,000. */
 const READING_TO_DECISION = 20;
 
-/** The selected pods of a SidecarSet, in the terms of a list and a watch. */
+/** The selected pods of a SidecarSet, in the form that a list and a watch need. */
 export interface Scope {
-  /** absent: all */
+  /** namespaces of the pods; absent: all */
   readonly namespaces?: ReadonlySet<string>;
-  /** sent to the API server; absent: nothing to send */
+  /** selector for the API server; absent: none is sent */
   readonly labelSelector?: string;
-  /** holds also where the API server could not be asked to select */
+  /** returns true for selected pods, even if the API server could not be asked to select */
   readonly isSelected: (pod: Pod) => boolean;
 }
 
@@ -62,15 +62,15 @@ interface LeftOut extends Pick<PodProblem, "namespace" | "name"> {
 export interface Observed {
   readonly view: PodView;
   readonly scope: Scope;
-  /** namespace → the labels that waves read; empty without waves */
+  /** the labels that waves read, by namespace; empty without waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
-  /** uid → a pod that is too large to follow, or is none; ten at most */
+  /** pods that are too large to follow, or are none, by uid; ten at most */
   readonly leftOut: ReadonlyMap<string, LeftOut>;
-  /** version from which a watch continues; absent when nothing was listed */
+  /** version from which a watch continues; absent if nothing was listed */
   readonly resourceVersion?: string;
 }
 
-/** Reads what `reading` lacks. Throws KubeError, and an Error for a selector with an unknown operator. */
+/** Reads what `reading` lacks. Throws KubeError, and Error for a selector with an unknown operator. */
 export async function observePods(
   cluster: Cluster,
   sidecarSet: SidecarSet,
@@ -80,7 +80,7 @@ export async function observePods(
   const { scope, namespaceLabels } = await readScope(cluster, sidecarSet, leftOut);
   const { namespaces } = scope;
   const { view } = reading;
-  // No selector selects nothing.
+  // A SidecarSet without a selector selects nothing.
   if (!sidecarSet.spec.selector) return { view, scope, namespaceLabels, leftOut };
   const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
   const { isSelected } = scope;
@@ -139,14 +139,14 @@ export async function listRevisions(
   name: string,
 ): Promise<readonly ControllerRevision[]> {
   const text = selectorText({ matchLabels: { [SIDECARSET_NAME_LABEL]: name } });
-  // A name too long for a label's value has no labelled revisions.
+  // A name that is too long for a label's value has no labelled revisions.
   if (text === undefined) return [];
   const options = { namespace: kruiseNamespace, labelSelector: text };
   return (await listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, options, (r) => r))
     .items;
 }
 
-/** `namespace`: "" for all. */
+/** Options of a list. `namespace`: "" for all. */
 function listOptions({ labelSelector }: Scope, namespace: string): ListOptions {
   return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === "" ? {} : { namespace }) };
 }
@@ -186,7 +186,7 @@ function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "is
   return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
 }
 
-/** The selected namespaces, sorted by name, with their labels of these keys. */
+/** The selected namespaces, sorted by name, with the labels of these keys. */
 async function readNamespaces(
   cluster: Cluster,
   selector: LabelSelector,
@@ -219,20 +219,20 @@ export async function listAll<T extends KubernetesObject, R>(
   return await readPages<T, R>(cluster, { resource, options, keep }, noPages());
 }
 
-/** undefined: there is none. */
+/** Reads a SidecarSet; undefined: it does not exist. */
 export function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
   return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }
 
 /** Finds pods that were created without their sidecars: the webhook was down, or not registered. */
 const NAMED = 10;
-/** With more names, one list of all SidecarSets is cheaper. A pod may claim any number of names. */
+/** Number of names above which one list of all SidecarSets is cheaper. A pod may claim any number of names. */
 const MOST_READ_ALONE = 20;
 const READS_AT_ONCE = 4;
 
 /**
- * `pods`: selected pods; `keep` reduces a pod for storage. Undefined: unknown. Costs a list of the few exempt
- * namespaces, and only when pods may have missed sidecars.
+ * Pods without their sidecars; undefined: unknown. `pods`: selected pods; `keep` reduces a pod for storage. It lists
+ * the few exempt namespaces, and only if pods may have missed sidecars.
  */
 export async function findMissed(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
@@ -263,7 +263,7 @@ async function listExempt(cluster: Cluster): Promise<readonly string[]> {
   return items;
 }
 
-/** Returns the canaries of this SidecarSet of which pods have sidecars. */
+/** Returns the canaries of this SidecarSet whose sidecars some pods have. */
 async function findCanaries(cluster: Cluster, base: SidecarSet, pods: readonly Pod[]): Promise<readonly string[]> {
   const names = new Set(pods.flatMap(injectedBy));
   if (names.size > MOST_READ_ALONE) return listCanaries(cluster, base);
@@ -278,10 +278,10 @@ async function listCanaries(cluster: Cluster, base: SidecarSet): Promise<readonl
   return items;
 }
 
-/** Settled SidecarSets have a pass every five minutes when they go through a queue. */
+/** Milliseconds for which a missed pod is recent. With a queue settled SidecarSets have a pass every five minutes. */
 const RECENT_MS = 600_000;
 
-/** `nowMs`: epoch milliseconds */
+/** The report on missed pods. `nowMs`: epoch milliseconds */
 export function missedReport(
   { missed }: { readonly missed?: readonly Pod[] | undefined },
   nowMs: number,

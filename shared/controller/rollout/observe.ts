@@ -46,23 +46,23 @@ export interface Context {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly kruiseNamespace: string;
-  /** when the pass is over, on `clock`: no answer comes any more then */
+  /** end of the pass, on `clock`: no answer comes after it */
   readonly endsAtMs: number;
   readonly settings: RolloutSettings;
-  /** absent: no gate may be asked */
+  /** gates; absent: no gate may be asked */
   readonly gates?: Gates | undefined;
   readonly tally: Tally;
-  /** events that were recorded already */
+  /** Events that were recorded already */
   readonly recorded: Set<string>;
-  /** runs work that outlives its round as a part of the pass; absent: as a part of the round */
+  /** runs work that outlives its round as part of the pass; absent: it runs as part of the round */
   readonly beside?: <T>(work: () => T) => T;
-  /** called with the SidecarSet before its pods are read, which may take longer than a pass; absent: nobody is */
+  /** called with the SidecarSet before its pods are read, which may take longer than a pass; absent: no call */
   readonly onRead?: (sidecarSet: SidecarSet) => void;
-  /** ends before the first pod is drained; absent: nothing has to be done before */
+  /** resolves before the first pod is drained; absent: no preparation is needed */
   readonly beforeDrain?: (() => Promise<void>) | undefined;
-  /** owners of pods are kept; absent: only if a decision needs them */
+  /** true: owners of pods are kept; absent: they are kept only if a decision needs them */
   readonly keepsWorkloads?: boolean;
-  /** unfinished readings of pods; absent: dropped */
+  /** unfinished readings of pods; absent: they are dropped */
   readonly readings?: Readings;
 }
 
@@ -74,21 +74,21 @@ export interface Snapshot extends KnownWorkloads {
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
   disruptionBudgets: readonly DisruptionBudget[];
-  /** label keys that budgets need of pods */
+  /** label keys of pods that budgets need */
   readonly budgetLabels: Also["budgetLabels"];
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
-  /** pods created without the sidecars, at the start of the snapshot; undefined: unknown */
+  /** pods without the sidecars that they should have, at the start of the snapshot; undefined: unknown */
   readonly missed?: readonly Pod[] | undefined;
   /** the pull pods; undefined: pre-pull is not configured */
   pulls?: PullFacts | undefined;
-  /** how long the last decision was thought about; absent: there was none yet */
+  /** milliseconds that the last decision took; absent: there was none yet */
   decisionMs?: number;
 }
 
 /**
- * Undefined: the SidecarSet does not exist. Rule 1 of the ledger orders the reads. `changed`: used in place of the
- * stored one, also to select pods.
+ * Observes a SidecarSet; undefined: it does not exist. Rule 1 of the ledger orders the reads. `changed`: used in place
+ * of the stored one, also to select pods.
  */
 export async function observe(context: Context, name: string, changed?: SidecarSet): Promise<Snapshot | undefined> {
   const { cluster, kruiseNamespace, settings } = context;
@@ -98,7 +98,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   refuseOtherNamespace(read, kruiseNamespace);
   context.onRead?.(read);
   const sidecarSet = steered(changed === undefined ? read : inPlaceOf(read, changed));
-  // Not in parallel: a priority level with few seats would refuse one of them, which costs a second.
+  // The reads are not parallel: a priority level with few seats would refuse one of them, which costs a second.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
   const disruptionBudgets = await readDisruptionBudgets(context);
@@ -130,8 +130,8 @@ function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): Si
 }
 
 /**
- * Undefined: the SidecarSet has changed since it was observed, so a new snapshot is needed. Annotations may have
- * changed anyway: then a new decision is needed.
+ * Reads the SidecarSet again; undefined: it has changed since it was observed, so a new snapshot is needed. If only
+ * annotations changed, a new decision is needed.
  */
 export async function readSame(
   { cluster, kruiseNamespace }: Context,
@@ -152,7 +152,7 @@ function isKeptElsewhere({ status }: SidecarSet, kruiseNamespace: string): boole
   return (status?.ledgerNamespace ?? "") !== "" && status?.ledgerNamespace !== kruiseNamespace;
 }
 
-/** Ledgers in two namespaces do not see each other: such passes would use twice the budget. */
+/** Refuses another namespace: ledgers in two namespaces do not see each other, and would use twice the budget. */
 function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): void {
   if (!isKeptElsewhere(sidecarSet, kruiseNamespace)) return;
   const { metadata, status } = sidecarSet;
@@ -189,14 +189,14 @@ export async function keptOf(context: Context, snapshot: Snapshot): Promise<read
   return reconcileLedger(ledger, seen, subjectOf(snapshot.sidecarSet))?.kept ?? ledger.reservations;
 }
 
-/** Reads a pod and remembers what it is, as a list would show it. undefined: it is not there, or another has its name. */
+/** Reads a pod and stores its state, as a list shows it. Undefined: it is gone, or another pod has its name. */
 export async function readPod({ cluster }: Context, snapshot: Snapshot, state: PodState): Promise<Pod | undefined> {
   const { view, scope } = snapshot.observed;
   const { namespace, name, uid } = state;
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   if (pod?.metadata?.uid === uid) {
     if (scope.isSelected(pod)) view.put(pod);
-    // Somebody has changed its labels since: it does not belong to the SidecarSet any more.
+    // Its labels have changed since, so that it no longer belongs to the SidecarSet.
     else view.remove(uid, pod.metadata.resourceVersion ?? "");
     return pod;
   }
@@ -211,8 +211,8 @@ interface DecideOptions {
 }
 
 /**
- * `kept`: valid reservations. `checks`: results of metric checks since the ledger was read; `now`: when they were
- * asked, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
+ * Decides. `kept`: valid reservations. `checks`: results of metric checks since the ledger was read; `now`: time of
+ * these checks, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
  */
 export function decideOn(
   context: Context,
@@ -232,10 +232,10 @@ export function decideOn(
   return decision;
 }
 
-/** Learns what a decision needs. True: the snapshot knows more now, so the decision is made again. */
+/** Reads a fact that a decision needs. True: the snapshot has a new fact, so the decision is made again. */
 export type Learner = (decision: Decision) => Promise<boolean>;
 
-/** The decision that no learner has anything to add to. Each of them ends. */
+/** The decision to which no learner can add a fact. */
 export async function decideUntilKnown(decide: () => Decision, learners: readonly Learner[]): Promise<Decision> {
   for (;;) {
     const decision = decide();
@@ -290,7 +290,7 @@ export function decideContext(
   { departed, restarted }: Pick<Ledger, "departed" | "restarted"> = {},
 ): DecideContext {
   const { clock, kruiseNamespace, settings } = context;
-  // The ledger may remember evictions and restarts whose annotation was removed since.
+  // The ledger may contain evictions and restarts whose annotation was removed since.
   const isAwaiting = departed !== undefined || restarted !== undefined;
   const isShared = settings.RespectDisruptionBudgets || steeringOf(sidecarSet).isTimed || isAwaiting;
   return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };

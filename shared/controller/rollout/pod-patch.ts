@@ -1,4 +1,4 @@
-/** Conditional writes to one pod, and the pod after such a write. */
+/** Conditional writes to one pod, and the state of the pod after such a write. */
 import type { KubernetesObject, ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
@@ -12,14 +12,14 @@ export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
 export type PatchPodCondition = Extract<Action, { kind: "PatchPodCondition" }>;
 
 const CONDITIONS = "/status/conditions";
-/** No condition that is stored has this type. */
+/** A type that no stored condition has. */
 const PLACEHOLDER = { type: "new" };
 
 type Annotations = Readonly<Record<string, string>>;
 
 type ImagesAndAnnotations = Pick<PatchPod, "pod" | "images" | "annotations" | "isFirstAnnotation" | "labels">;
 
-/** Images and annotations in one write, for exactly the observed pod and state. */
+/** Patches images and annotations in one write, only for the observed pod and state. */
 export function podPatch({ pod, images, annotations, isFirstAnnotation, labels = {} }: ImagesAndAnnotations): Patch {
   const operations: JsonPatchOperation[] = [
     ...preconditions(pod),
@@ -33,7 +33,7 @@ export function podPatch({ pod, images, annotations, isFirstAnnotation, labels =
   return { type: "json", operations };
 }
 
-/** Resources alone, for pods/resize. */
+/** Patches only resources, for pods/resize. */
 export function resizePatch(pod: PodPrecondition, resources: readonly ResourceChange[]): Patch {
   const changes = resources.flatMap(({ index, container, resources: value }): JsonPatchOperation[] => [
     { op: "test", path: `/spec/containers/${index}/name`, value: container },
@@ -66,8 +66,8 @@ export function statusFencePatch(pod: PodPrecondition, conditions: readonly PodC
 }
 
 /**
- * Requires an unchanged condition of this type: all SidecarSets of a pod share one. If the kubelet has moved it, the
- * write fails too; the kubelet's other writes do not matter.
+ * Requires an unchanged condition of this type, because all SidecarSets of a pod share one. If the kubelet has moved
+ * it, the write fails too; other writes of the kubelet do not matter.
  */
 export function conditionPatch({ pod, conditions, condition }: PatchPodCondition): Patch {
   const place = conditions.findIndex(({ type }) => type === condition.type);
@@ -152,7 +152,7 @@ export function isPatched(pod: Pod, { images, annotations, resources, labels = {
   );
 }
 
-/** One eviction, on condition that the pod is unchanged: the API server asks PodDisruptionBudgets first. */
+/** Evicts one pod if it is unchanged. The API server asks PodDisruptionBudgets first. */
 interface NotDone {
   readonly error: KubeError;
 }
@@ -179,7 +179,7 @@ export async function evictPod(
   return undefined;
 }
 
-/** How kube-apiserver answers for a pod that two PodDisruptionBudgets select: with code 500, before it does anything. */
+/** The API server's words for a pod that two PodDisruptionBudgets select: code 500, before any change. */
 const TWO_BUDGETS = "This pod has more than one PodDisruptionBudget";
 
 function isForTwoBudgets(error: unknown): error is KubeError {

@@ -10,7 +10,7 @@ export type Refused = Extract<Outcome, { kind: "refused" }>;
 
 type Busy = Refused & { readonly error: { readonly code: 429 } };
 
-/** The API server's words before those of a webhook or a policy. */
+/** Matches the API server's words before those of a webhook or a policy. */
 const DENIED = /denied (?:the )?request/;
 
 /** True when the write did not happen: its reservation stays for a retry. A webhook's 429 concerns one pod only. */
@@ -22,10 +22,10 @@ export function waitMsOf({ error }: Refused): number {
   return 1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS);
 }
 
-/** @throws KubeError when nothing could be sent at all */
+/** Waits after a busy answer. @throws KubeError if nothing could be sent at all */
 export async function backOff(context: Context, state: PodState, outcome: Refused): Promise<void> {
   const { error } = outcome;
-  // No answer and nothing sent: the next pods would fare no better.
+  // No answer, and nothing was sent: the next pods would fail too.
   if (error.code === 0) throw error;
   if (!isBusy(outcome)) return noteProblem(context, state, error.message);
   await context.clock.sleep(waitMsOf(outcome));

@@ -17,7 +17,7 @@ import { noteProblem, type Tally } from "./report.ts";
 
 const WRITES_AT_ONCE = 8;
 
-/** the last refusal since a pod was created, by rollout in one pass */
+/** last refusals since a pod was created, by rollout, in one pass */
 const refusals = new WeakMap<object, NonNullable<PullFacts["refusal"]>>();
 
 type Site = Pick<ActContext, "cluster" | "clock"> & { readonly kruiseNamespace: string; readonly tally: Tally };
@@ -29,7 +29,7 @@ interface Seen {
   pulls?: PullFacts | undefined;
 }
 
-/** Undefined where no SidecarSet asks for pulls, and no pass has begun any. @throws KubeError */
+/** Reads the pull pods; undefined: no SidecarSet asks for pulls, and no pass has begun any. @throws KubeError */
 export async function readPulls(
   { cluster, kruiseNamespace: namespace }: Pick<Site, "cluster" | "kruiseNamespace">,
   { sidecarSet, stored }: Omit<Seen, "pulls">,
@@ -40,7 +40,7 @@ export async function readPulls(
   return { namespace, pods };
 }
 
-/** A decision's inputs: the pull pods, and the results of these and earlier ones. */
+/** The inputs of a decision: the pull pods, with the results of these and earlier ones. */
 export function pullFacts(
   context: object,
   { pulls, stored }: Omit<Seen, "sidecarSet">,
@@ -48,13 +48,13 @@ export function pullFacts(
   return pulls ? { pulls: { ...pulls, record: stored.ledger.pulls, refusal: refusals.get(context) } } : {};
 }
 
-/** The ledger with the results of pulls: created before the first pull pod, removed after the last one. */
+/** The ledger with the results of pulls. They exist from the first pull pod until the last one is gone. */
 export function withPulls(plan: LedgerPlan, { stored }: Pick<Seen, "stored">, decision: Decision): LedgerPlan {
   const pulls = decision.pulls ? decision.pulls.record : stored.ledger.pulls;
   return pulls === undefined ? plan : { ...plan, ledger: { ...plan.ledger, pulls } };
 }
 
-/** Deletes first, to free names. A failure is reported, and the rollout waits: nothing else depends on it. */
+/** Deletes first, to free names. A failure is reported, and the rollout waits; nothing else depends on it. */
 export async function writePulls(context: Site, snapshot: Seen, { pulls }: Decision): Promise<void> {
   const actions = pulls?.actions ?? [];
   const deletions = actions.filter((action) => action.kind === "DeletePullPod");
@@ -70,7 +70,7 @@ export async function writePulls(context: Site, snapshot: Seen, { pulls }: Decis
     if (outcome.kind === "done") refusals.delete(context);
     else if (outcome.kind !== "unknown" && !isKubeError(outcome.error, 409)) {
       refusals.set(context, { message: told(outcome), at: serverTimestamp(context) });
-      // The status says it after the next round. A pass may have no other.
+      // The status reports the failure after the next round. A pass may have no further round.
       noteProblem(context, placeOf(creation.pod), `it pulls images, and is not created: ${told(outcome)}`);
     }
   });

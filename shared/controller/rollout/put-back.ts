@@ -1,4 +1,4 @@
-/** Restores drained pods whose SidecarSet is gone, or no longer selects them: no rollout looks at them. */
+/** Restores drained pods whose SidecarSet is gone or no longer selects them, because no rollout looks at them. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -18,7 +18,7 @@ import type { Service } from "./service.ts";
 const DRAINED_PODS = { labelSelector: `${TRAFFIC_LABEL}=${DRAINED}` };
 const PODS_AT_ONCE = 16;
 
-/** False: passes keep no pod drained any more. Problems go into the service's list. */
+/** Restores pods; false: passes keep no pod drained any more. Problems go into the service's list. */
 export async function putBackLeft(service: Service): Promise<boolean> {
   const { cluster, clock, isDryRun } = service;
   const keepers = keepersOf(service);
@@ -36,10 +36,10 @@ export async function putBackLeft(service: Service): Promise<boolean> {
 
 type Keeps = (pod: Pod) => boolean;
 
-/** A pod may name any number of SidecarSets. A pass looks at this many names of each pod. */
+/** Limit of names that a pass reads from one pod, because a pod may name any number of SidecarSets. */
 const MOST_CLAIMS = 20;
 
-/** Tells whether the named SidecarSet still handles the pod itself; all are read once, by one list. */
+/** Finds whether the named SidecarSet still handles the pod. All SidecarSets are read once, by one list. */
 function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
   const known = new Map<string, Promise<Keeps>>();
   let all: Promise<ReadonlyMap<string, SidecarSet>> | undefined;
@@ -77,7 +77,7 @@ async function look(service: Service, pod: Pod, keepers: (name: string) => Promi
   }
 }
 
-/** True when the containers of an earlier write have restarted, as the pod shows. */
+/** True if the pod shows that the containers of an earlier write have restarted. */
 function isRestarted(pod: Pod, sidecarSet: string): boolean {
   return isConsistent(pod, sidecarSet, new Set(pod.spec.containers.map(({ name }) => name)));
 }

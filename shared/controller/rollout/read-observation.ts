@@ -40,8 +40,8 @@ export interface ReadObservation {
 }
 
 /**
- * Undefined: the SidecarSet does not exist. `changed`: used in its place. @throws KubeError, and an Error that names
- * what the caller may not read: nothing is guessed
+ * Reads the inputs; undefined: the SidecarSet does not exist. `changed`: used in its place. @throws KubeError, and an
+ * Error that names what the caller may not read; no part is guessed
  */
 export async function readObservation(
   context: ReadContext,
@@ -65,7 +65,7 @@ export async function readObservation(
   };
 }
 
-/** The SidecarSets with what passes may not write into their status. Unchanged where Events cannot be read. */
+/** The SidecarSets with facts that passes may not write into the status; unchanged if Events cannot be read. */
 export async function withStatusRefusals(
   { cluster, clock }: Pick<ReadContext, "cluster" | "clock">,
   sidecarSets: readonly SidecarSet[],
@@ -84,14 +84,14 @@ export async function withStatusRefusals(
   return sidecarSets.map((one) => withRefusal(one, refusals, timestamp(clock)));
 }
 
-// Reads the part of a rollout that callers with rights in one namespace may read: its pods there.
+// Reads the part of a rollout that callers with rights in one namespace may read: the pods there.
 
 interface ReadWithin extends Pick<ReadObservation, "observation" | "context"> {
-  /** the unreadable parts, to complete "could not be read: …" */
+  /** the unreadable parts, which complete "could not be read: …" */
   readonly unread: readonly string[];
 }
 
-/** The result covers these pods alone: it gives no counts, order or plan. @throws KubeError */
+/** The result is about these pods alone. It has no counts, order or plan. @throws KubeError */
 export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, namespace: string): Promise<ReadWithin> {
   const { cluster, kruiseNamespace } = context;
   const revisions = await ifAllowed(listRevisions(cluster, kruiseNamespace, sidecarSet.metadata?.name ?? ""));
@@ -130,9 +130,9 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
   };
 }
 
-// Reads what explains whether a pod was admitted with sidecars: its Namespace, and the webhooks that are registered for pods.
+// Reads the facts about a pod's admission: its Namespace, and the webhooks that are registered for pods.
 
-/** undefined: it may not be read, or is not there. */
+/** The Namespace; undefined: the caller may not read it, or it does not exist. */
 export async function readNamespace(cluster: Cluster, name: string): Promise<Namespace | undefined> {
   try {
     return await cluster.get<Namespace>(NAMESPACES, { name });
@@ -163,7 +163,7 @@ interface Configuration extends KubernetesObject {
   readonly webhooks?: readonly Webhook[];
 }
 
-/** undefined: they may not be read. */
+/** The configurations; undefined: the caller may not read them. */
 async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
   return (
     await ifAllowed(listAll<Configuration, Configuration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS, {}, (one) => one))

@@ -23,11 +23,11 @@ import {
 } from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
-  /** the cluster's name on the page; "" for none. `settings`: for passes that have not published theirs */
+  /** the cluster's name on the page, "" for none; `settings`: for passes that have not published theirs */
   readonly clusterName: string;
 }
 
-/** All SidecarSets from their status, no pod is read. Throws KubeError. */
+/** All SidecarSets, from their status; it reads no pod. Throws KubeError. */
 export async function readOverview(context: ReadReportContext): Promise<ReportContent> {
   const { cluster, clusterName, clock } = context;
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
@@ -60,7 +60,7 @@ function lastPassOf(lease: LeaseState | undefined): string | undefined {
   return lease?.stored?.spec?.renewTime;
 }
 
-/** undefined: there is no such SidecarSet, or no such pod. @throws KubeError and Error, as readObservation */
+/** The explanation; undefined: the SidecarSet or pod does not exist. @throws KubeError and Error, as readObservation */
 export async function readPodExplanation(
   context: ReadReportContext,
   name: string,

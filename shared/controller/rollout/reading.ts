@@ -8,15 +8,15 @@ import { noPages, type Pages, readPages } from "../loop/pages.ts";
 import { PodView } from "../pod-store/pod-view.ts";
 import type { StoredLedger } from "./ledger-store.ts";
 
-/** Milliseconds of reuse: API servers forget page tokens, and versions for watches, after five minutes by default. */
+/** Milliseconds of reuse. API servers forget page tokens, and versions for watches, after five minutes by default. */
 const BELIEVED_MS = 240_000;
 
 export class Reading {
   readonly view: PodView;
   readonly also: Also;
-  /** so far, in all passes */
+  /** duration so far, over all passes */
   lastedMs = 0;
-  /** namespace, or "" → the read part of its list: rows of the view */
+  /** the read part of each list, as rows of the view, by namespace or "" */
   readonly #lists = new Map<string, Pages<number>>();
   #turn = 0;
 
@@ -25,14 +25,14 @@ export class Reading {
     this.also = also;
   }
 
-  /** How many pods were read. */
+  /** The number of pods that were read. */
   get pods(): number {
     return [...this.#lists.values()].reduce((sum, { items }) => sum + items.length, 0);
   }
 
   /**
-   * Another pass takes the reading over. Late results for the former one are dropped, because they would add the same
-   * pods again.
+   * Lets another pass continue the reading. Late results for the former pass are dropped, because they would add the
+   * same pods again.
    */
   takeUp(): void {
     this.#turn++;
@@ -53,13 +53,13 @@ export class Reading {
   }
 }
 
-/** SidecarSet → its unfinished reading. */
+/** Unfinished readings by SidecarSet. */
 export type Readings = Map<string, Begun>;
 
 interface Begun {
   readonly reading: Reading;
   readonly sidecarSet: SidecarSet;
-  /** of the ledger, which was read before the first pod */
+  /** version of the ledger, which was read before the first pod */
   readonly ledgerVersion: string | undefined;
   readonly beganAtMs: number;
 }
@@ -92,7 +92,7 @@ export function takeUpReading(
   return reading;
 }
 
-/** Other label keys of budgets do not matter: a budget with a new key holds the pods of its namespace. */
+/** True if the kept label keys fit. A budget with a new key only holds the pods of its namespace. */
 function isKeptAlike({ reading: { also: one } }: Begun, other: Also): boolean {
   const isAsked = (also: Also) => also.budgetLabels !== undefined;
   return one.resources === other.resources && one.workloads === other.workloads && isAsked(one) === isAsked(other);

@@ -28,7 +28,7 @@ import { stateNow, statusPatch, transitions } from "./status-additions.ts";
 import { NOT_WRITTEN } from "./write-status.ts";
 
 const RESCAN_MS = 10_000;
-/** A reading that began later had less time than the next pass has. */
+/** The part of a pass in which a reading must begin. A later one had less time than the next pass has. */
 const MOST_OF_A_PASS = 0.5;
 
 type SidecarSetStand = Stand<SidecarSetReport, Progress>;
@@ -43,7 +43,7 @@ export function reconcileSidecarSets(service: Service, names: readonly string[])
   return reconcileAll(service, kind, names);
 }
 
-/** `isDraining`: it asks for drains. */
+/** Lists SidecarSets. `isDraining`: returns true if one asks for drains. */
 export async function listSidecarSets(
   cluster: Cluster,
 ): Promise<readonly (Listed & { readonly isDraining: boolean })[]> {
@@ -59,7 +59,7 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits, beforeDrain } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings, beforeDrain };
   const beside = AsyncLocalStorage.snapshot();
-  // A pass whose time may end before the pods are read sends its notifications at the beginning.
+  // A pass may end before the pods are read, so it sends its notifications at the beginning.
   const onRead = (read: SidecarSet) => {
     if (!service.isDryRun && lastFailure(read)) beginNotify(context, undefined, read);
   };
@@ -68,7 +68,7 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const onEnd = async (report: SidecarSetReport, beganAtMs: number) => {
     await podsAreTold(context);
     const failure = noteUnread(service, report, beganAtMs) ?? report.failure;
-    // A SidecarSet that fails is begun again within the pass, which is still one pass that failed.
+    // A SidecarSet that fails is begun again within the pass, which counts as one failed pass.
     if (failure !== undefined && !isNoted && !service.isDryRun) {
       isNoted = true;
       await noteFailure(service, context, name, failure);
@@ -94,13 +94,13 @@ async function noteFailure(service: Service, context: Context, name: string, fai
   if (since !== undefined) service.failing.set(name, since);
 }
 
-/** RFC3339; undefined: this is the first pass that failed */
+/** The time since which passes fail, RFC3339; undefined: this is the first one. */
 function blockedSince({ status }: SidecarSet): string | undefined {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   return blocked?.status === "True" ? blocked.lastTransitionTime : undefined;
 }
 
-/** Notes that the time ended before the pods were read, although the SidecarSet had most of it: that will repeat. */
+/** Records that the time ended before the pods were read, although there was much of it: that will happen again. */
 function noteUnread(
   service: Service,
   { name, stop, tally }: SidecarSetReport,
@@ -121,7 +121,7 @@ function noteUnread(
   return { hold: "unread", text };
 }
 
-/** For spans: the state of the rollout, and the problems of its pods so far. */
+/** Facts for spans: the state of the rollout, and the problems of its pods so far. */
 function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): Ending {
   const { rounds, upgraded, problems } = tally;
   const values = { "sidecarset.stop": stop, "sidecarset.state": state, "sidecarset.rounds": rounds };
@@ -132,7 +132,7 @@ function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): End
   };
 }
 
-/** The first round, or a final report. */
+/** Runs the first round, or returns a final report. */
 async function begin(service: Service, context: Context, name: string): Promise<SidecarSetStand> {
   try {
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
@@ -190,7 +190,7 @@ function contentionOf(stop: Stop): PassFailure | undefined {
   return { hold: "contention", text: "others wrote the SidecarSet or its ledger each time before a pass could" };
 }
 
-/** The trouble of a pass that did not come to a decision. */
+/** The trouble of a pass that made no decision. */
 function troubleOf(failure: PassFailure | undefined): Pick<SidecarSetReport, "failure" | "cause"> {
   if (failure === undefined) return {};
   return { failure, cause: wordsOf(failure.hold, { ...NOTHING_COUNTED, hold: failure.hold }, "").cause };
@@ -200,15 +200,15 @@ function failed({ tally }: Context, name: string, error: unknown): SidecarSetSta
   return failedStand(error, (stop, why) => ({ name, stop, why, tally, ...troubleOf(failureOf(error)) }));
 }
 
-// Writes into the status why a pass over a SidecarSet did not come to a decision.
+// Writes into the status why a pass over a SidecarSet made no decision.
 
 /**
- * A status must have counts; without `observedGeneration` they mean nothing. The first pass that reserves adds the
- * ledger's place.
+ * Counts for a status that must have some. Without `observedGeneration` they mean nothing. The first pass that reserves
+ * adds the ledger's place.
  */
 const UNSEEN = { matchedPods: 0, updatedPods: 0, readyPods: 0, ledgerNamespace: "" } as const;
 
-/** The failure as the status tells it. Undefined: the time of the pass is over, so the next one tries. */
+/** The failure in the words of the status; undefined: the time of the pass has ended, so the next one tries. */
 function failureOf(error: unknown): PassFailure | undefined {
   const message = messageOf(error);
   if (isPassing(error)) return { hold: "unreachable", text: `the API server gave a pass no usable answer: ${message}` };
@@ -219,8 +219,8 @@ function failureOf(error: unknown): PassFailure | undefined {
 }
 
 /**
- * The SidecarSet after the write. Undefined: nothing was written, because the status cannot be written, already says
- * so, or keeps no conditions (OpenKruise's CRD).
+ * The SidecarSet after the write; undefined: nothing was written. The status cannot be written, already says so, or has
+ * no conditions (OpenKruise's CRD).
  */
 async function writeFailure(context: Context, name: string, failure: PassFailure): Promise<SidecarSet | undefined> {
   const sidecarSet = await readSidecarSet(context.cluster, name).catch(() => undefined);
@@ -240,14 +240,14 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
   return written;
 }
 
-/** True when nobody else wrote: then it was no race. */
+/** True if the write was refused: no other author wrote, so it was no race. */
 async function isStatusRefused({ cluster }: Context, before: SidecarSet, { kind }: NotDone): Promise<boolean> {
   if (kind !== "conflict") return kind === "refused";
   const now = await readSidecarSet(cluster, before.metadata?.name ?? "").catch(() => undefined);
   return now?.metadata?.resourceVersion === before.metadata?.resourceVersion;
 }
 
-/** Readers take this Event for the status that may not be written. */
+/** Records an Event that readers use in place of the status, which passes may not write. */
 async function recordRefusal(
   context: Context,
   sidecarSet: SidecarSet,

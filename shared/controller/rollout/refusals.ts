@@ -1,4 +1,4 @@
-/** Pods with a refused write: the API server seldom accepts a moment later what it has just refused. */
+/** Pods with a refused write. The API server seldom accepts a write that it has just refused. */
 import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
 import { isOfImages, refusalText } from "../../core/refused-pods.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
@@ -7,13 +7,13 @@ import type { Context, Snapshot } from "./observe.ts";
 import { noteUnfenced, refusedNow } from "./refused-pods.ts";
 import { isRefused, noteRefusal, refusedInARow } from "./refused-writes.ts";
 
-/** The time until the next write, twice as long each time. */
+/** Milliseconds until the next write; the time doubles with each refusal. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 16_000;
-/** After the fourth refusal, seven seconds after the first. */
+/** Milliseconds to wait after the fourth refusal, seven seconds after the first. */
 const HOPELESS_WAIT_MS = 8_000;
 const HOPELESS_TIMES = 4;
-/** While no write is accepted. */
+/** Limit of refusals in a row while no write is accepted. */
 const MOST_IN_A_ROW = 50;
 
 interface Refused {
@@ -21,18 +21,18 @@ interface Refused {
   readonly waitMs: number;
 }
 
-/** of each rollout, over its batches */
+/** refusals of each rollout, over its batches */
 const refusals = new WeakMap<Context, Map<string, Refused>>();
 
-/** A pod whose state has changed since its refusal is tried at once: a policy may accept the new state. */
+/** True if the pod may be tried. After a change of its state it is tried at once: a policy may accept it. */
 export function isDue(context: Context, state: PodState): boolean {
   const refused = refusals.get(context)?.get(stateOf(state));
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
 /**
- * True if the pass need not try again. The API server refused four writes to each remaining pod or fence of each
- * reserved one, or many pods in a row.
+ * True if the pass can stop trying. The API server refused four writes to each remaining pod or fence of each reserved
+ * one, or many pods in a row.
  */
 export function isRefusedThroughout(
   context: Context,
@@ -59,7 +59,7 @@ export function sayRefusal(context: Context, { namespace, name }: PodState, mess
   );
 }
 
-/** Notes a refused fence. It is retried, later after each refusal. */
+/** Records a refused fence. It is retried, later after each refusal. */
 export function noteRefused(context: Context, state: PodState, message: string): void {
   sayRefusal(context, state, message);
   noteUnfenced(context, state);

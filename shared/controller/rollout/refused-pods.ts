@@ -1,4 +1,4 @@
-/** A pass's own reservations and refused writes: which pods it skips, and which reservations it may free. */
+/** A pass's own reservations and refused writes. They show which pods it skips, and which reservations it may free. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -24,34 +24,34 @@ import type { PodView } from "../pod-store/pod-view.ts";
 import { type ServerClock, serverTimestamp } from "./departures.ts";
 import { hasAcceptedWrites } from "./refused-writes.ts";
 
-/** the same object for a whole rollout in one pass */
+/** A key: the same object for a whole rollout in one pass. */
 type Rollout = object;
 
 interface Known {
-  /** states that this pass reserved */
+  /** states that this pass has reserved */
   own: ReadonlySet<string>;
   /** states with a refused patch of this pass, and states with a sent but unanswered one */
   readonly refused: Set<string>;
   readonly unanswered: Set<string>;
   /** reserved states with a refused fence */
   readonly unfenced: Set<string>;
-  /** uid → number of answers that leave the outcome open, or ask to come again */
+  /** numbers of answers that leave the outcome open, or ask to come again, by uid */
   readonly vague: Map<string, number>;
-  /** uid → refusal by this pass, and until when that waits on its own clock; undefined: a write was accepted */
+  /** refusals in this pass with the end of the wait on its own clock, by uid; undefined: a write was accepted */
   readonly news: Map<string, { readonly pod: RefusedPod; readonly notBeforeMs: number } | undefined>;
-  /** uid → what this pass has written to it, until it is seen to be taken back */
+  /** writes of this pass by uid of the pod, until they are reverted */
   readonly carried: Map<string, Carried>;
-  /** the generation of the refusals */
+  /** generation of the SidecarSet at the refusals */
   generation: string;
 }
 
-/** A write that was accepted, as long as the SidecarSet stays the same. */
+/** A write that was accepted, while the SidecarSet stays the same. */
 interface Carried {
   readonly hash: string;
   readonly as: "updated" | "drained" | "served";
-  /** of the pod when this was seen last */
+  /** version of the pod when it was seen last */
   readonly version: string | null | undefined;
-  /** how often it was taken back before */
+  /** number of earlier reverts */
   readonly times: number;
 }
 
@@ -88,12 +88,12 @@ export function isCertainlyRefused(rollout: Rollout, reservation: Reservation): 
   return own.has(key) && refused.has(key) && !unanswered.has(key);
 }
 
-/** A patch of this pass for this state was refused. */
+/** True if a patch of this pass for this state was refused. */
 export function isRefusedState(rollout: Rollout, state: PodState): boolean {
   return known(rollout).refused.has(stateKey(state));
 }
 
-/** A patch of this pass for this state had no answer. */
+/** True if a patch of this pass for this state had no answer. */
 export function isUnanswered(rollout: Rollout, state: PodState): boolean {
   return known(rollout).unanswered.has(stateKey(state));
 }
@@ -115,7 +115,7 @@ export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): 
   all.own = new Set([...all.own].filter((key) => !keys.has(key)));
 }
 
-/** The caller calls it after each ledger write. Forgets freed reservations: another pass may reserve those pods. */
+/** Records reservations after each ledger write, and forgets freed ones: another pass may reserve those pods. */
 export function rememberReserved(rollout: Rollout, kept: readonly Reservation[], { ledger }: LedgerPlan): void {
   const all = known(rollout);
   const before = new Set(kept.map(stateKey));
@@ -125,7 +125,7 @@ export function rememberReserved(rollout: Rollout, kept: readonly Reservation[],
     for (const key of states) if (!before.has(key) || !all.own.has(key)) states.delete(key);
 }
 
-/** The caller calls it before a patch is sent: until the answer the patch may come late. */
+/** Records a patch before it is sent. Until its answer the patch may arrive late. */
 export function noteSent(rollout: Rollout, state: PodState): () => void {
   const { unanswered } = known(rollout);
   const key = stateKey(state);
@@ -134,7 +134,7 @@ export function noteSent(rollout: Rollout, state: PodState): () => void {
   return () => void unanswered.delete(key);
 }
 
-/** A reserved pod to which this pass sends nothing: its place is free again. */
+/** Records that this pass sends nothing to a reserved pod, whose place is free again. */
 export function noteUnsent(rollout: Rollout, state: PodState): void {
   known(rollout).refused.add(stateKey(state));
 }
@@ -156,14 +156,14 @@ interface SeenPods extends Seen {
   readonly observed: { readonly view: Pick<PodView, "get" | "versionOf"> };
 }
 
-/** A write that had no answer in time took half a pass. */
+/** Seconds to skip a pod after a write without an answer in time, which took half a pass. */
 const SLOW_WAIT_SECONDS = 60;
 
 interface RefusalFacts {
   readonly message: string;
   readonly isCertain: boolean;
   readonly isSlow: boolean;
-  /** absent: the known number */
+  /** number of earlier refusals; absent: the known number */
   readonly timesBefore?: number;
 }
 
@@ -197,7 +197,7 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
 
 type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose" | "annotations">;
 
-/** The caller calls it before `noteAcceptedPod`, when the view shows the written pod. */
+/** Records a write before `noteAcceptedPod`, when the view shows the written pod. */
 export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before, purpose, annotations }: CarriedWrite) {
   const { sidecarSet, stored, observed } = snapshot;
   const { uid, resourceVersion } = before;
@@ -228,7 +228,7 @@ export function noteTakenBack(context: Rollout & ServerClock & { readonly clock:
   }
 }
 
-/** Another pass has reserved the pod, so that pass may have written it. */
+/** True if another pass has reserved the pod, and so may have written it. */
 function isOfAnother(rollout: Rollout, { stored }: Seen, uid: string): boolean {
   return stored.ledger.reservations.some((one) => one.uid === uid && !isOwn(rollout, one));
 }
@@ -258,7 +258,7 @@ function isTakenBack(pod: Pod, sidecarSet: SidecarSet, as: Carried["as"]): boole
   return !isUpdated && (as === "updated" || drain === undefined);
 }
 
-/** Pods to which writes were refused, by this pass and those before it. A change of the SidecarSet is tried on all of them. */
+/** Pods to which writes were refused, by this pass and earlier ones. After a change of the SidecarSet all are tried. */
 export function refusedNow(
   context: Rollout & ServerClock,
   { stored }: Seen,
@@ -283,7 +283,7 @@ export function refusedNow(
   return { pods, named, passedOver: passedOver(pods, isDue) };
 }
 
-/** `isThere`: true for a pod of the SidecarSet. */
+/** Adds the refusals. `isThere`: returns true for a pod of the SidecarSet. */
 export function withRefusals(
   plan: LedgerPlan,
   { pods }: { readonly pods: readonly RefusedPod[] },

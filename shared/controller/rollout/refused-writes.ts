@@ -1,4 +1,4 @@
-/** Remembers which writes to pods are refused, in this pass and in the last one, and in which namespaces writes are slow. */
+/** Records refused writes to pods, in this pass and the last one, and namespaces with slow writes. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isOfWrites, lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
 import type { Batched } from "../../core/rollout/rules/gate/approval.ts";
@@ -17,13 +17,13 @@ type Refusable = Batched & {
 interface Writes {
   /** refused writes in the status at the start of the pass */
   readonly before: PassTrouble | undefined;
-  /** the last refusal since a write was accepted */
+  /** the last refusal, unless a write was accepted since */
   refused?: string | undefined;
-  /** the refusal says that no image of a running pod may change */
+  /** true: the refusal says that no image of a running pod may change */
   isOfImages: boolean;
-  /** refusals since then */
+  /** number of refusals in a row */
   inARow: number;
-  /** true: since then the API server refused a whole batch because of its load */
+  /** true: since then the API server was too busy for a whole batch */
   isBusy: boolean;
   hasAccepted: boolean;
 }
@@ -52,7 +52,7 @@ export function noteAccepted(context: Rollout): void {
   if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0, isBusy: false });
 }
 
-/** The words of the refusal; if it was about images, followed by what the pass does instead. */
+/** The words of the refusal. If it was about images, the pass's other action follows. */
 function textOf({ refused = "", isOfImages }: Writes, { instead = "" }: Partial<PassTrouble> = {}): string {
   return isOfImages ? `${refused}${instead}` : refused;
 }
@@ -71,25 +71,25 @@ export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: Si
   return withTrouble(decision, { ...before, hold });
 }
 
-/** `text`: the object, and the words of the API server. */
+/** Records a refusal. `text`: the object, and the words of the API server. */
 export function noteRefusal(context: Rollout, text: string, isOfImages = false): void {
   const writes = writesOf.get(context);
   if (writes) Object.assign(writes, { refused: text, isOfImages, inARow: writes.inARow + 1 });
 }
 
-/** The API server answered 429 to every patch of a batch: that is about all pods. */
+/** Records that the API server answered 429 to every patch of a batch, which concerns all pods. */
 export function noteBusy(context: Rollout, text: string): void {
   noteRefusal(context, text);
   const writes = writesOf.get(context);
   if (writes) writes.isBusy = true;
 }
 
-/** The API server has accepted a write of this pass. */
+/** True if the API server has accepted a write of this pass. */
 export function hasAcceptedWrites(context: Rollout): boolean {
   return writesOf.get(context)?.hasAccepted === true;
 }
 
-/** Refusals since a write was accepted, or since the pass began. */
+/** The number of refusals since a write was accepted, or since the pass began. */
 export function refusedInARow(context: Rollout): number {
   return writesOf.get(context)?.inARow ?? 0;
 }
@@ -99,11 +99,11 @@ export function isRefused(context: Rollout): boolean {
   return writesOf.get(context)?.refused !== undefined;
 }
 
-// Namespaces with slow writes to pods or budgets, for example because of a slow webhook: other namespaces go first.
+// Namespaces with slow writes to pods or budgets, for example by a slow webhook. Other namespaces go first.
 
-/** A write that takes longer makes its namespace slow. */
+/** Milliseconds of a write that make its namespace slow. */
 const SLOW_MS = 5_000;
-/** Limit of concurrent writes to one namespace while other namespaces have some to begin. */
+/** Limit of parallel writes to one namespace while other namespaces have writes to begin. */
 const MOST_AT_ONCE = 16;
 
 const slowOf = new WeakMap<object, Set<string>>();
@@ -114,7 +114,7 @@ function slowNamespaces(rollout: object): Set<string> {
   return found;
 }
 
-/** `reserved` with slow namespaces passed over. Undefined: no namespace is slow. */
+/** The reserved pods without slow namespaces; undefined: no namespace is slow. */
 export function withoutSlow(rollout: object, reserved: Reserved): Reserved | undefined {
   const slow = slowNamespaces(rollout);
   if (slow.size === 0) return undefined;
@@ -130,7 +130,7 @@ interface InNamespace {
 /** The turns of namespaces in one batch. */
 export class NamespaceTurns {
   readonly #rollout: { readonly clock: Clock };
-  /** A batch that has their pods although they were slow before has no others. */
+  /** A batch with pods of namespaces that were slow before has no other pods. */
   readonly #slowBefore: ReadonlySet<string>;
   readonly #underWay = new Map<string, number>();
 
@@ -139,7 +139,7 @@ export class NamespaceTurns {
     this.#slowBefore = new Set(slowNamespaces(rollout));
   }
 
-  /** As `mapWithin` asks. */
+  /** The checks that `mapWithin` needs. */
   checks<T>(placeOf: (item: T) => InNamespace) {
     return {
       mayBegin: (item: T) => this.#mayBegin(placeOf(item)),
@@ -151,12 +151,12 @@ export class NamespaceTurns {
     return (this.#underWay.get(namespace) ?? 0) < MOST_AT_ONCE;
   }
 
-  /** The namespace became slow in this batch: its other objects are left, and the next decision prefers other namespaces. */
+  /** True if the namespace became slow in this batch. Its rest is left; the next decision prefers others. */
   isLeft({ namespace }: InNamespace): boolean {
     return slowNamespaces(this.#rollout).has(namespace) && !this.#slowBefore.has(namespace);
   }
 
-  /** Call the answer once the write has ended. */
+  /** Begins a write. Call the returned function at its end. */
   begin({ namespace }: InNamespace): () => void {
     const { clock } = this.#rollout;
     const beganAtMs = clock.now();

@@ -7,7 +7,7 @@ import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, attempt, type NotDone } from "./act.ts";
 import type { Context, Learner, Snapshot } from "./observe.ts";
 
-/** A name taken by another revision increases the collision count. More collisions than this cannot be chance. */
+/** Limit of collisions. A name taken by another revision increases the count, and more than this cannot be chance. */
 const MAX_COLLISIONS = 10;
 
 type RevisionWrite = Extract<Action, { kind: "CreateRevision" | "RenumberRevision" | "LabelRevision" }>;
@@ -28,7 +28,7 @@ export function nameRevision(context: Context, snapshot: Snapshot): Learner {
   };
 }
 
-/** false: decide again, a name was taken. */
+/** Creates the revision; false: a name was taken, so decide again. */
 async function register(context: Context, snapshot: Snapshot, writes: readonly RevisionWrite[]): Promise<boolean> {
   for (const write of writes) {
     const outcome = await act(write, { ...context, sidecarSet: snapshot.sidecarSet });
@@ -41,7 +41,7 @@ async function register(context: Context, snapshot: Snapshot, writes: readonly R
   return true;
 }
 
-/** @throws KubeError for any other cause than a taken name */
+/** Reads the revision with the name. @throws KubeError for any other cause than a taken name */
 async function learnOfName(
   context: Context,
   snapshot: Snapshot,
@@ -75,7 +75,7 @@ async function readTaken({ cluster }: Context, snapshot: Snapshot, { metadata }:
   }
 }
 
-/** Deletes revisions that nobody refers to. The next pass retries the failed ones. */
+/** Deletes revisions without references. The next pass retries failed deletions. */
 export async function truncateRevisions(context: Context, snapshot: Snapshot, decision: Decision): Promise<void> {
   for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
     const outcome = await act(action, { ...context, sidecarSet: snapshot.sidecarSet });
@@ -89,9 +89,7 @@ function forget(snapshot: Snapshot, { name }: RevisionDelete): void {
   snapshot.revisions = snapshot.revisions.filter(({ metadata }) => metadata?.name !== name);
 }
 
-/**
- * True: another pass has written to it meanwhile, because it needs it again. False: it is unchanged, or cannot be read.
- */
+/** True: another pass has written to it, because it needs it again. False: it is unchanged, or cannot be read. */
 async function seeChanged({ cluster }: Context, snapshot: Snapshot, action: RevisionDelete): Promise<boolean> {
   const read = await attempt(() => ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action)));
   if (read.kind !== "done") return false;
@@ -101,7 +99,7 @@ async function seeChanged({ cluster }: Context, snapshot: Snapshot, action: Revi
   return true;
 }
 
-/** The first failure says enough. */
+/** Records only the first failure. */
 function noteRefusal({ tally }: Context, { namespace, name }: RevisionDelete, { kind, error }: NotDone): void {
   const message = `the ControllerRevision is not deleted: ${error.message}`;
   const isKnown = tally.problems.some((problem) => problem.message.startsWith("the ControllerRevision is not deleted"));

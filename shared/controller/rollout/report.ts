@@ -1,4 +1,4 @@
-/** The report of a pass: what it did, and why not more, as data that prints as JSON. */
+/** The report of a pass: its actions, and the reasons to do no more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { RolloutCause } from "../../core/rollout/hold.ts";
@@ -9,28 +9,28 @@ import type { Calls } from "../loop/metered.ts";
 
 /** Counts of one SidecarSet in one pass. */
 export interface Tally {
-  /** times that pods were looked at and a decision was made */
+  /** number of rounds: each observes pods and decides */
   rounds: number;
-  /** rounds that wrote to pods */
+  /** number of rounds that wrote to pods */
   batches: number;
   upgraded: number;
   flipped: number;
   fenced: number;
-  /** conditional writes that found another state than they were made for */
+  /** number of conditional writes that found another state than expected */
   conflicts: number;
-  /** how the SidecarSet was put back */
+  /** how the SidecarSet was restored */
   undone?: string;
-  /** pods that missed their sidecars and were evicted */
+  /** number of evicted pods that had missed their sidecars */
   evicted?: number;
-  /** pods that could not be upgraded in place and were evicted */
+  /** number of evicted pods that could not be upgraded in place */
   replaced?: number;
-  /** workloads that were restarted */
+  /** number of restarted workloads */
   restarted?: number;
   /** number of new readings because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
-  /** notifications that receivers have taken */
+  /** number of notifications that receivers have accepted */
   notified?: number;
-  /** why one was not taken, or could not be marked as taken; it is sent again */
+  /** the reason why one was not accepted, or could not be marked as accepted; it is sent again */
   notificationProblem?: string;
   readonly problems: PodProblem[];
 }
@@ -39,16 +39,16 @@ export function newTally(): Tally {
   return { rounds: 0, batches: 0, upgraded: 0, flipped: 0, fenced: 0, conflicts: 0, restarts: 0, problems: [] };
 }
 
-/** Why a pass left a SidecarSet. */
+/** The reason why a pass left a SidecarSet. */
 export type Stop =
-  /** nothing to do for now: all updated and ready, or held by the strategy */
+  /** no work for now: all pods are updated and ready, or held by the strategy */
   | "settled"
-  /** one batch was asked for, no following */
+  /** the caller asked for one batch only */
   | "oneRound"
   | "deadline"
-  /** nothing moved for a while; a later pass continues */
+  /** no progress for a while; a later pass continues */
   | "stalled"
-  /** only pods are left that are down and unchanged for five minutes; a later pass looks again */
+  /** all remaining pods are down and unchanged for five minutes; a later pass looks again */
   | "unchanged"
   | "aborted"
   | "gone"
@@ -58,7 +58,7 @@ export type Stop =
   | "contention"
   | "failed";
 
-/** Ends that need attention, whatever the state of the SidecarSet: its pass reached no decision, or no write. */
+/** Ends that need attention in any state of the SidecarSet: its pass made no decision, or no write. */
 export const GRAVE_STOPS = ["failed", "refused", "contention"] as const satisfies readonly Stop[];
 
 export function isGraveStop(stop: Stop): boolean {
@@ -67,80 +67,80 @@ export function isGraveStop(stop: Stop): boolean {
 
 export interface MissedReport {
   readonly count: number;
-  /** created within the last ten minutes: an alarm counts these, so that old ones do not hide new ones */
+  /** number of pods created within the last ten minutes, which an alarm counts, so that old ones hide no new ones */
   readonly recent: number;
-  /** some of them, as `namespace/name` */
+  /** some of the pods, as `namespace/name` */
   readonly pods: readonly string[];
 }
 
 export interface SidecarSetReport {
   readonly name: string;
   readonly stop: Stop;
-  /** one sentence */
+  /** the reason in one sentence */
   readonly why: string;
   readonly generation?: number;
   readonly status?: SidecarSetStatus;
   readonly summary?: Summary;
   /** the state of the rollout, as in its condition Ready */
   readonly state?: RolloutVerdict;
-  /** RFC3339: since when the state needs attention; absent: it does not, or the definition keeps no conditions */
+  /** time since which the state needs attention, RFC3339; absent: it does not, or the definition keeps no conditions */
   readonly troubleSince?: string;
-  /** what makes the state, named as in docs/reasons.md, mostly what holds the rollout; absent: no decision and no known reason */
+  /** the cause of the state, named as in docs/reasons.md, mostly the hold of the rollout; absent: no known cause */
   readonly cause?: RolloutCause;
   readonly tally: Tally;
-  /** why the pass did not come to a decision; absent: it did, or had no time */
+  /** the reason why the pass made no decision; absent: it made one, or had no time */
   readonly failure?: PassFailure;
-  /** pods created without the sidecars; absent: unknown */
+  /** pods without the sidecars that they should have; absent: unknown */
   readonly missed?: MissedReport;
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   readonly planned?: readonly string[];
-  /** dry run of one SidecarSet: the forecast to the end */
+  /** for a dry run of one SidecarSet: the plan to the end */
   readonly plan?: RolloutPlan;
 }
 
-/** Pods whose containers start in an order, in one pass. */
+/** Pods with containers that start in an order, in one pass. */
 export interface LaunchReport {
-  /** priorities that were opened, one pod's each */
+  /** number of opened priorities, counted for each pod */
   opened: number;
   /** number of pods whose containers have all started */
   completed: number;
-  /** pods that were left waiting for containers */
+  /** number of pods that still wait for containers */
   waiting: number;
-  /** some of them */
+  /** some of the waiting pods */
   waitingPods: readonly string[];
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   planned?: readonly string[];
 }
 
-/** Why a notification was not taken, with its SidecarSet; undefined: none was refused. */
+/** The reason why a notification was refused, with its SidecarSet; undefined: none was refused. */
 export function untoldText({ name, tally }: Pick<SidecarSetReport, "name" | "tally">): string | undefined {
   const { notificationProblem } = tally;
   return notificationProblem === undefined ? undefined : `SidecarSet ${name}: ${notificationProblem}`;
 }
 
-/** Problems except notifications that no receiver took: those are sent again. */
+/** Problems without refused notifications, which are sent again. */
 export function gravesOf({ problems, sidecarSets }: Pick<PassReport, "problems" | "sidecarSets">): readonly string[] {
   const untold = new Set(sidecarSets.map(untoldText));
   return problems.filter((problem) => !untold.has(problem));
 }
 
-/** Jobs whose sidecars were ended in one pass. */
+/** Jobs whose sidecars one pass has ended. */
 export interface TerminationReport {
-  /** pods that were given their final phase */
+  /** number of pods that got their final phase */
   finished: number;
-  /** containers that were given an image that ends */
+  /** number of containers that got an image that ends */
   swapped: number;
-  /** pods of jobs with running sidecars that only a final phase could end */
+  /** number of job pods with running sidecars that only a final phase could end */
   left: number;
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   planned?: readonly string[];
 }
 
 /** Pods that wait for the readiness gate of KruisePodReadinessGate, in one pass. */
 export interface ReadinessReport {
-  /** pods that were given the condition */
+  /** number of pods that got the condition */
   opened: number;
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   planned?: readonly string[];
 }
 
@@ -148,59 +148,59 @@ export interface ReadinessReport {
 export interface RecreationReport {
   /** number of requests */
   requests: number;
-  /** containers that were given their image in another way */
+  /** number of containers that got another spelling of their image */
   recreated: number;
-  /** number of ended requests: each message says how */
+  /** number of ended requests; each message says how it ended */
   completed: number;
   /** number of requests that wait */
   waiting: number;
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   planned?: readonly string[];
 }
 
-/** The registration of the pod webhook, where it is kept up to date. */
+/** The registration of the pod webhook, if passes update it. */
 export interface RegistrationReport {
-  /** the pods that API servers ask the webhook about from now on */
+  /** pods that API servers ask the webhook about from now on */
   readonly asks: "about every pod" | "about pods that SidecarSets match";
-  /** false also when somebody else wrote it meanwhile */
+  /** true: this pass changed it; false also if somebody else wrote it */
   readonly isChanged: boolean;
-  /** dry run: the current actions */
+  /** for a dry run: the present actions */
   readonly planned?: readonly string[];
 }
 
 export interface PassReport {
-  /** RFC3339 */
+  /** start of the pass, RFC3339 */
   readonly startedAt: string;
   readonly durationMs: number;
   readonly isDryRun: boolean;
-  /** set when another pass was running and this one did nothing */
+  /** set if another pass was running, so that this one did nothing */
   readonly heldBy?: string;
-  /** trouble that concerns no SidecarSet in particular */
+  /** trouble that concerns no single SidecarSet */
   readonly problems: readonly string[];
-  /** set when SidecarSets could not even be listed, so that nothing was done about them: why */
+  /** the reason why SidecarSets could not be listed; nothing was then done about them */
   readonly failure?: string;
   readonly sidecarSets: readonly SidecarSetReport[];
-  /** SidecarSets that the time did not suffice for */
+  /** SidecarSets that this pass had no time for */
   readonly notReached: readonly string[];
   /** SidecarSets whose pods were not read although they had most of the time */
   readonly unread: readonly string[];
   /** SidecarSets with failing passes, and the time (RFC3339) since when their status says so, or `unknown` */
   readonly failing?: Readonly<Record<string, string>>;
-  /** pods with a launch order; absent: not looked for */
+  /** pods with a launch order; absent: the pass did not look for them */
   readonly launches?: LaunchReport;
-  /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
+  /** requests; absent: the cluster has no ContainerRecreateRequests, or the pass did not look for them */
   readonly recreations?: RecreationReport;
-  /** absent: gate SidecarTerminator is off */
+  /** ended sidecars; absent: gate SidecarTerminator is off */
   readonly terminations?: TerminationReport;
-  /** absent: gate KruisePodReadinessGate is off */
+  /** opened readiness gates; absent: gate KruisePodReadinessGate is off */
   readonly readiness?: ReadinessReport;
-  /** absent: not kept up to date, or not registered */
+  /** registration; absent: passes do not update it, or it does not exist */
   readonly registration?: RegistrationReport;
-  /** API calls, such as "PATCH pods": 12 */
+  /** numbers of API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }
 
-/** Notes the same trouble of a pod once a pass. */
+/** Records the same trouble of a pod once in a pass. */
 export function noteProblem(
   { tally }: { readonly tally: Pick<Tally, "problems"> },
   { namespace, name }: Pick<PodProblem, "namespace" | "name">,

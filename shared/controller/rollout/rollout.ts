@@ -1,4 +1,4 @@
-/** Advances one SidecarSet as far as the time allows: a first round, then one more each time pods recover. */
+/** Advances one SidecarSet as far as the time allows: a first round, then another one each time pods recover. */
 
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import { type Reservation, withoutThese } from "../../core/ledger.ts";
@@ -29,31 +29,28 @@ import { isRefusedThroughout } from "./refusals.ts";
 import type { Stop } from "./report.ts";
 import { type RoundResult, round } from "./round.ts";
 
-/** Events come in bursts; a round handles all within this time. */
+/** Milliseconds to collect events. They come in bursts, and a round handles all of them. */
 const GATHER_MS = 500;
-/** Interval of lists when no watch is possible. */
+/** Milliseconds between lists if no watch is possible. */
 const RELIST_MS = 5_000;
 /**
- * A watch sends every pod in flight whole, five times or more; a list sends all pods once, compressed to a twentieth.
- * Beyond this number in flight and this share of all pods, a few lists cost less than the watch.
+ * Number of pods in flight above which lists cost less than a watch. A watch sends every pod in flight whole, five
+ * times or more; a list sends all pods once, compressed to a twentieth.
  */
 const MANY_IN_FLIGHT = 50;
 const SHARE_IN_FLIGHT = 1 / 25;
-/** Time between lists; it grows from the first to the last value while no pod recovers. */
+/** Milliseconds between lists. The time grows from the first to the last value while no pod recovers. */
 const FIRST_LIST_MS = 1_000;
 const LAST_LIST_MS = 5_000;
-/** Interval of looks at reserved pods, even without news. */
+/** Milliseconds between looks at reserved pods, even without news. */
 const RETRY_MS = 1_000;
-/** Without events of pods the SidecarSet is read again this often: a new image or a pause takes effect soon. */
+/** Milliseconds between reads of the SidecarSet without pod events, so that a new image or pause takes effect soon. */
 const RECHECK_MS = 2_000;
-/** After this long without progress the rest waits for a later pass: waiting costs as much as working. */
+/** Milliseconds without progress after which a later pass continues: waiting costs as much as working. */
 const IDLE_MS = 60_000;
-/**
- * A pass waits for a hold that ends by the clock this soon, such as the interval of metric checks; otherwise the next
- * pass continues.
- */
+/** Seconds for which a pass waits for a hold that ends by the clock, such as the interval of metric checks. */
 const CLOCK_SECONDS = 30;
-/** Time reserved for the last writes, in addition to the decisions of a last round. */
+/** Milliseconds for the last writes, in addition to the decisions of a last round. */
 const RESERVE_MS = 2_000;
 const LAST_DECISIONS = 3;
 const MAX_RESTARTS = 8;
@@ -65,22 +62,22 @@ export interface Progress {
   readonly result: RoundResult;
 }
 
-/** The first round. A Stop when the rollout cannot continue. Throws errors that it cannot handle. */
+/** Runs the first round; a Stop if the rollout cannot continue. Throws errors that it cannot handle. */
 export function beginRollout(context: Context, name: string): Promise<Progress | Stop> {
   return runRound(context, name, undefined);
 }
 
 interface Following {
   progress: Progress;
-  /** opened when there is something to wait for */
+  /** feed of events, opened when the rollout waits for pods */
   feed?: PodFeed | undefined;
-  /** time until the next list, without a feed */
+  /** milliseconds until the next list, without a feed */
   listMs: number;
-  /** time of the last progress */
+  /** time of the last progress, on the clock */
   movedAtMs: number;
 }
 
-/** Runs rounds until nothing is left to do, or the time nears its end. */
+/** Runs rounds until no work is left, or the time nears its end. */
 export async function followRollout(
   context: Context,
   first: Progress,
@@ -124,10 +121,10 @@ function closeFeed(following: Following): void {
 /** Frees completed reservations and writes the status, if the last round left some of that. */
 export async function settleRollout(context: Context, progress: Progress): Promise<Progress> {
   if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
-  // A decision over very many pods would end after the pass, when a platform ends the process: the next pass says it.
+  // With very many pods this decision would end after the platform ends the process. The next pass writes it.
   if (context.clock.now() + (progress.snapshot.decisionMs ?? 0) >= context.endsAtMs) return progress;
   const result = await round(context, progress.snapshot, "record");
-  // Another pass is at work with newer data.
+  // Another pass has newer data and is running.
   return result ? { snapshot: progress.snapshot, result } : progress;
 }
 
@@ -135,7 +132,7 @@ function podsSeen(snapshot: Snapshot | undefined): Ending {
   return { values: { "sidecarset.pods.matched": snapshot?.observed.view.records.length } };
 }
 
-/** A round on `snapshot`, or on a new one where there is none or it does not hold any more. */
+/** Runs a round on `snapshot`, or on a new one if there is none or it is outdated. */
 async function runRound(context: Context, name: string, snapshot: Snapshot | undefined): Promise<Progress | Stop> {
   let current = snapshot;
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
@@ -153,7 +150,7 @@ async function runRound(context: Context, name: string, snapshot: Snapshot | und
   return "contention";
 }
 
-/** The next snapshot to decide on; undefined: observe again. "quiet": nothing changed, "settled": nothing to await. */
+/** The next snapshot to decide on; undefined: observe again. "quiet": no change; "settled": no pod to wait for. */
 async function nextSnapshot(
   context: Context,
   following: Following,
@@ -161,7 +158,7 @@ async function nextSnapshot(
 ): Promise<Snapshot | undefined | "quiet" | "settled"> {
   const { snapshot, result } = following.progress;
   if (result.isOutdated) return undefined;
-  // All that there was room for is written, or another wave begins: what the budget allows need not wait.
+  // All pods with room are written, or another wave begins: the remaining budget need not wait.
   if (result.isMoreToWrite || result.isWaveNext) return onto(snapshot, await readSame(context, snapshot));
   if (isManyInFlight(result)) {
     closeFeed(following);
@@ -206,7 +203,7 @@ async function waitOn({ clock }: Context, limits: Limits, ms: number): Promise<v
   await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
 }
 
-/** The latest start of another round: with very many pods each decision takes time. */
+/** The latest start of another round, because with very many pods each decision takes time. */
 function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Snapshot): Limits {
   return { ...limits, endsAtMs: endsAtMs - RESERVE_MS - LAST_DECISIONS * decisionMs };
 }
@@ -238,7 +235,7 @@ function areOwnUnderWay(summary: Summary): boolean {
   return selected > drained || used > drained || updated > updatedReady;
 }
 
-/** How long a pass waits without any progress. Drains of other SidecarSets are left to the next pass. */
+/** Milliseconds that a pass waits without progress. It leaves drains of other SidecarSets to the next pass. */
 function idleMsOf({ decision: { summary }, reserved }: RoundResult): number {
   const areOthersOnly = waitsForOthers(summary) && reserved === 0 && !areOwnUnderWay(summary);
   return areOthersOnly ? CLOCK_SECONDS * 1_000 : IDLE_MS;
@@ -255,12 +252,12 @@ function stopByTime(nowMs: number, idleAtMs: number, { endsAtMs, signal }: Limit
   return nowMs >= idleAtMs ? "stalled" : undefined;
 }
 
-/** True when only pods are left that are down for long. It also waits for a hold that may change without events. */
+/** True if all remaining pods have been down for long. It also waits for a hold that may change without events. */
 function areDownForLong({ clock, cluster }: Context, { snapshot, result }: Progress): boolean {
   const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
   const { summary } = decision;
   const isBusy = reserved > 0 || written > 0 || isOutdated || isMoreToWrite || isWaveNext || summary.selected > 0;
-  // An evicted pod is in no list: its successor is news.
+  // No list contains an evicted pod: its successor is news.
   const departed = snapshot.stored.ledger.departed ?? [];
   const isAwaiting = departed.some(({ until }) => until > serverTimestamp({ clock, cluster }));
   if (isBusy || isAwaiting || EFFECTS[summary.hold].follow === "retry") return false;
@@ -286,7 +283,7 @@ function hasMoved(before: Progress, after: Progress): boolean {
   return a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
 }
 
-// The end of reservations whose SidecarSet is gone.
+// Ends reservations whose SidecarSet is gone.
 
 /**
  * Empties the ledger of a deleted SidecarSet once no write to its reserved pods can land: otherwise its ConfigMap and
@@ -308,7 +305,7 @@ export async function releaseOrphan(cluster: Cluster, namespace: string, name: s
   if (refusal) throw about(`what is reserved of ${name}, which is gone, can't be released`, refusal);
 }
 
-/** True when no patch for the reserved state can land any more; otherwise the error that leaves it open. */
+/** True if no patch for the reserved state can arrive any more; otherwise the error that leaves it open. */
 async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<true | KubeError> {
   try {
     const { metadata } = await cluster.get(resourceOf(reservation), reservation);
@@ -318,7 +315,7 @@ async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<tru
     return outcome.kind === "done" || outcome.kind === "gone" ? true : outcome.error;
   } catch (error) {
     if (isKubeError(error, 404)) return true;
-    // Somebody wrote to it just now, or the outcome is open: a later pass looks.
+    // Another author has just written to it, or the outcome is open: a later pass looks.
     if (isKubeError(error)) return error;
     throw error;
   }
@@ -336,7 +333,7 @@ interface PodFeed extends Pick<EventFeed<Pod>, "wait" | "close"> {
   readonly applyToView: () => number;
 }
 
-/** Undefined: nothing was listed, so no version exists to continue from. */
+/** Opens a feed; undefined: nothing was listed, so there is no version to continue from. */
 export function openPodFeed(
   site: { readonly cluster: Cluster; readonly clock: Clock },
   { view, scope, resourceVersion }: Observed,
@@ -359,7 +356,7 @@ function watchOptions(scope: Scope, resourceVersion: string): Omit<WatchOptions,
   };
 }
 
-/** The spec that is kept of pods that are not selected. */
+/** The spec that is stored for pods that are not selected. */
 const NOT_SELECTED: Pod["spec"] = { containers: [] };
 
 function identityOf({ metadata: { namespace = "", name = "", uid = "", resourceVersion = "" } = {} }: Pod): ObjectMeta {

@@ -46,19 +46,19 @@ import { announceLedger, writeStatus } from "./write-status.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
-  /** number of pods that were to be written to; the ledger has the outcome until the next round */
+  /** number of pods for writes; the ledger has the outcome until the next round */
   readonly written: number;
   /** number of valid reservations */
   readonly reserved: number;
-  /** every pod with room carries its patch, and the decision has more pods, or refused ones freed room */
+  /** true: every pod with room has its patch, and the decision has more pods, or refused ones freed room */
   readonly isMoreToWrite: boolean;
-  /** a new snapshot is needed: the SidecarSet changed before all pods were written to, or the ledger may have */
+  /** true: a new snapshot is needed, because the SidecarSet changed during the writes, or the ledger may have */
   readonly isOutdated: boolean;
-  /** a wave has passed, and the status says so: the next one may begin */
+  /** true: a wave has passed, and the status says so, so the next one may begin */
   readonly isWaveNext: boolean;
-  /** the status has changed, but was written just now */
+  /** true: the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
-  /** on the clock: end of a hold that a pass waits for; absent: none */
+  /** time on the clock at which a hold ends that a pass waits for; absent: none */
   readonly holdEndsAtMs?: number;
 }
 
@@ -70,8 +70,8 @@ const NOTHING_WRITTEN: Written = {
 };
 
 /**
- * "record" frees completed reservations and writes the status, but writes to no pod. Undefined: somebody else wrote the
- * ledger or the SidecarSet, so a new snapshot is needed.
+ * Runs a round. "record" frees completed reservations and writes the status, but writes to no pod. Undefined: somebody
+ * else wrote the ledger or the SidecarSet, so a new snapshot is needed.
  */
 export async function round(
   context: Context,
@@ -142,7 +142,7 @@ const writing = (work: () => Promise<Written>) =>
     problems: [...refused.values()],
   }));
 
-/** True unless later rounds need the status: then it is written before pods are, however recent the last write was. */
+/** True unless later rounds need the status. It is then written before pods, even right after the last write. */
 function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision: Decision): boolean {
   const { waves } = decision;
   return mode === "act" && !isWaveNext(decision) && !(waves && isSoakBehind(status?.waves, waves));
@@ -191,7 +191,7 @@ async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<str
   return stored !== undefined;
 }
 
-/** `kept`: number of earlier reservations. False: somebody else wrote the ledger, or the SidecarSet. */
+/** Writes the ledger. `kept`: number of earlier reservations. False: somebody else wrote it, or the SidecarSet. */
 async function store(context: Context, snapshot: Snapshot, plan: LedgerPlan, kept: number): Promise<boolean> {
   const ledger = withSteering(plan.ledger, snapshot.stored.ledger, kept, steeringDigest(snapshot.sidecarSet));
   if (isSameLedger(snapshot.stored.ledger, ledger)) return true;
@@ -200,14 +200,14 @@ async function store(context: Context, snapshot: Snapshot, plan: LedgerPlan, kep
   const stored = await swapLedger(context.cluster, place, snapshot.stored, ledger);
   if (!stored) return false;
   snapshot.stored = stored;
-  // Pods that missed their sidecars may be evicted by what was looked at.
+  // Pods that missed their sidecars may be evicted after the same look.
   const mayWriteToPods = ledger.reservations.length > 0 || snapshot.missed?.length !== 0;
   // A deleted ledger may have named a newer generation that the status already shows. From here on other passes find
   // this one.
   return !isNew || !mayWriteToPods || (await readSame(context, snapshot)) !== undefined;
 }
 
-/** Records each event once a pass, and only for completed actions, or for a refused flip. */
+/** Records each Event once in a pass, and only for completed actions, or for a refused flip. */
 async function recordEvents(
   context: Context,
   snapshot: Snapshot,
@@ -233,7 +233,7 @@ function failedFlip(event: RecordEvent, why: string): RecordEvent {
   return { ...event, type: "Warning", reason: RESET_CONTAINER_FAILED_EVENT, message };
 }
 
-/** Writes on a ControllerRevision when its rollout was first complete: `undo` and `history` read it. */
+/** Writes on a ControllerRevision the time when its rollout was first complete, for `undo` and `history`. */
 interface Shown {
   readonly decision: Decision;
   /** the result of the status write */
@@ -265,9 +265,9 @@ function noteUnmarked({ tally }: Context, place: { namespace: string; name: stri
     tally.problems.push({ ...place, message: `${unmarked} ${why}` });
 }
 
-// Puts a halted SidecarSet back, on request: once, and only if it is unchanged.
+// Restores a halted SidecarSet on request, once, and only if it is unchanged.
 
-/** `decided`: the SidecarSet of the decision; its status may have been written since. */
+/** Undoes the release. `decided`: the SidecarSet of the decision; its status may have changed since. */
 export async function undoHalted(
   context: Context,
   snapshot: Snapshot,
@@ -294,7 +294,7 @@ function isSame(one: SidecarSet, other: SidecarSet): boolean {
   return a.uid === b.uid && a.generation === b.generation && a.revision === b.revision;
 }
 
-/** A change meanwhile is respected: the next snapshot shows it. */
+/** Records a failure. A change by somebody else wins: the next snapshot shows it. */
 function noteFailure({ tally }: Context, name: string, { error }: Exclude<Outcome, { kind: "done" }>): void {
   if (error.code === 404 || error.code === 409 || !error.isOutcomeKnown) return;
   const hint = error.code === 403 ? " (infra/rbac/optional/undo.yaml permits it)" : "";

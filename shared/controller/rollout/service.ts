@@ -7,15 +7,15 @@ import type { Readings } from "./reading.ts";
 
 export interface Service extends PassService {
   readonly kruiseNamespace: string;
-  /** of a dry run that is to look ahead */
+  /** options of a dry run for its plan */
   readonly plan?: PlanWish | undefined;
   readonly settings: RolloutSettings;
   readonly gates: Gates | undefined;
   readonly isKeepingRegistration: boolean;
   readonly unread: string[];
-  /** as in the report */
+  /** SidecarSets with failing passes, as in the report */
   readonly failing: Map<string, string>;
   readonly readings: Readings;
-  /** leaves word for later passes before a pod is drained; absent: in dry runs, and in passes that drain nothing */
+  /** leaves a note for later passes before a pod is drained; absent: in dry runs, and in passes that drain nothing */
   beforeDrain?: () => Promise<void>;
 }

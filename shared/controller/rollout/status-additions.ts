@@ -41,20 +41,20 @@ function conditionsNow(
   decided: Decision,
 ): readonly StatusCondition[] {
   const told = sayRefused(context, sidecarSet, decided);
-  // Until the API server answers this pass, its last answer counts.
+  // Until the API server answers this pass, its last answer is valid.
   const decision = hasAskedForEvictions(context) ? told : withEvictionsRefused(sidecarSet, told);
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
   return conditionsOf(sidecarSet, standing, timestamp(context.clock));
 }
 
-/** The word of the condition `Ready`, whether or not the definition keeps conditions. */
+/** The state as the condition `Ready` has it, even if the definition keeps no conditions. */
 export function verdictNow(context: Context, snapshot: Snapshot, decision: Decision): RolloutVerdict | undefined {
   const ready = conditionsNow(context, snapshot, decision).find(({ type }) => type === "Ready");
   return ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
 }
 
-/** The same word for a report, with the time since when it needs attention. */
+/** The state for a report, with the time since which it needs attention. */
 export function stateNow(
   context: Context,
   snapshot: Snapshot,
@@ -76,14 +76,14 @@ function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snaps
   return { ledgerNamespace: kruiseNamespace, observedAnnotations };
 }
 
-/** Writes the status, together with the news for receivers of notifications. */
+/** Writes the status, with the news for receivers of notifications. */
 export function statusPatch(context: Context, sidecarSet: SidecarSet, status: SidecarSetStatus) {
   const news = context.gates?.notify ? newsOf(sidecarSet.status, status) : [];
   const next = withNews(sidecarSet, status, news, serverTimestamp(context));
   return { kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status: next } as const;
 }
 
-/** The Events about this change. Once each: a pass that is killed after the status write loses them. */
+/** The Events about this change, each once. A pass that is killed after the status write loses them. */
 export function transitions(
   { status: before }: SidecarSet,
   { metadata, status: after }: SidecarSet,
@@ -94,7 +94,7 @@ export function transitions(
 
 type Status = SidecarSetStatus | undefined;
 
-/** The start of a rollout, what begins to block it, waves that are passed, and its end. */
+/** News: the start of a rollout, new blockers, passed waves, and the end. */
 export function newsOf(before: Status, after: Status): readonly News[] {
   const changes = (after?.conditions ?? []).flatMap((condition): readonly News[] => {
     const { type, reason: cause, message } = condition;
@@ -105,7 +105,9 @@ export function newsOf(before: Status, after: Status): readonly News[] {
   return [...startOf(before, after), ...passedWaves(before, after), ...changes];
 }
 
-/** Pods of the first revision have had their sidecars since their creation. OpenKruise's CRD has no conditions. */
+/**
+ * News of the start. Pods of the first revision were created with their sidecars. OpenKruise's CRD has no conditions.
+ */
 function startOf(before: Status, after: Status): readonly News[] {
   const { latestRevision, conditions, updatedPods = 0, matchedPods = 0 } = after ?? {};
   const progress = conditions?.find(({ type }) => type === "Progressing");
@@ -115,7 +117,7 @@ function startOf(before: Status, after: Status): readonly News[] {
   return [{ type: "Normal", reason: "RolloutStarted", message }];
 }
 
-/** An annotation that names waves later finds them passed already, and a wave without pods is passed without any doing. */
+/** News of waves. Waves of an annotation that comes later are passed already, and so is a wave without pods. */
 function passedWaves(before: Status, after: Status): readonly News[] {
   const { waves: was } = before ?? {};
   const { revision, list = [] } = after?.waves ?? {};
@@ -132,19 +134,19 @@ function passedWaves(before: Status, after: Status): readonly News[] {
 
 const waveName = ({ name }: { readonly name: string }) => name;
 
-/** Pods that cannot be upgraded are reported elsewhere, as in OpenKruise; the last three only summarize others. */
+/** Conditions without news. Pods that cannot be upgraded are reported elsewhere; the last three only summarize. */
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function obstacleIn(
   { type, status, reason }: StatusCondition,
   was: StatusCondition | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
-  // A new blocker is news, even if another one blocked before.
+  // A new blocker is news, even if another one blocked before it.
   const isNew = was?.status !== status || (type === "Blocked" && was.reason !== reason);
   return isNew && status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
 }
 
-/** A rollout at rest, such as one that its partition holds, ends as well when its last old pod is gone. */
+/** News of the end. A rollout at rest, such as one held by its partition, also ends when its last old pod is gone. */
 function endOfRollout(
   { status, reason }: StatusCondition,
   was: StatusCondition | undefined,

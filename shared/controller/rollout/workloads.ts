@@ -1,4 +1,4 @@
-/** Reads workloads that are being restarted, or may be next, and restarts the reserved ones. */
+/** Reads workloads that are restarting or may be next, and restarts the reserved ones. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { Restarted } from "../../core/actions.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
@@ -16,7 +16,7 @@ import { fencePatch } from "./pod-patch.ts";
 import { noteProblem } from "./report.ts";
 
 const READS_AT_ONCE = 4;
-/** Limit of workloads read at a time: ones that must stay are skipped, and others are read. */
+/** Limit of workloads in one read. If some must stay, others are read. */
 const MOST_ASKED = 8;
 
 /** Reads the workloads that a decision asks for. */
@@ -33,7 +33,7 @@ export function readAsked(context: Pick<Context, "cluster">, snapshot: Snapshot)
   };
 }
 
-/** A ReplicaSet is named like a Deployment, and need not be of one. */
+/** True if the Deployment owns the ReplicaSet, whose name alone proves nothing. */
 async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWorkload): Promise<string | undefined> {
   if (ref.workload !== "Deployment") return ref.owner.uid;
   const { namespace, owner } = ref;
@@ -43,7 +43,7 @@ async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWo
     ?.uid;
 }
 
-/** Watches a restart from the moment of its reservation. `kept`: uids of valid reservations. */
+/** Adds restarts from the moment of their reservation. `kept`: uids of valid reservations. */
 export function withRestarts(
   { context, snapshot, kept }: { context: ServerClock; snapshot: Snapshot; kept: ReadonlySet<string> },
   plan: LedgerPlan,
@@ -59,7 +59,7 @@ export function withRestarts(
   return restarted.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, restarted } };
 }
 
-/** uids of workloads whose restart was refused. Unwanted reservations are fenced. */
+/** Restarts workloads, and returns uids of refused ones. Unwanted reservations are fenced. */
 export async function restartWorkloads(
   context: Context,
   snapshot: Snapshot,
@@ -82,7 +82,7 @@ export async function restartWorkloads(
   return refused;
 }
 
-/** Policies and webhooks also answer 404, 409 and 422. An unchanged workload was refused, not overtaken. */
+/** The refusal. Policies and webhooks also answer 404, 409 and 422: for an unchanged workload that is no race. */
 async function refusalOf({ cluster }: Context, state: PodState, outcome: Outcome): Promise<KubeError | undefined> {
   if (outcome.kind === "refused") return outcome.error;
   if (outcome.kind !== "conflict" && outcome.kind !== "gone") return undefined;

@@ -10,17 +10,17 @@ import { noteProblem } from "./report.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 
-/** The kubelet writes to the status as well. */
+/** Limit of tries, because the kubelet writes to the status too. */
 const CONDITION_ATTEMPTS = 4;
 /**
- * Interval of retries for a missing right to write a pod's status: a namespace full of such pods would be tried in
+ * Milliseconds between tries without the right to write a pod's status: a namespace full of such pods would be tried in
  * every round.
  */
 const REFUSED_MS = 30_000;
-/** uid → when a condition of that pod was refused, of each rollout */
+/** times of refused conditions by uid of the pod, for each rollout */
 const refusals = new WeakMap<Context, Map<string, number>>();
 
-/** The condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay. */
+/** Sets the condition, which all SidecarSets of the pod share: what another one has written must stay. */
 export async function setCondition(
   context: Context,
   snapshot: Snapshot,
@@ -37,7 +37,7 @@ export async function setCondition(
   }
 }
 
-/** Undefined: the condition is correct, or the API server refused although nobody else wrote. */
+/** The new plan; undefined: the condition is correct, or the API server refused although nobody else wrote. */
 async function planAgain(
   context: Context,
   snapshot: Snapshot,
@@ -66,7 +66,7 @@ function isForGood(outcome: Outcome): boolean {
   return outcome.kind === "refused" && !isBusy(outcome);
 }
 
-/** The condition as the pod is now; undefined: there is nothing to write any more. */
+/** The condition for the pod as it is now; undefined: nothing is left to write. */
 function planOn(
   context: Context,
   snapshot: Snapshot,

@@ -30,23 +30,23 @@ import { noteProblem } from "./report.ts";
 import { setCondition } from "./write-condition.ts";
 import { BatchStatus } from "./write-status.ts";
 
-/** of each rollout, over its batches */
+/** limits of rollouts, over their batches */
 const limits = new WeakMap<Context, ConcurrencyLimit>();
 
 export interface Written {
-  /** uids of the pods that carry their patch now */
+  /** uids of the pods that have their patch now */
   readonly done: ReadonlySet<string>;
-  /** uid → why its patch was refused, as far as that is known */
+  /** reasons of refused patches by uid, if they are known */
   readonly refused: ReadonlyMap<string, string>;
   /** uids of pods and workloads whose eviction or restart was refused */
   readonly notEvicted: ReadonlySet<string>;
   /** pods of a slow namespace were left, and their places are free again; absent: none */
   readonly isLeft?: boolean;
-  /** the SidecarSet changed before the end, and the remaining pods were left, still reserved */
+  /** true: the SidecarSet changed before the end, and the remaining pods are still reserved */
   readonly isOutdated: boolean;
 }
 
-/** @throws KubeError only when the API server can no longer be asked for the outcome of a write */
+/** Writes a batch. @throws KubeError only if the API server can no longer be asked for the outcome of a write */
 export async function writePods(
   context: Context,
   snapshot: Snapshot,
@@ -73,7 +73,7 @@ export async function writePods(
   let busy: string | undefined;
   const evict = async (eviction: EvictPod) => {
     const outcome = await act(eviction, { ...context, sidecarSet: snapshot.sidecarSet });
-    // One retry per pod: a longer refusal must not delay the others.
+    // One retry for each pod, because a longer refusal must not delay the others.
     if (isBusy(outcome) && !isKept(outcome) && !postponed.has(eviction.pod.uid)) {
       postponed.add(eviction.pod.uid);
       return waitMsOf(outcome);
@@ -94,7 +94,7 @@ export async function writePods(
       done.add(patch.pod.uid);
       await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
     } else if (outcome.kind !== "done" && isRefusedState(context, patch.pod) && patch.purpose !== "putBack")
-      // A put-back is tried again a second later: nothing else takes its place at once.
+      // A restore is tried again a second later, because nothing else takes its place at once.
       refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
@@ -119,7 +119,7 @@ export async function writePods(
   } finally {
     await status.end();
   }
-  // A single 429 is no trouble: it is when no patch of the batch succeeds.
+  // A single 429 is no trouble. It is trouble if no patch of the batch succeeds.
   if (busy && done.size === 0) noteBusy(context, busy);
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, snapshot, condition));
@@ -128,7 +128,7 @@ export async function writePods(
 
 type BatchWrite = EvictPod | PatchPod;
 
-/** Sends a patch, which may land late until it is answered. */
+/** Sends a patch. Until its answer it may arrive late. */
 async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
   if (patch.purpose === "drain") await context.beforeDrain?.();
   const answered = noteSent(context, patch.pod);
@@ -139,7 +139,7 @@ async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: Patc
   });
 }
 
-/** True when the pod carries the patch. */
+/** True if the pod has the patch. */
 async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
@@ -155,7 +155,7 @@ async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod
   return true;
 }
 
-/** "evicted": the pod is terminating, or gone. "refused": no eviction of this pass lands any more. */
+/** "evicted": the pod is terminating or gone. "refused": no eviction of this pass can happen any more. */
 type Became = "evicted" | "refused" | "unknown";
 
 async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, outcome: Outcome): Promise<Became> {
@@ -166,7 +166,7 @@ async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, o
     return "refused";
   }
   if (outcome.kind === "done" || outcome.kind === "gone") {
-    // Its later states do not matter: the ledger waits for its successor.
+    // Later states of the pod do not matter: the ledger waits for its successor.
     snapshot.observed.view.remove(pod.uid, null);
     if (outcome.kind === "done") context.tally.replaced = (context.tally.replaced ?? 0) + 1;
     forgetKept(context, write);
@@ -181,13 +181,13 @@ async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, o
   return await becameOfUnclear(context, snapshot, write, outcome);
 }
 
-/** A webhook may answer 404 too. */
+/** True if the pod still exists, because a webhook may answer 404 too. */
 async function isStillThere(context: Context, snapshot: Snapshot, state: PodState): Promise<boolean> {
   const pod = await readPod(context, snapshot, state);
   return pod !== undefined && !pod.metadata?.deletionTimestamp;
 }
 
-/** The outcome by the current state of the pod. */
+/** The outcome, from the present state of the pod. */
 async function becameOfUnclear(
   context: Context,
   snapshot: Snapshot,
@@ -199,7 +199,7 @@ async function becameOfUnclear(
   if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
   const isUntouched = now.metadata?.resourceVersion === pod.resourceVersion;
   if (outcome.kind === "unknown" || isUntouched) noteKept(context, write);
-  // Policies also answer 409 and 422: nobody else has written to an unchanged pod.
+  // Policies also answer 409 and 422: an unchanged pod had no other writer.
   if (outcome.kind === "conflict" && isUntouched) {
     noteProblem(context, pod, evictionMessage(outcome));
     return "refused";
@@ -229,9 +229,9 @@ function noteWrite(
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
 }
 
-/** After this many vague answers in a row, the pod itself counts as the cause. */
+/** Number of vague answers in a row after which the pod itself counts as the cause. */
 const MOST_VAGUE = 3;
-/** After this many conflicts in a row with other writers of a pod, others go first. */
+/** Number of conflicts in a row with other writers of a pod after which other pods go first. */
 const MOST_CONFLICTS = 5;
 
 /**
@@ -250,14 +250,14 @@ function isTimeout({ code, reason }: NotDone["error"]): boolean {
   return code === 0 && reason === "Timeout";
 }
 
-/** A refused patch makes its pod be passed over, a refused fence is tried again. */
+/** Skips the pod after a refused patch. A refused fence is tried again. */
 function noteRefusal(
   context: Context,
   snapshot: Snapshot,
   { state, patch }: TriedWrite,
   { kind, error }: NotDone,
 ): void {
-  // Nothing was sent, so this says nothing about the pod.
+  // Nothing was sent, so the error says nothing about the pod.
   const { code, message } = error;
   if (code === 0 && kind !== "unknown") return;
   if (patch) {
@@ -266,7 +266,7 @@ function noteRefusal(
   } else noteRefused(context, state, message);
 }
 
-/** A pod that is still what it was had no other writer that made the API server refuse. */
+/** True if the pod should be skipped: it is unchanged, so no other writer caused the refusal. */
 function isToPassOver(
   context: Context,
   snapshot: Snapshot,
@@ -283,7 +283,7 @@ interface TriedWrite {
   readonly patch?: PatchPod | undefined;
 }
 
-/** Reads the pod after an unclear write. True when it carries `patch` after all. */
+/** Reads the pod after an unclear write. True if it has `patch`. */
 async function learn(
   context: Context,
   snapshot: Snapshot,
@@ -311,9 +311,9 @@ async function learn(
   }
 }
 
-// Tells whether a SidecarSet says something else by now, asked while a batch of its pods is written to.
+// Checks whether a SidecarSet has changed while a batch of its pods is written.
 
-/** A batch may take many seconds, and a user who sees a bad image stops it before its end. */
+/** Milliseconds between checks. A batch may take many seconds, and a user who sees a bad image stops it earlier. */
 const EVERY_MS = 2_000;
 
 /** The check of one batch's spec, from its beginning. */
@@ -330,12 +330,12 @@ export class SpecCheck {
     this.#readAtMs = context.clock.now();
   }
 
-  /** The SidecarSet was seen to be another than was looked at. */
+  /** True if the SidecarSet was seen with a change. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
 
-  /** The same check. It starts reading the SidecarSet in the background when due; a failed read means nothing. */
+  /** Returns the last result, and reads the SidecarSet in the background when due. A failed read means nothing. */
   check(): boolean {
     const isTime = this.#context.clock.now() - this.#readAtMs >= EVERY_MS;
     if (isTime && !this.#isReading && !this.#isOutdated) this.#read().catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Writes the decided status: on condition that its basis is unchanged, and not too often. */
+/** Writes the decided status if its basis is unchanged, and not too often. */
 import { isDeepStrictEqual } from "node:util";
 import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
@@ -13,28 +13,28 @@ import { beginNotify } from "./notify.ts";
 import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, statusPatch, transitions } from "./status-additions.ts";
 
-/** Limit of attempts: endless writes to a SidecarSet's metadata prevent its status in this pass. */
+/** Limit of tries. Endless writes to a SidecarSet's metadata prevent its status in this pass. */
 const STATUS_ATTEMPTS = 5;
-/** Shortest time between two writes of a SidecarSet's status. */
+/** Shortest time in milliseconds between two writes of a SidecarSet's status. */
 const STATUS_EVERY_MS = 1_000;
 export const NOT_WRITTEN = "the status is not written";
 const statusWrittenAtMs = new WeakMap<Context, number>();
 
 /**
- * Passes with ledgers in different namespaces must see each other before a reservation, so the first status names the
- * ledger's place. False: the SidecarSet has changed since it was read.
+ * Writes the ledger's place into the first status, so that passes with other ledgers see each other before a
+ * reservation. False: the SidecarSet has changed since it was read.
  */
 export async function announceLedger(context: Context, snapshot: Snapshot, decision: Decision): Promise<boolean> {
   const { status } = snapshot.sidecarSet;
-  // The CRD prunes the field, so the place cannot be announced.
+  // The CRD removes the field, so the place cannot be announced.
   if (status && status.ledgerNamespace !== "") return true;
   const outcome = await writeStatus(context, snapshot, decision, { isObservable: false, mayWait: false });
-  // This write does not count as recent, so that the decision is still shown before pods are written to.
+  // This write does not count as recent, so that the decision is still written before pods are.
   statusWrittenAtMs.delete(context);
   return outcome !== "lost";
 }
 
-/** lost: the SidecarSet has changed since it was read. owed: the last write was just now, and `mayWait`. */
+/** Writes the status. lost: the SidecarSet has changed. owed: the last write was just now, and `mayWait`. */
 export async function writeStatus(
   context: Context,
   snapshot: Snapshot,
@@ -65,7 +65,7 @@ function withoutWaves(
   return waves ? { ...status, waves } : status;
 }
 
-/** Fails when the CRD drops the waves: nobody could tell which waves passed, so not even the first one starts. */
+/** Fails if the CRD drops the waves. It would be unknown which waves have passed, so not even the first one starts. */
 function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
   if (status.waves === undefined || written.status?.waves !== undefined) return;
   throw new Error(
@@ -73,7 +73,7 @@ function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
   );
 }
 
-/** undefined: its basis has changed, or the write may have happened. */
+/** Patches the status; undefined: its basis has changed, or the write may have happened. */
 async function patchStatus(
   context: Context,
   snapshot: Snapshot,
@@ -90,8 +90,8 @@ async function patchStatus(
 }
 
 /**
- * After a failed write: true if nothing changed that the decision depends on, so that the pass may write again. @throws
- * KubeError if nobody wrote: it was a refusal, not a race.
+ * True if nothing changed that the decision depends on, so that the pass may write again. @throws KubeError if nobody
+ * wrote: it was a refusal, not a race.
  */
 async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, error }: NotDone): Promise<boolean> {
   const before = snapshot.sidecarSet;
@@ -103,7 +103,7 @@ async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, err
   return true;
 }
 
-/** undefined: the SidecarSet has no status, and gets none. */
+/** The counts; undefined: the SidecarSet has no status, and gets none. */
 function countsToWrite({ status }: SidecarSet, { actions }: Decision, isObservable: boolean) {
   const action = actions.find(({ kind }) => kind === "PatchStatus");
   if (action?.kind !== "PatchStatus") return status;
@@ -125,10 +125,10 @@ function isTooEarly(context: Context): boolean {
 }
 
 const REFRESH_MS = 1_000;
-/** Counting takes at most this share of the time: with very many pods it is done less often. */
+/** Largest share of the time for counting. With very many pods it is done less often. */
 const SHARE_OF_COUNTING = 1 / 20;
 
-/** Keeps the status up to date while a batch is written: a batch may take many seconds, and people watch it. */
+/** Updates the status while a batch is written: a batch may take many seconds, and people watch it. */
 export class BatchStatus {
   readonly #context: Context;
   readonly #snapshot: Snapshot;

@@ -1,4 +1,4 @@
-/** Ends the sidecars of finished jobs without a daemon: by their image, or by the pod's phase. */
+/** Ends the sidecars of finished jobs without a daemon, by their image or by the pod's phase. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import {
   FENCE_ANNOTATION,
@@ -25,21 +25,21 @@ import { podPatch } from "../rollout/pod-patch.ts";
 import type { TerminationReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 
-/** Pods that end at all, and have not. */
+/** Selects pods that can end and have not ended. */
 const ENDING = { fieldSelector: "spec.restartPolicy!=Always,status.phase=Running" };
 const PODS_AT_ONCE = 16;
-/** Interval of searches for ended jobs while the pass has other work. */
+/** Milliseconds between searches for ended jobs while the pass has other work. */
 const RELIST_MS = 5_000;
 
 interface Terminating {
   readonly service: Service;
   readonly report: TerminationReport;
-  /** uids of pods whose left sidecars an Event has named */
+  /** uids of pods whose remaining sidecars an Event has named */
   readonly logged: Set<string>;
   readonly retries: Retries;
 }
 
-/** Ends when `served` signals the end of the pass. Problems go into the service's list. */
+/** Ends sidecars until `served` signals the end of the pass. Problems go into the service's list. */
 export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
   const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
   const ending: Terminating = { service, report, logged: new Set(), retries: newRetries(service.clock) };
@@ -125,7 +125,7 @@ async function terminate({ service, report, logged }: Terminating, pod: Pod): Pr
   }
 }
 
-/** Logs it once in a pass. */
+/** Logs the remaining sidecars once in a pass. */
 async function logLeft(
   { cluster, clock }: Service,
   pod: Pod,

@@ -1,4 +1,4 @@
-/** Carries out the requests of a pass over a set, each write on condition that its object is unchanged. */
+/** Runs the requests of a pass over a set. Each write requires that its object is unchanged. */
 import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
@@ -21,7 +21,7 @@ import { timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event-feed.ts";
 import { asCompared, type SetContext, type SetSnapshot } from "./observe.ts";
 
-/** An object has changed since it was observed, or may have: only a new snapshot shows how to continue. */
+/** An object has changed since it was observed, or may have changed: only a new snapshot shows how to continue. */
 export class OutdatedSnapshot extends Error {
   override readonly name = "OutdatedSnapshot";
 }
@@ -78,7 +78,7 @@ function isMoved({ kind }: Request, reason: FailureReason): boolean {
   return reason === "NotFound" && !isExpected;
 }
 
-/** Another pass was faster: the pod of this name is the set's. */
+/** True if another pass was faster, so that the pod with this name belongs to the set. */
 async function isOursMeanwhile({ cluster }: SetContext, snapshot: SetSnapshot, request: Request): Promise<boolean> {
   if (request.kind !== "CreatePod") return false;
   const { namespace = "", name = "" } = request.pod.metadata ?? {};
@@ -130,7 +130,7 @@ async function write({ cluster, tally }: SetContext, request: Write): Promise<un
       tally.created++;
       return await cluster.create(PODS, request.pod);
     case "DeletePod":
-      // A deleted pod is asked for in every pass until it is gone: once is enough.
+      // A terminating pod is deleted in every pass until it is gone. One call is enough.
       if (isTerminating(request.pod)) return undefined;
       tally.deleted++;
       return await remove(cluster, PODS, request.pod);
@@ -208,9 +208,9 @@ async function recordOnce(
   });
 }
 
-// A conditional patch from an object before and after: the difference, for exactly the observed object and state.
+// Makes a conditional patch from an object before and after: the difference, for exactly the observed object and state.
 
-/** Lists are replaced as a whole: the resourceVersion proves that nobody else wrote them meanwhile. */
+/** The patch. Lists are replaced as a whole, because the resourceVersion proves that nobody else wrote them. */
 export function changePatch(before: KubernetesObject, after: KubernetesObject): Patch {
   const body = difference(before as JsonObject, after as JsonObject) as { readonly metadata?: JsonObject };
   const { uid, resourceVersion } = before.metadata ?? {};

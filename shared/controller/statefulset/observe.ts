@@ -38,25 +38,25 @@ export interface SetContext {
   readonly gates: StatefulSetFeatureGates;
   readonly key: SetKey;
   readonly tally: SetTally;
-  /** events that were recorded already */
+  /** Events that this pass has recorded already */
   readonly recorded: Set<string>;
 }
 
 export interface SetSnapshot {
   readonly set: StatefulSet;
-  /** when it was asked for, on the clock of the pass */
+  /** time at which it was read, on the clock of the pass */
   readonly setReadAtMs: number;
   stored: StoredLedger;
   readonly pods: readonly Pod[];
   readonly revisions: readonly ControllerRevision[];
   readonly claims: readonly PersistentVolumeClaim[];
-  /** of the list of pods */
+  /** version of the list of pods */
   readonly resourceVersion: string;
 }
 
 /**
- * Undefined: the set does not exist. `isWide`: reads pods of the whole namespace, to release pods whose labels changed;
- * otherwise only selected pods. `changed`: used in place of the stored one.
+ * Observes a set; undefined: it does not exist. `isWide`: reads pods of the whole namespace, to release pods whose
+ * labels changed; otherwise only selected pods. `changed`: used in place of the stored one.
  */
 export async function observeSet(
   { cluster, key, clock }: SetContext,
@@ -99,7 +99,7 @@ export async function observeSet(
   };
 }
 
-/** The pod in OpenKruise's comparison, also when its images are reverted before their kubelet has seen others. */
+/** The pod for OpenKruise's comparison, even if its images are reverted before its kubelet has seen others. */
 export function asCompared(pod: Pod): Pod {
   return withSpecImages(pod, comparedImage);
 }
@@ -116,13 +116,13 @@ function only<T>(object: T, isKept: (object: T) => boolean): T | undefined {
   return isKept(object) ? object : undefined;
 }
 
-/** Selects claims with a name of the set's. */
+/** Selects claims that have a name of the set. */
 function ofSet({ metadata, spec }: StatefulSet): (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined {
   const parents = new Set((spec.volumeClaimTemplates ?? []).map((one) => `${one.metadata?.name}-${metadata?.name}`));
   return (claim) => only(claim, (one) => parents.has(parsePodName(one.metadata?.name ?? "").parent));
 }
 
-/** How the pods of a set are listed and watched. */
+/** Options to list and watch the pods of a set. */
 export function listOptions({ spec }: StatefulSet, namespace: string): ListOptions & { readonly namespace: string } {
   const text = spec.selector ? selectorText(spec.selector) : undefined;
   return { namespace, ...(text ? { labelSelector: text } : {}) };
@@ -133,7 +133,7 @@ export function observationOf({ clock, gates }: SetContext, snapshot: SetSnapsho
   return { set, pods, revisions, gates, reserved, now: timestamp(clock) } satisfies SetObservation;
 }
 
-/** Generations identify templates: a new template is a new generation. */
+/** The subject of a set. A generation identifies a template: a new template is a new generation. */
 export function subjectOf({ metadata }: StatefulSet): Subject {
   return { uid: metadata?.uid ?? "", generation: metadata?.generation ?? 0, revision: "" };
 }
@@ -160,7 +160,7 @@ export function keyOf({ namespace, name }: PodState): ObjectKey {
   return { namespace, name };
 }
 
-/** @throws ConfigError for anything else */
+/** Parses NAMESPACE/NAME. @throws ConfigError for any other text */
 export function parseSetKey(text: string): SetKey {
   const [namespace = "", name = "", ...rest] = text.split("/");
   if (namespace !== "" && name !== "" && rest.length === 0) return { namespace, name };

@@ -12,17 +12,17 @@ import type { SetPassReport } from "./report.ts";
 
 export interface SetPassOptions extends AnyPassOptions {
   readonly gates: StatefulSetFeatureGates;
-  /** only this set, even if another pass holds the Lease */
+  /** name of the only set to serve, even if another pass holds the Lease */
   readonly set?: SetKey;
-  /** dry run of one set: the assumptions of its forecast */
+  /** for a dry run of one set: the assumptions of its plan */
   readonly plan?: SetPlanWish;
-  /** the process's memory between passes; default: a common one */
+  /** the process's data between passes; absent: a common one */
   readonly over?: OverPasses;
 }
 
 const OVER_PASSES: OverPasses = new Set();
 
-/** Resolves in every state of the cluster: problems go into the report. A pass can safely be killed at any time. */
+/** Makes a pass. It always resolves: problems go into the report. A pass can safely be killed at any time. */
 export function runSetPass(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
   const values = { "sidecarset.pass.dry_run": options.dryRun === true };
   return withDoing("ordered-set pass", values, () => runSetPassNow(cluster, options), endingOf);

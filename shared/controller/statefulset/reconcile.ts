@@ -36,13 +36,13 @@ const RESCAN_MS = 5_000;
 
 export interface SetService extends PassService {
   readonly gates: StatefulSetFeatureGates;
-  /** dry run: the report also has a forecast for each set */
+  /** for a dry run: the report also has a plan for each set */
   readonly plan?: SetPlanWish;
 }
 
 type SetStand = Stand<SetReport, SetProgress>;
 
-/** Keys are NAMESPACE/NAME. Undefined where the cluster has no such kind. */
+/** Lists the sets as NAMESPACE/NAME; undefined: the cluster has no such kind. */
 export async function listSets(cluster: Cluster): Promise<readonly Listed[] | undefined> {
   try {
     const { items } = await listAll<StatefulSet, Listed>(cluster, STATEFUL_SETS, {}, ({ metadata }) => ({
