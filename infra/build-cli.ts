@@ -79,15 +79,16 @@ export function packedManifest(text: string, published?: Published): string {
   return `${JSON.stringify({ ...Object.fromEntries(kept), ...addresses }, null, 2)}\n`;
 }
 
-interface Published {
+export interface Published {
   readonly repository: string;
   /** absent: README on the repository's page */
   readonly site: string | undefined;
 }
 
-function addressesOf({ repository, site }: Published): object {
+/** `directory`: the package's folder in the repository; absent: the root. npm resolves links of its README there. */
+export function addressesOf({ repository, site }: Published, directory?: string): object {
   return {
-    repository: { type: "git", url: `git+${repository}.git` },
+    repository: { type: "git", url: `git+${repository}.git`, ...(directory === undefined ? {} : { directory }) },
     homepage: site || `${repository}#readme`,
     bugs: `${repository}/issues`,
   };

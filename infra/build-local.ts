@@ -1,27 +1,21 @@
 /**
- * Builds the embedded cluster as an npm package of its own: `node infra/build-local.ts FOLDER`, then `npm pack FOLDER` or
- * `npm publish FOLDER`. Node does not strip types below node_modules, so the package holds JavaScript. It publishes nothing.
+ * Builds the embedded cluster as an npm package of its own: `node infra/build-local.ts FOLDER [REPOSITORY [SITE]]`, then
+ * `npm pack FOLDER`. Node does not strip types below node_modules, so it holds JavaScript and declarations of types.
  */
+import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { build } from "esbuild";
+import { addressesOf, type Published } from "./build-cli.ts";
 
 const SOURCE = "infra/local";
 
-interface PackageManifest {
-  readonly name: string;
-  readonly version: string;
-  readonly description: string;
-  readonly license: string;
-  readonly dependencies: Readonly<Record<string, string>>;
-}
-
 /** One entry: the cluster. Its other exports are there for simulations and tests of this repository. */
-export async function buildLocal(folder: string): Promise<void> {
+export async function buildLocal(folder: string, published?: Published): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const text = await readFile(join(SOURCE, "package.json"), "utf8");
-  const { name, version, description, license, dependencies } = JSON.parse(text) as PackageManifest;
+  const { private: _private, ...kept } = JSON.parse(await readFile(join(SOURCE, "package.json"), "utf8"));
   await build({
     entryPoints: [join(SOURCE, "cluster.ts")],
     outfile: join(folder, "cluster.mjs"),
@@ -32,10 +26,12 @@ export async function buildLocal(folder: string): Promise<void> {
     format: "esm",
     logLevel: "warning",
   });
+  await promisify(execFile)("node_modules/.bin/tsc", ["-p", SOURCE, "--outDir", join(folder, "types")]);
   const manifest = {
-    ...{ name, version, description, license, type: "module", exports: "./cluster.mjs" },
+    ...kept,
+    exports: { types: "./types/cluster.d.ts", default: "./cluster.mjs" },
     engines: { node: ">=22.19" },
-    dependencies,
+    ...(published === undefined ? {} : addressesOf(published, SOURCE)),
   };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   await cp(join(SOURCE, "README.md"), join(folder, "README.md"));
@@ -43,7 +39,7 @@ export async function buildLocal(folder: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const folder = process.argv[2] ?? "dist/local";
-  await buildLocal(folder);
+  const [folder = "dist/local", repository, site] = process.argv.slice(2);
+  await buildLocal(folder, repository === undefined ? undefined : { repository, site });
   process.stdout.write(`${folder}\n`);
 }

@@ -44,6 +44,8 @@ async function main(): Promise<void> {
     await mkdir(folder, { recursive: true });
   }
   await packNpm();
+  await run(process.execPath, ["infra/build-local.ts", join(STAGE, "local"), repository, ...(site ? [site] : [])]);
+  await packFolder(join(STAGE, "local"));
   await packPlugin();
   const chart = `sidecarset-chart-${version}.tgz`;
   await cp("infra/helm/sidecarset", join(STAGE, "sidecarset"), { recursive: true });
@@ -74,6 +76,9 @@ async function problemOf(): Promise<string | undefined> {
   const chart = await readFile("infra/helm/sidecarset/Chart.yaml", "utf8");
   if (!chart.includes(`\nversion: ${version}\n`))
     return `the chart has another version than ${version}: run node infra/generate.ts`;
+  const local = JSON.parse(await readFile("infra/local/package.json", "utf8")) as { readonly version: string };
+  if (local.version !== version)
+    return `infra/local/package.json has version ${local.version}, not ${version}: write the same, then run npm install`;
   return undefined;
 }
 
@@ -83,7 +88,11 @@ async function packNpm(): Promise<void> {
   for (const path of ["dist/cli", "dist/library", "README.md", "LICENSE"])
     await cp(path, join(stage, path), { recursive: true });
   await writeFile(join(stage, "package.json"), packedManifest(manifest, { repository, site }));
-  await run("npm", ["pack", "--ignore-scripts", "--pack-destination", join(process.cwd(), OUT)], { cwd: stage });
+  await packFolder(stage);
+}
+
+async function packFolder(folder: string): Promise<void> {
+  await run("npm", ["pack", "--ignore-scripts", "--pack-destination", join(process.cwd(), OUT)], { cwd: folder });
 }
 
 /** npm takes the root's name from its folder and not from package.json. */

@@ -34,7 +34,7 @@ describe("a release", { timeout: 300_000 }, () => {
   }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("a release is a package, a plugin, a chart, the definition, the roles, the modules and a bill of materials", async () => {
+  it("a release is two packages, a plugin, a chart, the definition, the roles, the modules and a bill of materials", async () => {
     expect((await readdir(OUT)).toSorted()).toEqual(
       [
         "SHA256SUMS",
@@ -45,6 +45,7 @@ describe("a release", { timeout: 300_000 }, () => {
         "sbom.cdx.json",
         `sidecarset-chart-${version}.oci.tar`,
         `sidecarset-chart-${version}.tgz`,
+        `sidecarset-local-${version}.tgz`,
         `sidecarset-rbac-${version}.tgz`,
         `sidecarset-serverless-${version}.tgz`,
         `sidecarset-terraform-${version}.tgz`,
@@ -60,7 +61,7 @@ describe("a release", { timeout: 300_000 }, () => {
 
   it("a release has the checksum of every file, and the plugin's manifest has the checksum of its archive", async () => {
     const sums = (await read("SHA256SUMS")).trimEnd().split("\n");
-    expect(sums).toHaveLength(10);
+    expect(sums).toHaveLength(11);
     for (const line of sums) {
       const [sum, name = ""] = line.split("  ");
       expect(digestOf(await readFile(join(OUT, name))), name).toBe(sum);
@@ -130,6 +131,15 @@ describe("a release", { timeout: 300_000 }, () => {
       repository: { type: "git", url: `git+${REPOSITORY}.git` },
       homepage: SITE,
       bugs: `${REPOSITORY}/issues`,
+    });
+  });
+
+  it("the embedded cluster's package of a release has its types and the repository's address", async () => {
+    const archive = join(OUT, `sidecarset-local-${version}.tgz`);
+    expect((await run("tar", ["-tzf", archive])).split("\n")).toContain("package/types/cluster.d.ts");
+    expect(JSON.parse(await run("tar", ["-xzOf", archive, "package/package.json"]))).toMatchObject({
+      ...{ name: "@sidecarset/local", version },
+      repository: { url: `git+${REPOSITORY}.git`, directory: "infra/local" },
     });
   });
 
@@ -217,6 +227,8 @@ describe("a release", { timeout: 300_000 }, () => {
       expect(actions.length).toBeGreaterThan(1);
       for (const action of actions) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40}$/);
     }
-    expect(await readFile(join(ROOT, ".github/workflows/release.yml"), "utf8")).toContain(BUILD[0]);
+    const release = await readFile(join(ROOT, ".github/workflows/release.yml"), "utf8");
+    for (const part of [BUILD[0], "dist/release/sidecarset-serverless-", "dist/release/sidecarset-local-"])
+      expect(release).toContain(part);
   });
 });

@@ -49,16 +49,10 @@ export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   return used.flatMap(({ name }) => volumes.get(name) ?? []);
 }
 
-/** The parts that one or several SidecarSets inject. */
-interface Brought extends InjectedParts {
-  /** names of sidecars that are upgraded hot */
-  readonly hot: readonly string[];
-}
-
 /** Parts of SidecarSets that copy nothing from a pod, as most do: every pod gets the same. */
-const partsForAll = new WeakMap<SidecarSet, Brought>();
+const partsForAll = new WeakMap<SidecarSet, InjectedParts>();
 
-function partsOf(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
+function partsOf(sidecarSet: SidecarSet, source: InjectionSource): InjectedParts | Refusal {
   const known = partsForAll.get(sidecarSet);
   if (known !== undefined) return known;
   const initContainers = injectList(sidecarSet, "initContainers", source);
@@ -75,9 +69,9 @@ function partsOf(sidecarSet: SidecarSet, source: InjectionSource): Brought | Ref
 }
 
 /** Collects parts in the order of the SidecarSets; the first refusal is the answer. */
-function partsOfAll(pod: Pod, sidecarSets: readonly SidecarSet[]): Brought | Refusal {
+function partsOfAll(pod: Pod, sidecarSets: readonly SidecarSet[]): InjectedParts | Refusal {
   const source = { pod, sidecarSets };
-  const all: Brought[] = [];
+  const all: InjectedParts[] = [];
   for (const sidecarSet of sidecarSets) {
     const parts = partsOf(sidecarSet, source);
     if (parts instanceof Refusal || sidecarSets.length === 1) return parts;
@@ -144,12 +138,14 @@ interface InjectedContainer {
   readonly isBeforeApps: boolean;
 }
 
-/** The injected parts of all SidecarSets, in order. */
-interface InjectedParts {
+/** The parts that one or several SidecarSets inject, in their order. A compiled policy has operations for each. */
+export interface InjectedParts {
   readonly initContainers: readonly InjectedContainer[];
   readonly containers: readonly InjectedContainer[];
   readonly volumes: readonly Volume[];
   readonly imagePullSecrets: readonly LocalObjectReference[];
+  /** names of sidecars that are upgraded hot */
+  readonly hot: readonly string[];
 }
 
 type Assembled = { -readonly [field in keyof PodSpec]: PodSpec[field] };

@@ -25,7 +25,7 @@ import { Refusal } from "../../admission/admission.ts";
 import { hotSidecars } from "../../pod/sidecar-containers.ts";
 import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
-import { volumesOf } from "../inject-sidecar-sets.ts";
+import { type InjectedParts, type InjectionOptions, volumesOf } from "../inject-sidecar-sets.ts";
 import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/call-condition.ts";
 import { EXEMPT_NAMESPACES, isCanaryOf, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
 import {
@@ -35,22 +35,20 @@ import {
   compileContainer,
   copyOf,
   hotAnnotations,
+  type ListName,
   POD_VARIABLES,
   patchedAnnotations,
   READABLE,
   recordedAnnotations,
   type Variable,
 } from "./expressions.ts";
-import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
+import { fatal, type NotExpressible, notExpressible } from "./not-expressible.ts";
 
-export interface CompileOptions {
-  /** RFC 3339: the recorded time of every injection */
-  readonly now: string;
+/** `now` is the recorded time of every injection. The compiler asks for a new option of the injection here too. */
+export interface CompileOptions extends Omit<InjectionOptions, "namespace"> {
   readonly kruiseNamespace: string;
   /** the policy's effect on a pod that it cannot evaluate */
   readonly failurePolicy: "Ignore" | "Fail";
-  /** gate EnableSortSidecarContainerByName */
-  readonly sortContainersByName: boolean;
   /** gate PodOptOut */
   readonly mayDecline: boolean;
   /** at least the revisions of this SidecarSet */
@@ -66,26 +64,25 @@ export interface CompiledSidecarSet {
 }
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
-const LISTS = ["initContainers", "containers"] as const;
 /** The longest expression that CEL parses. */
 const LONGEST_EXPRESSION = 100_000;
 
-function fatal(field: string, reason: string): CompiledSidecarSet {
-  return { objects: [], notExpressible: [{ field, reason, effect: NOTHING, isFatal: true }] };
+function refused(field: string, reason: string): CompiledSidecarSet {
+  return { objects: [], notExpressible: [fatal(field, reason)] };
 }
 
 /** Why there is nothing to inject. */
 function nothingToInject({ spec }: SidecarSet): CompiledSidecarSet | undefined {
   const { selector, injectionStrategy, containers = [], initContainers = [] } = spec;
-  if (injectionStrategy?.paused) return fatal("spec.injectionStrategy.paused", "it injects into no pod while paused");
-  if (!selector || isEmptySelector(selector)) return fatal("spec.selector", "without a selector it matches no pod");
-  if (containers.length + initContainers.length === 0) return fatal("spec", "it has no containers to inject");
+  if (injectionStrategy?.paused) return refused("spec.injectionStrategy.paused", "it injects into no pod while paused");
+  if (!selector || isEmptySelector(selector)) return refused("spec.selector", "without a selector it matches no pod");
+  if (containers.length + initContainers.length === 0) return refused("spec", "it has no containers to inject");
   return undefined;
 }
 
 interface Compiled {
   readonly variables: readonly Variable[];
-  readonly lists: Readonly<Record<(typeof LISTS)[number], readonly CompiledContainer[]>>;
+  readonly lists: Readonly<Record<ListName, readonly CompiledContainer[]>>;
 }
 
 /** Adds the variables about the pod if another variable reads one. */
@@ -96,7 +93,7 @@ function withPodVariables(variables: readonly Variable[]): readonly Variable[] {
 
 function compileContainers({ spec }: SidecarSet, sortContainersByName: boolean): Compiled {
   const annotations = patchedAnnotations(spec.patchPodMetadata ?? []);
-  const compiled = (list: (typeof LISTS)[number]) =>
+  const compiled = (list: ListName) =>
     (spec[list] ?? []).map((sidecar, index) => compileContainer(sidecar, list, { id: `${list}${index}`, annotations }));
   const [initContainers, containers] = [compiled("initContainers"), compiled("containers")];
   const inOrder = (all: readonly { readonly containers: readonly CompiledContainer[] }[], isSorted: boolean) => {
@@ -109,22 +106,24 @@ function compileContainers({ spec }: SidecarSet, sortContainersByName: boolean):
   };
 }
 
-function namesOf({ initContainers, containers }: Compiled["lists"]) {
-  return { initContainers: initContainers.map(({ name }) => name), containers: containers.map(({ name }) => name) };
-}
-
-function mutationOf(sidecarSet: SidecarSet, lists: Compiled["lists"], now: string): string {
+/** The operations for each part of an injection, in this order. The compiler asks for the row of a new part. */
+function operationsOf(
+  sidecarSet: SidecarSet,
+  { initContainers, containers }: Compiled["lists"],
+  now: string,
+): Readonly<Record<keyof InjectedParts, readonly Operations[]>> {
   const annotations = new Map([
     ...patchedAnnotations(sidecarSet.spec.patchPodMetadata ?? []),
     ...hotAnnotations(hotSidecars(sidecarSet)),
     ...recordedAnnotations(sidecarSet, now),
   ]);
-  return [
-    ...annotationOperations(annotations),
-    ...LISTS.flatMap((list) => containerOperations(list, lists[list])),
-    ...volumeOperations(volumesOf(sidecarSet)),
-    ...secretOperations(sidecarSet.spec.imagePullSecrets ?? []),
-  ].join(" +\n");
+  return {
+    hot: annotationOperations(annotations),
+    initContainers: containerOperations("initContainers", initContainers),
+    containers: containerOperations("containers", containers),
+    volumes: volumeOperations(volumesOf(sidecarSet)),
+    imagePullSecrets: secretOperations(sidecarSet.spec.imagePullSecrets ?? []),
+  };
 }
 
 /** The metadata of both objects. Kubernetes deletes them together with the SidecarSet. */
@@ -144,7 +143,7 @@ function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileO
   const { variables, lists } = compileContainers(chosen, options.sortContainersByName);
   const { selector, namespaceSelector } = sidecarSet.spec;
   const metadata = metadataOf(sidecarSet);
-  const now = utcSeconds(options.now) ?? options.now;
+  const operations = operationsOf(chosen, lists, utcSeconds(options.now) ?? options.now);
   const namespaces = {
     ...namespaceSelector,
     matchExpressions: [...outsideOf(EXEMPT_NAMESPACES), ...(namespaceSelector?.matchExpressions ?? [])],
@@ -157,9 +156,9 @@ function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileO
       namespaceSelector: namespaces,
       objectSelector: selector,
     },
-    matchConditions: policyConditions(sidecarSet, options, namesOf(lists)),
+    matchConditions: policyConditions(sidecarSet, options, lists),
     variables,
-    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutationOf(chosen, lists, now) } }],
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: Object.values(operations).flat().join(" +\n") } }],
   };
   return [
     { apiVersion: ADMISSION, kind: "MutatingAdmissionPolicy", metadata, ...{ spec } },
@@ -188,12 +187,12 @@ export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOption
   const { revisions, kruiseNamespace } = options;
   const choice = { podLabels: undefined, revisions, kruiseNamespace, random: () => 0 };
   const recorded = chooseRevision(sidecarSet, choice);
-  if (recorded instanceof Refusal) return fatal("spec.injectionStrategy.revision", recorded.message);
+  if (recorded instanceof Refusal) return refused("spec.injectionStrategy.revision", recorded.message);
   const chosen = withValuesInPlace(recorded);
   const missing = notExpressible({ ...chosen, spec: { ...sidecarSet.spec, ...chosen.spec } });
   if (missing.some(({ isFatal }) => isFatal)) return { objects: [], notExpressible: missing };
   const objects = objectsOf(sidecarSet, chosen, options);
-  if (longest(objects) > LONGEST_EXPRESSION) return fatal("spec", "an expression would be longer than CEL reads");
+  if (longest(objects) > LONGEST_EXPRESSION) return refused("spec", "an expression would be longer than CEL reads");
   return { objects, notExpressible: missing };
 }
 
@@ -217,10 +216,7 @@ function unlessThere(path: string, empty: "[]" | "{}"): Operations {
 }
 
 /** Inserts containers before or after the pod's own; no pod container has the name of an injected one. */
-function containerOperations(
-  list: "initContainers" | "containers",
-  containers: readonly CompiledContainer[],
-): readonly Operations[] {
+function containerOperations(list: ListName, containers: readonly CompiledContainer[]): readonly Operations[] {
   if (containers.length === 0) return [];
   const path = `/spec/${list}`;
   const addedAt = (end: string) => (one: CompiledContainer) => add(`${path}/${end}`, `variables.${one.variable}`);
@@ -273,10 +269,11 @@ const NOT_DECLINED: MatchCondition = {
 };
 
 /** The webhook would find the sidecar in the place of the pod's own container, and copy from it. */
-function noSuchContainer(names: Names): MatchCondition {
-  const terms = Object.entries(names)
+function noSuchContainer(lists: Compiled["lists"]): MatchCondition {
+  const terms = Object.entries(lists)
     .filter(([, own]) => own.length > 0)
-    .map(([list, own]) => `!object.spec.?${list}.orValue([]).exists(c, c.name in ${celTexts(own)})`);
+    .map(([list, own]) => [list, celTexts(own.map(({ name }) => name))])
+    .map(([list, names]) => `!object.spec.?${list}.orValue([]).exists(c, c.name in ${names})`);
   return { name: "no-container-of-that-name", expression: terms.join(" && ") };
 }
 
@@ -293,25 +290,15 @@ function matchCondition({ spec }: SidecarSet): string | undefined {
   return terms.join(" && ");
 }
 
-/** names of injected containers, by list */
-type Names = Readonly<Record<"initContainers" | "containers", readonly string[]>>;
-
-interface Surroundings {
-  /** all SidecarSets: the policy skips pods in which a canary replaces this one */
-  readonly others: readonly SidecarSet[];
-  /** gate PodOptOut */
-  readonly mayDecline: boolean;
-}
-
 function policyConditions(
   sidecarSet: SidecarSet,
-  { others, mayDecline }: Surroundings,
-  names: Names,
+  { others, mayDecline }: CompileOptions,
+  lists: Compiled["lists"],
 ): readonly MatchCondition[] {
   const declined = mayDecline ? [NOT_DECLINED] : [];
   const canaries = others
     .filter((other) => isCanaryOf(other, sidecarSet))
     .flatMap((canary) => matchCondition(canary) ?? [])
     .map((expression, index) => ({ name: `not-for-canary-${index}`, expression: `!(${expression})` }));
-  return [NO_MIRROR_PODS, NO_LAUNCH_ORDER, READABLE_RECORDS, noSuchContainer(names), ...declined, ...canaries];
+  return [NO_MIRROR_PODS, NO_LAUNCH_ORDER, READABLE_RECORDS, noSuchContainer(lists), ...declined, ...canaries];
 }

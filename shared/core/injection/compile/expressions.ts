@@ -33,7 +33,7 @@ export interface CompiledContainers {
   readonly containers: readonly CompiledContainer[];
 }
 
-type ListName = "initContainers" | "containers";
+export type ListName = "initContainers" | "containers";
 
 /**
  * CEL that copies a part of the pod field by field. In Kubernetes 1.37 the part itself is a Go structure, which cannot
@@ -98,14 +98,20 @@ function firsts(list: string, field: string, isFree: string): string {
   return `${list}.transformList(i, x, ${isFree} && ${index} == i, x)`;
 }
 
-function plain(sidecar: SidecarContainer): Container | Refusal {
-  const { transferEnv: _transferEnv, resourcesPolicy: _resourcesPolicy, ...rest } = sidecar;
-  const own = { ...rest, shareVolumePolicy: {}, shareVolumeDevicePolicy: {} };
-  const { resources: _resources, ...unlimited } = own;
-  return injectContainer(sidecar.resourcesPolicy ? unlimited : own, {
-    pod: { spec: { containers: [] } },
-    sidecarSets: [],
-  });
+/**
+ * The fields that only a sidecar has, without their effect on its container. The compiler asks for a new field here:
+ * compile its effect below, or report it in not-expressible.ts, as `resourcesPolicy` is.
+ */
+type OwnField = Exclude<keyof SidecarContainer, keyof Container | "resourcesPolicy">;
+const WITHOUT_EFFECT: Required<Pick<SidecarContainer, OwnField>> = {
+  ...{ podInjectPolicy: "", upgradeStrategy: {}, shareVolumePolicy: {}, shareVolumeDevicePolicy: {} },
+  transferEnv: [],
+};
+
+function plain({ resourcesPolicy, ...sidecar }: SidecarContainer): Container | Refusal {
+  const { resources: _resources, ...unlimited } = sidecar;
+  const own = { ...(resourcesPolicy ? unlimited : sidecar), ...WITHOUT_EFFECT };
+  return injectContainer(own, { pod: { spec: { containers: [] } }, sidecarSets: [] });
 }
 
 /** The two containers of a hot upgrade have other last fields. */

@@ -24,7 +24,7 @@ export interface NotExpressible {
   readonly isFatal: boolean;
 }
 
-export const NOTHING = "nothing is compiled";
+const NOTHING = "nothing is compiled";
 
 const RECORDS: ReadonlySet<string> = new Set([
   HASH_ANNOTATION,
@@ -33,7 +33,7 @@ const RECORDS: ReadonlySet<string> = new Set([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-function fatal(field: string, reason: string): NotExpressible {
+export function fatal(field: string, reason: string): NotExpressible {
   return { field, reason, effect: NOTHING, isFatal: true };
 }
 
