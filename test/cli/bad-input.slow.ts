@@ -155,9 +155,9 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["set", "partition", "x", "many", "--kubeconfig", path("kubeconfig")],
     /^many: write a number of pods, or a share such as 10%$/m,
   ],
-  ["the path of a missing manifest", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
+  ["a manifest without -f", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
   [
-    "a manifest path that does not exist",
+    "a manifest that does not exist",
     () => ["demo", "-f", path("nope.yaml")],
     /nope\.yaml: cannot be read \(ENOENT\)/,
   ],

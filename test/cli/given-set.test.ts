@@ -99,7 +99,7 @@ describe.each(["diff", "plan"])("%s -f:", (command) => {
   });
 });
 
-it("migrate from-kruise has no blocks for a SidecarSet that OpenKruise's webhook admits", async () => {
+it("a SidecarSet that OpenKruise's webhook admits does not block migrate from-kruise", async () => {
   const stored = storedSidecarSet(manifest({ ...pinned(revisionName), ...annotating("allowed/key") }));
   const { metadata, spec } = stored;
   const body = { metadata: { annotations: metadata?.annotations }, spec };

@@ -101,7 +101,7 @@ it("a SidecarSet held by its partition is not Ready while a pod of an older rele
   expect(findings).toContainEqual(expect.objectContaining({ id: "PodsFail", about: "SidecarSet left" }));
 });
 
-it("check advises to undo and then to resume if a bad image makes pods of a paused rollout fail", async () => {
+it("check suggests undo and then resume if a bad image makes pods of a paused rollout fail", async () => {
   await deploy(cluster(), "advised", 3, {});
   await pass();
   await releaseBadImage("advised");

@@ -29,7 +29,7 @@ const ROWS: Readonly<Record<string, readonly [Partial<Summary>, number | undefin
     { ...PARTITION, updated: 2, updatedReady: 2, notUpgradable: 1 },
     3,
   ],
-  "the partition keeps one, and another carries out an older release: it goes on": [
+  "the partition holds one pod back, and another is in flight from an older release: it continues": [
     { ...PARTITION, updated: 2, updatedReady: 2, inFlight: 1 },
     undefined,
   ],

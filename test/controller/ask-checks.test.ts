@@ -172,7 +172,7 @@ it("a reserved pod is upgraded without another check", async () => {
   expect(ledger).toEqual(plan.ledger);
 });
 
-it("a batch with new pods beside a reserved pod is checked and begins when the check passes", async () => {
+it("a batch with new pods and a reserved pod is checked and begins when the check passes", async () => {
   const { asked, written, records } = await besideReserved(5, 2);
   expect([asked, written]).toEqual([1, ["set-0", "set-1"]]);
   expect(records).toMatchObject([{ name: "errors", outcome: "pass", isUsed: true }]);

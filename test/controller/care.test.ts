@@ -60,7 +60,7 @@ async function eventsOf(set: string, reason: string) {
 }
 
 describe("undo-on-halt:", () => {
-  test("a release that halts is undone once, a second release of the same image only halts, and a fixed release goes on", async () => {
+  test("a release that halts is undone once, a second release of the same image only halts, and a fixed release continues", async () => {
     const { cluster } = local;
     await deploy(cluster, "undone", 4, { maxUnavailable: 2 });
     await pass("undone");
@@ -143,7 +143,7 @@ describe("undo-on-halt:", () => {
   });
 });
 
-test("a report does not claim an undo when the API server forbids it", async () => {
+test("a report names no undo if the API server forbids the undo", async () => {
   const { cluster } = local;
   await deploy(cluster, "forbidden", 2, { maxUnavailable: 2 });
   await pass("forbidden");

@@ -73,7 +73,7 @@ it("mapWithin keeps all seats of an API server busy and causes few refusals", as
   expect(seen.early, "sent again before its time").toBe(0);
 });
 
-it("the next list starts with the concurrency that the last one ended with, so it causes few refusals", async () => {
+it("a list starts with the last concurrency of the previous list, so that few calls are refused", async () => {
   const { seen, work } = server(4);
   const limit = newLimit();
   await within(items, limit, work);
@@ -258,7 +258,7 @@ it("mapWithin rejects with the first error itself, and begins no further item", 
 });
 
 describe("admitsAnother:", () => {
-  it("the concurrency grows with each success until the first refusal, and once per 32 successes after it", () => {
+  it("the concurrency grows with each success until the first refusal, and then once per 32 successes", () => {
     const { limit } = stepped(32);
     expect(limit.begin()).toBe(4);
     expect(limit.admitsAnother(4, 100), "before any success").toBe(false);
@@ -282,7 +282,7 @@ describe("admitsAnother:", () => {
   });
 });
 
-it("the limit's time is up one second before the deadline when items take no time", async () => {
+it("the limit allows items until one second before the deadline if items take no time", async () => {
   const { clock: still } = stepped();
   const limit = new ConcurrencyLimit(1, still, 10_000);
   await still.sleep(8_999);

@@ -60,7 +60,7 @@ it("a feed applies its keep function to each event except bookmarks", async () =
   ]);
 });
 
-it("a watch that was quiet goes on from its last bookmark, which the API server still has", async () => {
+it("a quiet watch continues from its last bookmark, which the API server still has", async () => {
   const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "900" } } } as WatchEvent<Pod>;
   const { from, feed } = watched([[event("2"), bookmark], [event("901")]]);
   await expect.poll(async () => [await feed.wait(100), from.length > 1]).toEqual([true, true]);

@@ -53,7 +53,7 @@ it("an evicted pod counts as replaced, leaves the view, and its successor is awa
   expect(result).toMatchObject({ written: 2, isOutdated: false, isMoreToWrite: false });
 });
 
-it("a pod that is already gone at its eviction is awaited but not counted as replaced", async () => {
+it("a pass waits for the successor of a pod that is gone at its eviction, and does not count the pod as replaced", async () => {
   const on = await stage((call, nth) => {
     if (call === EVICTION && nth === 1)
       on.server.remove("test", PODS, { metadata: { namespace: NAMESPACE, name: "a" } });

@@ -106,7 +106,7 @@ const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [
 ];
 
 describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
-  it("a first failed pass is a warning, and the next ones block with the cause, one Event, and the same words everywhere", async () => {
+  it("one failed pass is a warning, and more failed passes block with the cause, one Event and the same words everywhere", async () => {
     const { pass, condition, events, readSet } = world(fault);
     const first = await pass();
     expect(condition("Blocked")).toMatch(new RegExp(`^False ${reason} `));

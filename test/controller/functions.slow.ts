@@ -110,7 +110,7 @@ it("the missed pods that the alarm counts are also logged at LOG_LEVEL warn", as
   expect(counted).toEqual([1]);
 });
 
-it("the rollout function does the work besides SidecarSets and then fails when the queue is unreachable", async () => {
+it("the rollout function does all work that needs no queue and then fails when the queue is unreachable", async () => {
   const log = captureLog();
   await release(test.cluster, "lambda", 3);
   vi.stubEnv("QUEUE_URL", "http://127.0.0.1:1/1/rollout.fifo");

@@ -34,7 +34,7 @@ it("the version of a workload is undefined before the workload is read", () => {
   expect(workloadVersion(known(), one)).toBeUndefined();
 });
 
-it("a workload that was read has its resourceVersion, and null for another uid", async () => {
+it("the version of a workload that was read is its resourceVersion, or null for another uid", async () => {
   const { cluster, resourceVersion } = stage();
   const snapshot = known();
   await readWorkload(cluster, snapshot, ref);

@@ -284,7 +284,7 @@ describe("the Lease of a pass:", () => {
     ]);
   });
 
-  it("a pass goes on to renew its Lease, and gives it back, after somebody else wrote an annotation into it", async () => {
+  it("a pass still renews its Lease and gives it back after somebody else wrote an annotation into the Lease", async () => {
     const { plan, work, peek, site, calls, troubles } = stage();
     const drains = { ...site, drains: { isAsked: false, mayDrain: false } };
     plan(5_000, () => void noteDrains(drains));

@@ -27,7 +27,7 @@ it("a pass retries a pod that was refused once, while another pod has a long dra
   expect([stop, traffic]).toEqual(["settled", ["drained", "drained"]]);
 });
 
-it("a pass waits half a minute for pods that only another SidecarSet drains, and the next pass goes on", async () => {
+it("a pass waits half a minute for pods that only another SidecarSet drains, and the next pass continues", async () => {
   const on = rolloutPart();
   const { metadata, ...pod } = podOf("a", 2);
   const drained = {

@@ -187,7 +187,7 @@ test("pods that missed their sidecars are evicted up to maxUnavailable, except p
   expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
 });
 
-describe("evictions beside a rollout:", () => {
+describe("evictions during a rollout:", () => {
   const uids = async (set: string) => (await readyPods(set)).map(({ metadata }) => metadata?.uid);
 
   /** Prepares two pods with sidecars and two without, of which one may be down. */

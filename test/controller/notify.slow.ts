@@ -150,7 +150,7 @@ it("three passes at once send each notification once", async () => {
   expect(eventsOf("three")).toEqual(["RolloutStarted", "RolloutFinished"]);
 });
 
-it("no notification is stored if nobody wants any", async () => {
+it("no notification is stored if no receiver is configured", async () => {
   await prepare("silent");
   await runPass(cluster, options("silent", { gates: batchGates(log, { env: {} }) }));
   expect(recorded("silent")).toEqual([]);

@@ -113,14 +113,14 @@ describe("resize support:", () => {
     return [times, snapshot?.isResizeServed, kept?.spec.containers[1]?.resources];
   };
 
-  it("a look asks whether the API server can resize pods only when the gate is on and resources change", async () => {
+  it("an observation asks whether the API server can resize pods only when the gate is on and resources change", async () => {
     expect(await asked(true, "128Mi")).toEqual([1, true, RESOURCES]);
     expect(await asked(true, "64Mi")).toEqual([0, false, RESOURCES]);
     expect(await asked(false, "128Mi")).toEqual([0, false, undefined]);
   });
 });
 
-it("a look keeps the pods' owners only when keepsWorkloads is set", async () => {
+it("an observation keeps the pods' owners only when keepsWorkloads is set", async () => {
   const on = rolloutPart();
   const { metadata, ...pod } = podOf("a");
   on.put(setOf(), { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } });

@@ -142,11 +142,11 @@ describe("a slow list of pods:", () => {
     return observeInTime({ cluster: slow, clock, endsAtMs: 20_000 + leftMs }, set, new Reading(set, NOTHING_ELSE));
   };
 
-  it("a pass decides when a twentieth of the reading time is left", async () => {
+  it("a pass decides if it has a twentieth of the time left that it needed to read the pods", async () => {
     expect((await read(1_000)).resourceVersion).toBeDefined();
   });
 
-  it("a pass leaves the decision to the next pass when less than a twentieth of the reading time is left", async () => {
+  it("a pass leaves the decision to the next pass if it has less than a twentieth of the read time left", async () => {
     await expect(read(999)).rejects.toMatchObject({ message: expect.stringContaining("decide"), isOutcomeKnown: true });
   });
 });

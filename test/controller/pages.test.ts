@@ -113,7 +113,7 @@ it("keepSmall leaves out objects that are too large, and one problem names the f
   expect(problems).toEqual(["pod shop/a is left out: a pass would keep more than 65536 characters of it"]);
 });
 
-it("keepSmall keeps 65,536 characters, with ten for each value, and not one more", () => {
+it("keepSmall keeps an object of 65,536 characters, with ten for each value, and no larger object", () => {
   const isKept = (kept: unknown) => keepSmall({ problems: [] }, "pod", () => kept)({}) !== undefined;
   const fits = "x".repeat(65_515);
   expect([[fits], [`${fits}x`], [fits, ""], "x".repeat(65_526), { spec: null }].map(isKept)).toEqual([

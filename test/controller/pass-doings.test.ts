@@ -37,7 +37,7 @@ async function pass(isFollowing: boolean, refuse?: Refuse): Promise<void> {
 
 const SET = { "sidecarset.name": "set" };
 
-it("a pass publishes a step for each look, decision and batch, and the larger steps end with the rollout's state", async () => {
+it("a pass publishes a step for each observation, decision and batch, and the larger steps end with the rollout's state", async () => {
   await pass(false);
   const state = expect.any(String);
   expect(told.filter(({ values }) => values["sidecarset.name"] !== undefined)).toEqual([

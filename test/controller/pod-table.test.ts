@@ -148,7 +148,7 @@ test("a table of 100 pods finds each pod and its record by uid", () => {
   expect(rows.map((row) => table.versionOf(row))).toEqual(pods.map(() => "1"));
 });
 
-test("the record of a pod throws after its table changed, and a table without rows replaces none", () => {
+test("the record of a pod throws after its table changed, and a table without rows replaces no row", () => {
   const table = new PodTable();
   expect(() => table.replace(0, podOf("one"))).toThrow("there is no row 0");
   const record = table.record(table.add(podOf("one")));

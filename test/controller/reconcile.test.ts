@@ -43,7 +43,7 @@ describe("unread pods:", () => {
     [0, 60],
     [30_000, 30],
   ])(
-    "an unread SidecarSet is a problem when it had at least half of the pass, here begun after %i ms",
+    "an unread SidecarSet is a problem if it had at least half of the pass's time, here begun after %i ms",
     async (beganAtMs, seconds) => {
       const { report, ...told } = await late(beganAtMs);
       expect(report).toMatchObject({ name: "set", stop: "deadline", tally: { rounds: 0 } });
@@ -57,7 +57,7 @@ describe("unread pods:", () => {
     },
   );
 
-  it("an unread SidecarSet is left to the next pass when it had less than half of the pass", async () => {
+  it("an unread SidecarSet is left to the next pass if it had less than half of the pass's time", async () => {
     const { report, ...told } = await late(30_001);
     expect(report?.stop).toBe("deadline");
     expect(told).toEqual({ unread: [], notReached: ["set"], problems: [] });

@@ -106,7 +106,7 @@ it("a change of another request makes a pass look at a running request for one m
   expect((await recreate())[1]).toBe(80_000);
 });
 
-it("a request whose pod has just changed is retried at the next look without a problem", async () => {
+it("a request whose pod has just changed is retried in the next round without a problem", async () => {
   const { ask, deploy, recreate, calls, problems } = stage((call, nth) =>
     call === "PATCH pods" && nth === 1 ? refusal(422, "Invalid") : undefined,
   );
@@ -125,7 +125,7 @@ it("a request whose pod has just changed is retried at the next look without a p
 it.each<[string, Partial<Service>, number]>([
   ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_000],
   ["is too short from the start", { limits: { endsAtMs: 3_000, lastsMs: 3_000 } }, 1_000],
-  ["is enough for one look only", { isFollowing: false }, 0],
+  ["is enough for one round only", { isFollowing: false }, 0],
   ["was aborted", { limits: { endsAtMs: 99_000, lastsMs: 99_000, signal: AbortSignal.abort() } }, 0],
 ])("a pass stops looking at a request when its time %s", async (_, more, endedAtMs) => {
   const { ask, deploy, recreate, lists } = stage();
@@ -213,7 +213,7 @@ describe("waiting requests:", () => {
     expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
   });
 
-  it("one look serves two hundred requests, and the next request waits", async () => {
+  it("one round serves two hundred requests, and the next request waits", async () => {
     const { ask, recreate, calls } = stage();
     for (let index = 0; index < 201; index++) ask(`absent-${index}`, `late-${index}`);
     const [first] = await recreate({ isFollowing: false });
@@ -228,7 +228,7 @@ describe("waiting requests:", () => {
       { status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" } },
     ],
     ["wait", () => "one", {}],
-  ] as const)("a look writes to no more than two hundred requests that %s", async (_, podOf, { status }: Change) => {
+  ] as const)("a round writes to no more than two hundred requests that %s", async (_, podOf, { status }: Change) => {
     const { ask, recreate, calls, server } = stage();
     const requestVersions = () =>
       server
@@ -258,7 +258,7 @@ describe("completed requests:", () => {
     status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" },
   } as const;
 
-  it("a completed request that changed is written again at the next look and not a third time", async () => {
+  it("a completed request that changed is written again in the next round and not a third time", async () => {
     const { ask, recreate, calls } = stage((call, nth) =>
       call === "PATCH containerrecreaterequests" && nth === 1 ? refusal(409, "Conflict") : undefined,
     );
@@ -304,7 +304,7 @@ describe("completed requests:", () => {
     expect(tries.map(([atMs]) => atMs / 1_000 - 60)).toEqual([0, 1, 3, 7, 15, 16, 17, 19]);
   });
 
-  it("after twenty failures the other requests of a namespace wait for the next look, and other namespaces do not", async () => {
+  it("after twenty failures the other requests of a namespace wait for the next round, and other namespaces do not wait", async () => {
     // The namespaces take turns, so every odd write is of one namespace.
     const { ask, recreate, calls, lists } = stage((call, nth) =>
       call === "PATCH containerrecreaterequests" && nth % 2 === 1 && nth < 40 ? refusal(500, "no") : undefined,

@@ -197,7 +197,7 @@ describe.concurrent("ContainerRecreateRequest:", () => {
     expect((await readPod("ended")).metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
   });
 
-  it("a request does not overwrite who else holds the pod unready", async () => {
+  it("a request keeps the records of other holders that keep the pod not ready", async () => {
     const pod = await deploy("held", { readinessGates: [{ conditionType: "KruisePodReady" }] });
     const held = (by: string) => ({ type: "KruisePodReady", status: "False" as const, message: JSON.stringify([by]) });
     const act = (by: string) =>

@@ -111,7 +111,7 @@ it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>
   expect(resizesOf(name, since)).toHaveLength(PODS_OF_EACH);
 });
 
-it("a change of resources alone restarts no container", async () => {
+it("a change of only resources restarts no container", async () => {
   await deploy("only", SMALL);
   await release("only", "registry.example/proxy:1", LARGE);
   await runPass(cluster, options({ sidecarSet: "only" }));

@@ -123,7 +123,7 @@ it("a pass stops following a SidecarSet that is deleted", async () => {
   expect(await follow(begun)).toEqual(["gone", 5_500]);
 });
 
-it("a pass lists pods again about five seconds after its watch broke, and watches from there", async () => {
+it("a pass lists pods again about five seconds after its watch broke, and then watches again", async () => {
   const { deploy, release, begin, follow, plan, breakWatches, lists, watches, settle } = rollout("lost");
   deploy(2, ONE);
   release(2, ONE);

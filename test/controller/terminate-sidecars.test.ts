@@ -193,7 +193,7 @@ it("a pod whose writes are refused is tried less and less often, until a write s
   expect(tries).toEqual([0, 5_000, 10_000, 15_000, 25_000, 45_000, 50_000, 55_000, 60_000]);
 });
 
-it("a namespace in which twenty writes are refused waits for the next look, and other namespaces do not wait", async () => {
+it("a namespace in which twenty writes are refused waits for the next round, and other namespaces do not wait", async () => {
   const triesOf = async (refuse: Refuse) => {
     const on = stage(refuse);
     for (let n = 0; n < 40; n++) on.deployJob(`job-${n}`, [BY_IMAGE]);

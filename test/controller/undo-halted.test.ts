@@ -117,7 +117,7 @@ describe("a failed undo:", () => {
     ["unanswered", 0, "no answer", []],
     ["unavailable", 503, "try again", []],
   ])(
-    "a failed undo is reported at most once beside the other problems: SidecarSet %s",
+    "a failed undo is reported at most once next to the other problems: SidecarSet %s",
     async (name, code, text, told) => {
       const { context, snapshot, decision } = await halted(name);
       context.tally.problems.push(OTHER);

@@ -751,7 +751,7 @@ describe("explainPod:", () => {
     ["a pod that is being deleted", setOf(), { ...pod(), metadata: { ...pod().metadata, deletionTimestamp: NOW } }],
     ["a pod that the changed selector leaves out", UNSELECTED, pod()],
     ["a pod whose namespace is left out", setOf({ namespaceSelector: { matchLabels: { team: "none" } } }), pod()],
-  ])("the trace of %s ends with its sidecars, which passes do not change, and names no turn", (_, set, one) => {
+  ])("the trace of %s ends with its unchanged sidecars and names no place in the update order", (_, set, one) => {
     const steps = explainPod(one, set, { ...FACTS, pods: [], sidecarSets: [set] });
     expect(steps.at(-1)?.reason).toBe("Injected");
     const notes = steps.filter(({ verdict }) => verdict === "note").map(({ message }) => message);
@@ -856,7 +856,7 @@ describe("explainPodAlone:", () => {
   const alone = (one: Pod, set = setOf()) =>
     explainPodAlone(one, set, { ...FACTS, sidecarSets: [set], pods: [one] } as Facts).map(({ reason }) => reason);
 
-  it("without the other pods the trace says that the turn of a pod is unknown", () => {
+  it("without the other pods the trace says that the place of a pod in the update order is unknown", () => {
     expect(alone(pod()).slice(-2)).toEqual(["OutOfDate", "OthersNotRead"]);
     seen.add("OthersNotRead");
   });
@@ -909,7 +909,7 @@ describe("explainPodAlone:", () => {
     );
   });
 
-  it("without the other pods the trace still says what in the pod or the strategy holds it", () => {
+  it("without the other pods the trace still says which field of the pod or the strategy holds the pod", () => {
     expect(alone(late(pod())).at(-1)).toBe("PreviousUpdateUnderWay");
     expect(alone(pod(), setOf({ updateStrategy: { paused: true } })).at(-1)).toBe("StrategyPaused");
   });

@@ -70,7 +70,7 @@ const MIXED = [
 const ORDINALS = ["0", "1", "2"].map((name) => owned("StatefulSet", { name: `web-${name}` }));
 const RESHAPED = ["a", "b", "c"].map((name) => owned("ReplicaSet", { name, withoutImage: "other" }));
 
-describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
+describe.each(ENDS)("with additional pods that are %s:", (_, ended) => {
   test.each<[string, SidecarSet, readonly Pod[]]>([
     ["a budget in numbers", setWith({ maxUnavailable: 2 }), MIXED],
     ["a budget in percent", setWith({ maxUnavailable: "50%" }), MIXED],

@@ -316,7 +316,7 @@ describe("nodes that cannot pull hold their own pods only", () => {
   });
 });
 
-describe("a rollout with pulls leaves nothing behind", () => {
+describe("the end of a rollout with pulls", () => {
   const set = setOf(2);
   const facts = seenAfter(decided(set, [podOn("n1"), podOn("n2")]), { n1: PULLED, n2: PULLING });
 

@@ -37,7 +37,7 @@ describe("only the commands in a suggestion can be copied:", () => {
     "set spec.updateStrategy.type to RollingUpdate": [],
   };
 
-  it.each(Object.entries(advices))("%s", (advice, commands) => {
+  it.each(Object.entries(advices))("the commands of this suggestion can be copied: %s", (advice, commands) => {
     expect(commandsIn(advice)).toEqual(commands);
     const text = withCommands(advice).toString().replace(/<.*?>/g, "");
     for (const word of advice.replaceAll(/[;,#]/g, "").split(/\s+/)) expect(text).toContain(word.replaceAll('"', ""));

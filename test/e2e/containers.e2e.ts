@@ -49,7 +49,7 @@ const containerOf = (name: string, priority?: string) => ({
 
 const statusOf = (pod: Pod, container: string) => pod.status?.containerStatuses?.find(({ name }) => name === container);
 
-it("containers start in the order of their priorities, each key within 2 seconds", async () => {
+it("containers start in the order of their priorities, each priority within 2 seconds", async () => {
   const scene = await openScene();
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());
@@ -114,7 +114,7 @@ it("a request recreates the requested container, and no other container", async 
   expect(after.metadata?.uid).toBe(before.metadata?.uid);
 });
 
-it("a request for a missing container is refused, in OpenKruise's words", async () => {
+it("a request for a missing container is refused with OpenKruise's message", async () => {
   const scene = await openScene();
   await scene.createPod("shop");
   await scene.untilReady(1);

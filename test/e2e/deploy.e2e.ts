@@ -103,7 +103,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     ["a parameter that does not exist", ["--param", "freshnes-ms=1"], {}, "perhaps freshness-ms"],
     ["a parameter with which no function would start", ["--param", "log-level=loud"], {}, "log-level"],
     [
-      "more functions than the account has",
+      "more reserved concurrency than the account has",
       ["--param", "reserved-concurrency=mutate-pod=950"],
       {},
       "takes 950 of the 1000",
@@ -165,7 +165,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
 
-  it("a deployment is refused beside OpenKruise's manager, unless that has no replicas", async () => {
+  it("a deployment is refused while OpenKruise's manager runs, unless the manager has no replicas", async () => {
     const cluster = clusterOf(controlPlane());
     const [namespace, name] = ["default", "kruise-controller-manager"];
     const labels = { app: name };
@@ -323,7 +323,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([other.code, scene.aws.takeWrites()]).toEqual([2, []]);
   });
 
-  it("a deployment rotates the secret, and every pod that is created meanwhile gets its sidecar", async () => {
+  it("a deployment rotates the secret, and every pod that is created during the rotation gets its sidecar", async () => {
     const cluster = clusterOf(controlPlane());
     const selector = { matchLabels: { app: "rotated" } };
     await cluster.create<KubernetesObject>(SIDECARSETS, {
@@ -406,7 +406,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(code).toBe(2);
   });
 
-  it("a deployment refuses to drop parameters that another run set meanwhile", async () => {
+  it("a deployment refuses to drop parameters that another run set in the meantime", async () => {
     const { onCall } = scene.aws.state;
     let asked = 0;
     scene.aws.state.onCall = async (call) => {

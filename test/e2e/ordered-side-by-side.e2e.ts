@@ -219,7 +219,7 @@ const SCENARIOS: readonly Scenario[] = [
     acts: [to({ replicas: 3, template: template("app:2") }, atRest(3, "app:2"))],
   },
   {
-    title: "an image that nobody can pull stops the update",
+    title: "an image that cannot be pulled stops the update",
     spec: { replicas: 3 },
     acts: [
       newImage(

@@ -70,7 +70,7 @@ describe.each([
   [WEBHOOKS, [...probes(FOR_BOTH), ...probes(FOR_WEBHOOKS)]],
   [RECONCILER, probes(FOR_BOTH)],
 ])("an API server refuses the account %s what its role does not hold", (account, forbidden) => {
-  it.each(forbidden)("%s %s", async (verb, path) => {
+  it.each(forbidden)("the account may not %s %s", async (verb, path) => {
     const isCollection = verb === "create" || verb === "list";
     const answer = await sendRaw(accounts.get(account) as RawTarget, {
       method: METHODS[verb],

@@ -208,7 +208,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
   );
 
   it.runIf(isAnnounced)(
-    "SidecarSets are not read while nobody writes them",
+    "SidecarSets are not read while nobody changes them",
     async () => {
       // Webhooks stop waiting for a SidecarSet that was never stored.
       await untilNobodyAsks(namespace);

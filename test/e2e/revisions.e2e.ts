@@ -76,7 +76,7 @@ it("a SidecarSet that is deleted without its dependents is gone, and leaves its 
   expect(left.map(({ metadata }) => metadata?.ownerReferences)).toEqual([undefined]);
 });
 
-it("at most the limit's number of versions is kept, besides the versions that pods still run", async () => {
+it("at most revisionHistoryLimit versions are kept, in addition to the versions that pods still run", async () => {
   const scene = await openScene({ customVersion: "1", revisionHistoryLimit: 2, updateStrategy: NOT_UPDATE });
   await scene.untilSettled();
   const pod = await scene.createPod("one");

@@ -166,7 +166,7 @@ describe("pods whose containers start in an order", () => {
     expect(await toldAt("order", steps)).toEqual(["", "launch *", "", "", "launch *", ""]);
   });
 
-  it("with these reports, passes that follow nothing open each key within 2 seconds", async () => {
+  it("with these reports, passes that follow nothing start each priority within 2 seconds", async () => {
     const stepMs = recordLaunch(cluster, NAMESPACE);
     const problems: string[] = [];
     let passes = 0;

@@ -83,7 +83,7 @@ describe.concurrent("a rollout", () => {
   });
 
   it.for([
-    ["to an image that nobody can pull", "agent:does-not-exist", HOT, /agent-2: (ErrImagePull|ImagePullBackOff)/],
+    ["to an image that cannot be pulled", "agent:does-not-exist", HOT, /agent-2: (ErrImagePull|ImagePullBackOff)/],
     ["whose migration hook fails", "agent:hook-fails", MIGRATING, /agent-2: (PostStartHookError|CrashLoopBackOff)/],
     ["whose migration hook never ends", "agent:hook-never-ends", MIGRATING, /agent-2: its new image does not run yet/],
   ] as const)(

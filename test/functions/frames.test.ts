@@ -94,7 +94,7 @@ function watchImages() {
   });
 }
 
-test(`at most ${MOST.injection} own frames stand between Lambda's event and the injected container`, async () => {
+test(`at most ${MOST.injection} stack frames of our code lie between Lambda's event and the injected container`, async () => {
   watchImages();
   const { handler } = await import("../../functions/lambda/mutate-pod.ts");
   const review = {
@@ -116,7 +116,7 @@ test(`at most ${MOST.injection} own frames stand between Lambda's event and the 
   );
 });
 
-test(`at most ${MOST.patch} own frames stand between a pass and the PATCH of a pod`, async () => {
+test(`at most ${MOST.patch} stack frames of our code lie between a pass and the PATCH of a pod`, async () => {
   const { request } = https;
   vi.spyOn(https, "request").mockImplementation(((url: URL, options: https.RequestOptions) => {
     if (options.method === "PATCH" && url.pathname.includes("/pods/")) takeStack();

@@ -42,7 +42,7 @@ describe("passes on a timer:", () => {
     expect(await beginningsOf(25)).toEqual([0, 25, 50, 75]);
   });
 
-  test("a wake-up while a pass runs makes the next pass begin half a second after it", async () => {
+  test("a wake-up during a pass makes the next pass begin half a second after the running pass", async () => {
     expect(await beginningsOf(4, (wake) => wake())).toEqual([0, 10, 14.5, 24.5]);
   });
 });

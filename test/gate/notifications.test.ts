@@ -115,7 +115,7 @@ describe("an obstacle that comes and goes:", () => {
   const fails: News = { type: "Warning", reason: "Degraded", cause: "PodsFailing", message: "m" };
   const halts: News = { type: "Warning", reason: "Blocked", cause: "Halted", message: "m" };
 
-  test("a repeated notification is sent at most every ten minutes, and a halt is sent at once beside it", () => {
+  test("a repeated notification is sent at most every ten minutes, and the notification of a halt is sent at once", () => {
     const { at, sent } = passes();
     for (let seconds = 0; seconds < 3_600; seconds += 10) {
       const isThere = seconds % 20 === 0;
@@ -188,7 +188,7 @@ describe("receivers:", () => {
     expect(seen.map(({ url }) => url)).toEqual(["/one", "/three"]);
   });
 
-  test("a receiver of JSON gets the notification, its SidecarSet and where that is, with its id as a header", async () => {
+  test("a receiver of JSON gets the notification, its SidecarSet and cluster, and its id as a header", async () => {
     await tell([`* json ${at("/hook?key=s3cret")} production eu`]);
     const [{ url, headers, body } = { url: "", headers: {}, body: undefined }] = seen;
     expect(url).toBe("/hook?key=s3cret");

@@ -369,7 +369,7 @@ describe("the concurrency of the account:", () => {
   const tableOf = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`c${index}`, { EKS_CLUSTER: `shop-${index}` }]));
 
-  test("the account is asked with the profile that osls is given", async () => {
+  test("the deployment reads the account's limits with the profile that osls is given", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sidecarset-profile-"));
     const file = join(folder, "credentials");
     await writeFile(file, `[ops]\naws_access_key_id = OPSKEY\naws_secret_access_key = ${"y".repeat(40)}\n`);

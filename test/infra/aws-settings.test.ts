@@ -634,7 +634,7 @@ describe("the output Parameters of the stack:", () => {
   });
 });
 
-test("one environment of mutate-pod is pinged every five minutes, by its alias where it has one, unless keep-warm is false", async () => {
+test("one environment of mutate-pod is pinged every five minutes, through its alias if it has one, unless keep-warm is false", async () => {
   const pingOf = async (parameters: Readonly<Record<string, string>>) => {
     const { Resources } = template(await settings(parameters)) as { Resources: Record<string, { Properties: object }> };
     return Resources["KeepWarm"]?.Properties;

@@ -542,7 +542,7 @@ describe("alarms end:", () => {
     expect(await endOf(always(missed, 5), "PodsMissed")).toEqual([11]);
   });
 
-  test("a SidecarSet that stays in trouble raises the alarm for only ten minutes", async () => {
+  test("a SidecarSet with a lasting problem raises the alarm for only ten minutes", async () => {
     const all = await everyMinute((since) => pass({}, { state: "Blocked", troubleSince: since }));
     expect(await endOf((minute) => all[minute] ?? {}, "NeedsAttention")).toEqual([30]);
   });

@@ -214,7 +214,7 @@ describe("renewableToken:", () => {
     expect(await token()).toBe("token-2");
   });
 
-  test("a refused token is read again once, stays in use when the reading fails, and is hidden in texts", async () => {
+  test("a refused token is read again once, stays in use when the read fails, and is hidden in texts", async () => {
     const read = [async () => " first-of-two\n", async () => "second-of-two", () => Promise.reject(new Error("down"))];
     const next = () => read.shift()?.() ?? Promise.reject(new Error("no more"));
     const { token, renewToken } = renewableToken({ read: next, freshnessMs: 1000, now: () => 0 });

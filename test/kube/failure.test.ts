@@ -108,11 +108,14 @@ describe("refusal:", () => {
     expect(error.cause).toBe(`GET ${SERVER}/api/v1/pods?limit=5 answered ${code}`);
   });
 
-  it.each([401, 404, 503])("a denial of a webhook with code %i keeps its words, and its outcome is known", (code) => {
-    const message = 'admission webhook "w.shop" denied the request: no';
-    const error = refusal(attempt(), code, statusOf({ message, code }), undefined);
-    expect(error).toMatchObject({ message, code, isOutcomeKnown: true });
-  });
+  it.each([401, 404, 503])(
+    "a denial of a webhook with code %i keeps the webhook's message, and its outcome is known",
+    (code) => {
+      const message = 'admission webhook "w.shop" denied the request: no';
+      const error = refusal(attempt(), code, statusOf({ message, code }), undefined);
+      expect(error).toMatchObject({ message, code, isOutcomeKnown: true });
+    },
+  );
 
   const at = (path: string) => ({ method: "GET", url: new URL(`${SERVER}${path}`), isSent: true });
   const PLAIN = "404 page not found\n";
@@ -206,7 +209,7 @@ describe("refusal:", () => {
   });
 
   it.each(["", "x".repeat(300), '\\"\u00e9 '.repeat(50), "[".repeat(300)])(
-    "a denial that is cut anywhere keeps the webhook's words and its known outcome: %o",
+    "a denial that is cut anywhere keeps the webhook's message and its known outcome: %o",
     (text) => {
       const message = `admission webhook "a.b" denied the request: ${text}`;
       const head = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure" };

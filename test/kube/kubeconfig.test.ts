@@ -57,7 +57,7 @@ describe("kubeconfigAccess:", () => {
     expect(await renewToken?.(undefined)).toBe(false);
   });
 
-  it("kubeconfigAccess reads a certificate authority beside the kubeconfig, the insecure flag and a fixed token", async () => {
+  it("kubeconfigAccess reads a certificate authority from a file next to the kubeconfig, the insecure flag and a fixed token", async () => {
     await writeFile(join(folder, "ca.crt"), "CA FILE");
     const path = await write(
       kubeconfig({ token: "secret\n" }, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true }),

@@ -94,7 +94,7 @@ describe("a client of the API server", () => {
     expect(proxy.asked).toEqual([`${HOST}:${port} -`]);
   });
 
-  it("the client goes through the proxy-url of its kubeconfig with user and password, whatever NO_PROXY says", async () => {
+  it("the client uses the proxy-url of its kubeconfig with user and password, even if NO_PROXY excludes the server", async () => {
     const [proxy, port] = [await openProxy(), await openApiServer()];
     vi.stubEnv("HTTPS_PROXY", "http://127.0.0.1:1");
     vi.stubEnv("NO_PROXY", "*");

@@ -202,7 +202,7 @@ describe("Prometheus metrics:", () => {
     expect(text).toContain("# TYPE sidecarset_upgraded_pods_total counter\n");
   });
 
-  test("the metrics show the last state of a SidecarSet as a label, and whether the state is trouble", () => {
+  test("the metrics show the last state of a SidecarSet as a label, and whether the state is a problem", () => {
     const metrics = createMetrics();
     const standing = (state: RolloutVerdict, names = ["a", "b"]) => {
       const { sidecarSets, ...rest } = report(names);

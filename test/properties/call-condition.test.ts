@@ -50,7 +50,7 @@ function isVisible({ spec: { namespaceSelector } }: SidecarSet): boolean {
   return namespaceSelector === undefined || NAMESPACE_NAME === namespaceSelector.matchExpressions?.[0]?.key;
 }
 
-test("callCondition is true for every pod that a SidecarSet matches, and false for other pods where possible", () => {
+test("callCondition is true for every pod that a SidecarSet matches, and false for other pods if possible", () => {
   let pairs = 0;
   let cases = 0;
   const scenes = fc.record({

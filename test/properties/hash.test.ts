@@ -30,7 +30,7 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
-test("the order of keys changes neither the hashes nor the spec of a SidecarSet", () => {
+test("the order of keys does not change the hashes or the spec of a SidecarSet", () => {
   holds(fc.tuple(sidecarSet, fc.nat()), ["other order"], ([object, seed], seen) => {
     const { annotations: _hashes, ...metadata } = object.metadata ?? {};
     const other = reordered({ ...object, metadata }, numbersFrom(seed)) as SidecarSet;

@@ -101,7 +101,7 @@ async function slowest(count: number): Promise<readonly HostilePod[]> {
 }
 
 test(
-  "an ordinary pod beside three hostile pods waits at most twice as long as beside three parsed bodies",
+  "an ordinary pod waits at most twice as long for three hostile pods as for three parsed bodies",
   async () => {
     expect((await send(parsedOnly(0))).body).toContain("more than 20000 values");
     const slow: string[] = [];

@@ -137,7 +137,7 @@ test.each([
   ["with a cold upgrade", PLAIN, podOf()],
   ["with values in place and drains", VALUES, podOf()],
   ["with a hot upgrade", HOT, hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1")],
-] as const)("pods %s get the new revision whatever the annotations of another pod say", (_, sidecarSet, pod) => {
+] as const)("pods %s get the new revision, with any text in the annotations of another pod", (_, sidecarSet, pod) => {
   const runs = 1_000 * ATTACK_TIMES;
   const others = ["one", "two"].map((name) => placed(pod, name));
   expect(updated(sidecarSet, others)).toEqual(["one", "two"]);

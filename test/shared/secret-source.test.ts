@@ -56,7 +56,7 @@ test("secrets in AWS are read once in five minutes for any number of requests", 
   expect(requests).toHaveLength(2);
 });
 
-test("a store that fails is asked once in five minutes, and the last secrets stay valid", async () => {
+test("a failing store is called once in five minutes, and the last secrets stay valid", async () => {
   const { read, clock, lines } = sourceOf();
   await read();
   [stored, clock.nowMs] = [undefined, clock.nowMs + 5 * MINUTE_MS];

@@ -89,7 +89,7 @@ describe("requests:", () => {
     expect((await fetch(`http://${HOST}:${server.port}/`)).status).toBe(200);
   });
 
-  test("a request whose answer fails is cut off without a log", async () => {
+  test("a request whose answer fails is cut off even if there is no log", async () => {
     const { ended } = await call(await serve(broken), get("/"));
     await ended;
   });

@@ -288,7 +288,7 @@ describe("an API server in trouble:", () => {
     ["takes 3 seconds", 3_000],
     ["never answers", undefined],
   ])(
-    "while the API server %s, one pod in five seconds waits for a second, besides the pods of the first second",
+    "while the API server %s, only one pod in five seconds waits for a second after the pods of the first second",
     async (_, takesMs) => {
       const { on, reader } = server();
       const get = reader();
@@ -439,7 +439,7 @@ describe("an API server in trouble:", () => {
   );
 });
 
-test("an API server that has answered again, but late, is no longer silent", () => {
+test("an API server that answers again, even if late, no longer counts as silent", () => {
   const breaker = new Breaker({ now: Date.now });
   const trouble = { restMs: 5_000, because: new Error("no answer"), isSaid: true, seen: breaker.moment() };
   breaker.trouble = { ...trouble, isSilent: true };

@@ -100,7 +100,7 @@ describe("diff:", () => {
     expect(diff(from, to)).toEqual(first);
   });
 
-  test("an element beside another with the same name is one add", () => {
+  test("an element that is added next to another with the same name is one add", () => {
     const [a, b, other] = [container("a"), container("b"), container("b", { image: "b:2" })];
     expect(diff([b], [other, b])).toEqual([{ op: "add", path: "/0", value: other }]);
     expect(diff([a, b], [a, other, b])).toEqual([{ op: "add", path: "/1", value: other }]);

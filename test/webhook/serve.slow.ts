@@ -299,7 +299,7 @@ describe("the process of serve:", () => {
   });
 });
 
-describe("passes beside the webhooks:", () => {
+describe("passes in the process of the webhooks:", () => {
   /** An empty API server in its own process: it writes one byte for each call. */
   const EMPTY_API = `
     const { appendFileSync } = require("node:fs");

@@ -21,7 +21,7 @@ afterEach(() => {
   syncBuiltinESMExports();
 });
 
-test("a port looks every second for clients that take 10 seconds for headers or handshake, or 30 for a request", async () => {
+test("a port checks every second for clients that take 10 seconds for headers or handshake, or 30 for a request", async () => {
   const tls = await writeTlsFiles(await mkdtemp(join(tmpdir(), "sidecarset-test-")));
   for (const files of [{}, tls]) await (await serveHttps(app, { ...files, host: "127.0.0.1", port: 0 })).close();
   expect(vi.mocked(http.createServer).mock.calls).toMatchObject([[TIMES, {}]]);

@@ -185,7 +185,7 @@ describe("sidecarSetValidation:", () => {
 
   test.each([
     ["the SidecarSet's name", { name: "logs" }, "logs"],
-    ["an empty name when it has none yet", {}, ""],
+    ["an empty name when the SidecarSet has no name yet", {}, ""],
   ])("the pinned revision is looked up by %s", async (_, metadata, name) => {
     const { asked } = await decided({ injectionStrategy: { revision: { revisionName: "logs-1" } } }, metadata);
     expect(asked).toEqual([{ sidecarSet: name, revisionName: "logs-1" }]);

@@ -61,7 +61,7 @@ it("a round obeys a changed budget at once if the snapshot has the labels of its
   expect(versions()).toBe("2 1");
 });
 
-it("a pod whose budget write conflicted is upgraded in the next round at once", async () => {
+it("a pod whose budget write conflicted is upgraded in the next round, without a wait", async () => {
   const { context, guard, look, versions } = await stage((call, nth) =>
     call === "PATCH poddisruptionbudgets/status" && nth === 1 ? refusal(409, "Conflict") : undefined,
   );

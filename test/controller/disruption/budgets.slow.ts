@@ -203,7 +203,7 @@ describe("a killed pass:", () => {
 });
 
 describe("a budget that drops to 0 during a pass:", () => {
-  it("a budget that drops to 0 during a pass holds uncounted pods, with its name and numbers, until it allows more", async () => {
+  it("a budget that drops to 0 during a pass holds uncounted pods until it allows more, and is named with its numbers", async () => {
     const since = await prepare("tighter");
     const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "PATCH poddisruptionbudgets/status");
     const pass = runPass(frozen, options("tighter", { deadlineMs: 20_000 }));

@@ -176,7 +176,11 @@ describe("refused requests:", () => {
     ["deleting a pod that is gone", 404, () => ({ kind: "DeletePod", pod: pod() })],
     ["deleting a revision that is gone", 404, () => ({ kind: "DeleteRevision", revision })],
     ["adopting a pod that has changed", 409, () => ({ kind: "AdoptPod", pod: pod(), owner: other })],
-    ["creating a claim that exists by now", 409, () => ({ kind: "CreateClaim", claim: claimNamed("refused") })],
+    [
+      "creating a claim that another writer has created",
+      409,
+      () => ({ kind: "CreateClaim", claim: claimNamed("refused") }),
+    ],
   ])("the snapshot is outdated after a refusal: %s", async (_, code, request) => {
     await expect(ask(request(), refusing(code))).rejects.toThrow(new OutdatedSnapshot("no"));
   });

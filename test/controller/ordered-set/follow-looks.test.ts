@@ -199,7 +199,7 @@ it("a pass looks again when a ready pod becomes available after minReadySeconds"
 
 it.each<[string, number, readonly [string, number]]>([
   ["at once when it wrote nothing and waits for nothing", 0, ["settled", 0]],
-  ["after one more look when it wrote something and waits for nothing else", 1, ["settled", 2_050]],
+  ["after one more read when it wrote something and waits for nothing else", 1, ["settled", 2_050]],
 ])("a pass stops following a set %s", async (_, written, end) => {
   await createSet(cluster, "complete", { replicas: 1 });
   const { begin, context } = observed("complete");

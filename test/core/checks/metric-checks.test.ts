@@ -218,7 +218,7 @@ describe("checks before a batch:", () => {
     expect(failedCheck(knownChecks(SET, came(SET, FAIL, PASS, FAIL)))).toBeUndefined();
   });
 
-  test("check reports a check without a value from the stored status, also where it holds a wave", () => {
+  test("check reports a metric check without a value from the stored status, even if the check holds a wave", () => {
     const nothing = "the check errors says nothing: no series matches its query";
     const blocked = (message: string) => {
       const condition = { type: "Blocked", status: "True", reason: "Metrics", lastTransitionTime: NOW, message };

@@ -246,7 +246,11 @@ describe("chooseRequests with a batch:", () => {
   const done = { phase: "Completed", completionTime: NOW } as const;
   const stuck = { ...done, containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
   const rows: readonly [sentence: string, actual: () => readonly unknown[], expected: readonly string[]][] = [
-    ["as many requests as the limit are chosen", () => chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
+    [
+      "as many requests are chosen as the limit allows",
+      () => chosen([member("c"), member("a"), member("b")]),
+      ["a", "b"],
+    ],
 
     [
       "a limit in percent is rounded up",
@@ -256,12 +260,12 @@ describe("chooseRequests with a batch:", () => {
     ["at least one request is chosen", () => chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
 
     [
-      "a completed request makes room for the next",
+      "the next request is chosen after a request is completed",
       () => chosen([member("a", done), member("b"), member("c")]),
       ["b", "c"],
     ],
     [
-      "a request whose container did not come back makes no room",
+      "no request is chosen after a request whose container did not come back",
       () => chosen([member("a", stuck), member("b"), member("c")]),
       ["b"],
     ],

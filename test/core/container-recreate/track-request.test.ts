@@ -73,7 +73,7 @@ describe("trackRequest:", () => {
     expect(trackRequest(request, podOf(), at(28)).requeueAfterSeconds).toBe(2);
   });
 
-  test("without a readiness gate the grace period begins with neither a finalizer nor a condition of the pod", () => {
+  test("without a readiness gate the grace period begins without a finalizer and without a condition of the pod", () => {
     const spec = { podName: "p", containers: [], strategy: { unreadyGracePeriodSeconds: 5 } };
     const step = trackRequest(requestOf({ spec, status: { phase: "Recreating" } }), podOf(), at(2));
     expect(kinds(step)).toEqual(["PatchRequestStatus"]);
@@ -176,7 +176,7 @@ describe("the condition KruisePodReady in trackRequest:", () => {
     message: JSON.stringify(holders),
   });
 
-  test("a request marks the pod not ready beside other holders, after it added its finalizer", () => {
+  test("a request marks the pod not ready in addition to other holders, after it added its finalizer", () => {
     expect(conditionAfter(recreating, [heldBy(other)])).toEqual({
       status: "False",
       holders: [own, other],
@@ -184,7 +184,7 @@ describe("the condition KruisePodReady in trackRequest:", () => {
     });
   });
 
-  test("the pod stays not ready while another holder remains, and the last one makes it ready", () => {
+  test("the pod stays not ready while another holder remains, and the last holder makes the pod ready", () => {
     const kinds = ["PatchPodConditions", "RemoveFinalizer", "Deactivate"];
     expect(conditionAfter(finished, [heldBy(other, own)])).toEqual({ status: "False", holders: [other], kinds });
     expect(conditionAfter(finished, [heldBy(own)])).toEqual({ status: "True", holders: [], kinds });

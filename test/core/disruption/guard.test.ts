@@ -55,11 +55,11 @@ const labelled = (labels: PodFacts["labels"], ...names: readonly string[]) =>
 describe("decide with a disruption budget:", () => {
   test.each<[string, BudgetFacts, number]>([
     ["that allows one disruption lets one pod go", {}, 1],
-    ["that allows none lets no pod go", { allowed: 0 }, 0],
+    ["that allows no disruption lets no pod go", { allowed: 0 }, 0],
     ["that allows more disruptions than pods lets all pods go", { allowed: 9 }, 3],
     ["without a selector holds no pod", { allowed: 0, selector: null }, 3],
     ["with an empty selector holds all pods", { allowed: 0, selector: {} }, 0],
-    ["that selects other pods holds none of these", { allowed: 0, selector: { matchLabels: a } }, 3],
+    ["that selects only other pods holds no pod", { allowed: 0, selector: { matchLabels: a } }, 3],
     ["whose controller has not seen the new spec lets no pod go", { generation: 2, observedGeneration: 1 }, 0],
     ["with more than 2000 disrupted pods lets no pod go", { disrupted: many(2_001) }, 0],
     ["counts a disrupted pod only once", { allowed: 0, disrupted: { x: LATER } }, 1],
@@ -154,18 +154,18 @@ describe("a pod that a rollout took down, with a budget:", () => {
     statuses: podOf().status?.containerStatuses ?? [],
     annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify(state) },
   });
-  test("a pod counts while its node has not restarted it and the budget sees it as healthy", () => {
+  test("a patched pod counts as a disruption until its node restarts it or the budget sees it as unhealthy", () => {
     const pods = [begun, ...named("x", "y")];
     expect(decided({ pods, budgets: [budgetOf({ allowed: 1 })] }).names).toHaveLength(0);
     expect(decided({ pods, budgets: [budgetOf({ allowed: 2 })] }).names).toHaveLength(1);
   });
 
-  test("a pod does not count twice if the budget counts it as disrupted", () => {
+  test("a patched pod does not count twice if the budget already counts it as disrupted", () => {
     const pods = [begun, ...named("x", "y")];
     expect(decided({ pods, budgets: [budgetOf({ allowed: 1, disrupted: { begun: LATER } })] }).names).toHaveLength(1);
   });
 
-  test("a pod counts while it is reserved and not patched yet", () => {
+  test("a reserved pod counts as a disruption before it is patched", () => {
     const [x, y, z] = named("x", "y", "z");
     const scene = { pods: [x, y, z].flatMap((pod) => pod ?? []), reserved: ["uid-x"] };
     expect(decided({ ...scene, budgets: [budgetOf({ allowed: 0 })] }).names).toStrictEqual([]);

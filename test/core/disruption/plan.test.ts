@@ -51,7 +51,7 @@ describe("planRollout with disruption budgets:", () => {
     });
   });
 
-  it("a plan uses a disruption that a pod allows again when it is ready", () => {
+  it("a plan uses an allowed disruption again when the pod that used it is ready", () => {
     const down = podOf({ name: "down", labels: a, isReady: false });
     const plan = planned([down, ...labelled(a, 2)], [budgetOfA({ allowed: 0, healthy: 2, desired: 2 })]);
     expect(stepsOf(plan)).toEqual([

@@ -36,13 +36,13 @@ test.each([
   ["its SidecarSet is newer than the condition", podOf("later"), factsOf(REGISTERED), "stop ObjectExcluded"],
   ["no SidecarSet is meant for it", podOf("none"), factsOf(REGISTERED), "note ObjectExcluded"],
   [
-    "a condition of somebody else decides",
+    "a condition of another owner decides",
     podOf("web"),
     factsOf({ ...REGISTERED, matchConditions: [foreign] }),
     "note WebhookUnknown",
   ],
   [
-    "a condition of somebody else decides, and ours excludes it",
+    "a condition of another owner decides, and our condition excludes the pod",
     podOf("later"),
     factsOf({ ...REGISTERED, matchConditions: [foreign, needs] }),
     "stop ObjectExcluded",
@@ -55,7 +55,7 @@ test.each([
     factsOf({ ...REGISTERED, objectSelector: { matchLabels: { app: "other" } } }),
     "stop ObjectExcluded",
   ],
-])("explain reads the registration of a pod where %s", (_, pod, facts, expected) => {
+])("explain reads the registration of a pod if %s", (_, pod, facts, expected) => {
   const { verdict, reason } = traceRegistration(pod, facts);
   expect(`${verdict} ${reason}`).toBe(expected);
 });

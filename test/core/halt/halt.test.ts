@@ -65,7 +65,12 @@ describe("haltOf with pods of several namespaces:", () => {
       [...times(2, "a"), ...times(2, "b")],
       true,
     ],
-    ["many failing pods of one namespace count only for a half", "3", [...times(9, "a"), ...times(1, "b")], false],
+    [
+      "many failing pods of one namespace count for at most half of the limit",
+      "3",
+      [...times(9, "a"), ...times(1, "b")],
+      false,
+    ],
     [
       "one failing pod in each of four namespaces halts it if halt-on is 3",
       "3",

@@ -65,7 +65,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
   });
 });
 
-test("no text suggests another release of a SidecarSet if a container of somebody else fails", () => {
+test("no text suggests another release of a SidecarSet if a container of another owner fails", () => {
   const labels = { app: "web" };
   const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };
   const pod = takenDown(podOf({ name: "p", labels, hash: NEW_HASH, image: "reg/sc:v2", isReady: false }));

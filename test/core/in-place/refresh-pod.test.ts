@@ -148,7 +148,7 @@ describe("refreshPod with invalid annotations:", () => {
   });
 });
 
-test("refreshPod does nothing without a message if the state beside a grace annotation is invalid", () => {
+test("refreshPod does nothing without a message if the state next to a grace annotation is invalid", () => {
   for (const revision of ["r", "s"]) {
     const annotations = { ...annotationsOf({ grace: { revision } }), [IN_PLACE_STATE_ANNOTATION]: "[]" };
     const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };

@@ -96,18 +96,21 @@ describe("calculateSpec:", () => {
     [["a/a"], ["a/b"], ["their/own", "a/b"]],
     [["a/a", "a/b"], ["a/b"], ["a/b", "their/own"]],
     [["a/a"], [], undefined],
-  ])("if the template's finalizers change from %j to %j, the pod has %j beside its own", (before, after, left) => {
-    const revision = (name: string, finalizers: readonly string[]): ControllerRevision => ({
-      metadata: { name },
-      revision: 1,
-      data: { spec: { template: { metadata: { finalizers }, spec: { containers: [A] } } } },
-    });
-    const pod = podAt([A]);
-    const finalizers = [...before, "their/own"];
-    const revisions = { before: revision("old", before), after: revision("new", after) };
-    const step = updatePod({ ...pod, metadata: { ...pod.metadata, finalizers } }, revisions, OPTIONS, CONTEXT);
-    expect(podOf(step).metadata?.finalizers).toEqual(left);
-  });
+  ])(
+    "if the template's finalizers change from %j to %j, the pod has %j in addition to its own",
+    (before, after, left) => {
+      const revision = (name: string, finalizers: readonly string[]): ControllerRevision => ({
+        metadata: { name },
+        revision: 1,
+        data: { spec: { template: { metadata: { finalizers }, spec: { containers: [A] } } } },
+      });
+      const pod = podAt([A]);
+      const finalizers = [...before, "their/own"];
+      const revisions = { before: revision("old", before), after: revision("new", after) };
+      const step = updatePod({ ...pod, metadata: { ...pod.metadata, finalizers } }, revisions, OPTIONS, CONTEXT);
+      expect(podOf(step).metadata?.finalizers).toEqual(left);
+    },
+  );
 
   test("resources that keep the QoS class because of an init container may change in place", () => {
     const limited = (cpu: string) => ({

@@ -27,7 +27,7 @@ const EMPTY: UpdateSpec = {
 };
 
 describe("readState and readGrace:", () => {
-  test("a pod without annotations has no state and no grace", () => {
+  test("a pod without annotations has no update state and no grace state", () => {
     for (const pod of [{ spec: { containers: [] } }, { metadata: {}, spec: { containers: [] } }, podOf({})]) {
       expect([readState(pod).kind, readGrace(pod).kind]).toEqual(["absent", "absent"]);
     }

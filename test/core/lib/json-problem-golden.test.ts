@@ -8,7 +8,7 @@ const golden: readonly (readonly [text: string, message: string])[] = JSON.parse
   readFileSync(join(import.meta.dirname, "golden/json.json"), "utf8"),
 );
 
-test("jsonProblem describes each invalid text in the words of Go", () => {
+test("jsonProblem describes each invalid text with the same message as Go", () => {
   expect(golden.length).toBeGreaterThan(200);
   expect(golden.map(([text]) => [text, jsonProblem(text) ?? ""])).toEqual(golden);
 });

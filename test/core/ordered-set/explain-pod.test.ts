@@ -78,7 +78,7 @@ describe("explainSetPod:", () => {
   });
 
   it.each<readonly [string, string, Given, readonly string[]]>([
-    ["is as wanted", "db-1", {}, [IN_RANGE, "ok UpdatedAndReady"]],
+    ["needs no change", "db-1", {}, [IN_RANGE, "ok UpdatedAndReady"]],
     ["is updated by the next pass", "db-2", { set: NEW }, [IN_RANGE, "note OutOfDate", "ok NextInLine", TICK]],
     [
       "waits for others that use the budget",
@@ -308,7 +308,7 @@ describe("explainWholeSet:", () => {
   };
 
   it.each<readonly [string, Given, readonly string[]]>([
-    ["with all pods as wanted", {}, ["ok AllAsWanted"]],
+    ["whose pods need no change", {}, ["ok AllAsWanted"]],
     ["that the next pass updates", { set: NEW }, ["note UnderWay", "ok NextInLine", TICK]],
     [
       "with missing pods",

@@ -146,7 +146,7 @@ describe("planSetRollout:", () => {
       { pods: [running(OLD, 0)], before: OLD },
       ["0s create db-1", "5s create db-2", "10s update db-0", "17s update db-0"],
     ],
-    ["has no steps for a set with all pods as wanted", OLD, {}, []],
+    ["has no steps for a set whose pods need no change", OLD, {}, []],
   ])("a plan %s", (_title, set, given, expected) => {
     expect(steps(set, given)).toEqual(expected);
   });

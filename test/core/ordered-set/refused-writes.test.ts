@@ -31,7 +31,7 @@ const CLAIM = { metadata: { name: "data" }, spec: { resources: { requests: { sto
 const REFUSED = "injected failure: ";
 
 describe("a pass with a refused write:", () => {
-  test("a refused owner of a new claim gives an event that the update of the pod failed", () => {
+  test("if a new claim cannot get its owner, an event says that the update of the pod failed", () => {
     const set = setOf({
       volumeClaimTemplates: [CLAIM],
       persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" },

@@ -58,7 +58,7 @@ describe("a pod without metadata and status:", () => {
     expect(isConsistent({ ...one, status: { containerStatuses: [{ name: "a" }] } }, "ss", new Set(["a"]))).toBe(true);
   });
 
-  test("the second slot works if the pod has no annotation of working containers", () => {
+  test("the second slot counts as the working one if the pod has no annotation of working containers", () => {
     expect(workingSlots(BARE)).toEqual({});
     expect(slotsOf(BARE, "mesh")).toEqual({ working: "mesh-2", other: "mesh-1" });
     expect(otherSlots(BARE, hot())).toEqual(new Set(["mesh-1"]));

@@ -126,7 +126,7 @@ describe("an updated pod with a native sidecar:", () => {
     expect(podStateOf(pod, SET, undefined).isConsistent).toBe(true);
   });
 
-  it("the digest of the native sidecar decides if its image has one", () => {
+  it("if the image of the native sidecar has a digest, the running digest decides", () => {
     const image = `reg/proxy@sha256:${"a".repeat(64)}`;
     const running = podWith({ image, imageID: image });
     const other = podWith({ image, imageID: image.replaceAll("aaa", "bbb") });

@@ -307,7 +307,7 @@ describe("an evicted pod without a successor:", () => {
     expect(decided(setOf(), [back, one, two], reserved).evicted).toHaveLength(1);
   });
 
-  describe("an evicted pod beside a failed pod of the same controller:", () => {
+  describe("an evicted pod and a failed pod of the same controller:", () => {
     const created = "2025-05-31T00:00:00Z";
     const bare = (name: string, isReady: boolean) => {
       const { metadata, ...rest } = pod({ name, isReady, created });
@@ -353,7 +353,7 @@ describe("an evicted pod without a successor:", () => {
 describe("reasons to evict no pod:", () => {
   test.each<[string, SidecarSet, readonly Pod[], RegExp]>([
     [
-      "a new pod came back with the old release",
+      "a new pod was created with the old release",
       setOf({ updateStrategy: { maxUnavailable: 3 } }),
       [...three, pod({ name: "again", created: AFTER })],
       /created after the change.*shop\/again/,
@@ -371,7 +371,7 @@ describe("reasons to evict no pod:", () => {
     expect(summary.rules.replacement?.stop).toMatch(why);
   });
 
-  test("no pod is evicted if a new pod came back without any sidecar", () => {
+  test("no pod is evicted if a new pod was created without a sidecar", () => {
     const bare = pod({ name: "bare", created: AFTER });
     const { annotations: _, ...metadata } = bare.metadata ?? {};
     const { summary, evicted } = decided(setOf(), [...three, { ...bare, metadata }]);
@@ -381,7 +381,7 @@ describe("reasons to evict no pod:", () => {
   const elsewhere = ({ metadata, ...rest }: Pod): Pod => ({ ...rest, metadata: { ...metadata, namespace: "bakery" } });
   const again = pod({ name: "again", created: AFTER });
 
-  test("a pod that came back in vain stops evictions in its own namespace only", () => {
+  test("a pod that was recreated without its new sidecars stops evictions only in its own namespace", () => {
     const owner = ownerOf("ReplicaSet", "apps/v1", "api");
     const other = elsewhere(pod({ name: "other", owner }));
     const { evicted, summary } = decided(setOf(), [...three, again, other]);
@@ -397,7 +397,7 @@ describe("reasons to evict no pod:", () => {
     expect(decided(setOf(), pods).summary.rules.replacement).not.toHaveProperty("isInVain");
   });
 
-  test("no pod is evicted anywhere after pods came back in vain in two namespaces", () => {
+  test("no pod is evicted anywhere after pods of two namespaces were recreated without their new sidecars", () => {
     const third = { ...again, metadata: { ...again.metadata, namespace: "forge", uid: "uid-third" } };
     const { evicted } = decided(setOf(), [...three, elsewhere(again), third]);
     expect(evicted).toEqual([]);

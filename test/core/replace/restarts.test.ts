@@ -184,7 +184,7 @@ describe("decide about restarts of workloads:", () => {
     ["none while the rollout is paused", setOf({ updateStrategy: { paused: true } }), both, all, []],
     ["none while injection is paused", setOf({ injectionStrategy: { paused: true } }), both, all, []],
     [
-      "none if a new pod came back with the old release",
+      "none if a new pod was created with the old release",
       setOf(),
       [...both, pod("b-2", { creationTimestamp: "2025-05-31T11:00:00Z" })],
       all,

@@ -154,13 +154,16 @@ describe("areTerminated, areSuccessful and unfinished:", () => {
       { areTerminated: false, areSuccessful: false, unfinished: ["c0"] },
     ],
   ];
-  test.each(rows)("the three functions return the right values for %s", (_, given, names, expected) => {
-    expect({
-      areTerminated: areTerminated(given, names),
-      areSuccessful: areSuccessful(given, names),
-      unfinished: unfinished(given, names),
-    }).toEqual(expected);
-  });
+  test.each(rows)(
+    "areTerminated, areSuccessful and unfinished return the right values for %s",
+    (_, given, names, expected) => {
+      expect({
+        areTerminated: areTerminated(given, names),
+        areSuccessful: areSuccessful(given, names),
+        unfinished: unfinished(given, names),
+      }).toEqual(expected);
+    },
+  );
 });
 
 describe("the actions of planTermination:", () => {

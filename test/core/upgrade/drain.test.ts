@@ -390,10 +390,13 @@ test.each([
   ["two hours old, longer than any drain", 7_200, 1],
   ["from a clock five minutes ahead", -300, 0],
   ["further in the future", -301, 1],
-])("a pod that another SidecarSet drains uses budget with an entry %s: others updated", (_, age, others) => {
-  const other = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
-  expect(decided(setOf({}, null), [old("a"), other], age).told).toHaveLength(others);
-});
+])(
+  "a pod that another SidecarSet drains uses budget as long as its drain record allows, here with an entry %s",
+  (_, age, others) => {
+    const other = elsewhere("b", { hash: NEW_HASH, image: "reg/sc:v2" });
+    expect(decided(setOf({}, null), [old("a"), other], age).told).toHaveLength(others);
+  },
+);
 
 test.each([{}, { since: 5, release: "m" }, { since: "soon", release: "m" }, "x"])(
   "an entry without a time (%j) uses no budget",

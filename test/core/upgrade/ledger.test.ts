@@ -175,7 +175,7 @@ describe("reservations of pods that refuse writes", () => {
 });
 
 describe("withReservations (rules 2, 3 and 5)", () => {
-  it("a new pod is reserved beside a pod that must be fenced only if the decision counts that pod", () => {
+  it("while a pod must be fenced, a new pod is reserved only if the decision counts the fenced pod", () => {
     const plan = (counted: readonly string[]) =>
       withReservations([reserved("a"), reserved("b")], [pod("c")], subject, { counted: new Set(counted) });
     expect([...plan(["uid-a"]).granted]).toEqual([]);

@@ -102,10 +102,10 @@ describe("ignore-never-ready", () => {
   }
 
   test.each<[string, string | undefined, number, number]>([
-    ["pods that were never ready hold up a rollout by default, as in OpenKruise", undefined, 2, 0],
-    ["pods that were never ready do not hold up a rollout when the annotation is true", "true", 0, 2],
-    ["pods that were never ready hold up a rollout when the annotation is false", "false", 2, 0],
-    ["pods that were never ready hold up a rollout when the annotation cannot be read", "yes", 2, 0],
+    ["pods that were never ready delay a rollout by default, as in OpenKruise", undefined, 2, 0],
+    ["pods that were never ready do not delay a rollout when the annotation is true", "true", 0, 2],
+    ["pods that were never ready delay a rollout when the annotation is false", "false", 2, 0],
+    ["pods that were never ready delay a rollout when the annotation cannot be read", "yes", 2, 0],
   ])("%s", (_what, text, used, selected) => {
     const down = used === 0 ? [] : ["n1", "n2"];
     expect(decided(setWith(text, 2), [...never, ...others])).toEqual({ used, selected, down });

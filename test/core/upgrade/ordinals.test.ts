@@ -181,7 +181,7 @@ const TURNS: readonly (readonly [string, readonly Pod[], readonly string[], read
     [],
     ["a-1"],
   ],
-  ["another set begins when a set cannot begin", [...A.slice(0, 2), leaving(member("a-2")), ...B], [], ["b-1"]],
+  ["another set begins when the first set cannot begin", [...A.slice(0, 2), leaving(member("a-2")), ...B], [], ["b-1"]],
   [
     "no other set begins while a set that has begun cannot continue",
     [A[0] as Pod, member("a-1", UPDATED), leaving(member("a-2")), ...B],

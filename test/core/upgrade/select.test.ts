@@ -192,7 +192,7 @@ describe("selectPods", () => {
     expect(namesBy({ ...everybody, weight: 2 }, { ...heavy, weight: -1 })).toEqual(["a", "b"]);
   });
 
-  test("a pod that cannot be taken is skipped and uses no budget", () => {
+  test("a pod that canTake rejects is skipped and uses no budget", () => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
     const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet, undefined));
     const { selected, blocked } = selectPods(sidecarSet, states, NONE, {

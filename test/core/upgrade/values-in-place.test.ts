@@ -185,7 +185,7 @@ describe("injection", () => {
     expect(agentOf(running(stored({ env })))?.env?.slice(0, env.length)).toEqual(env);
   });
 
-  it("a pair of a hot upgrade keeps its literal values", () => {
+  it("the two containers of a hot upgrade keep their literal values", () => {
     const fields = { upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:1" } };
     expect(valuesInPlace(stored({ fields }))?.values).toEqual({});
   });
@@ -195,7 +195,7 @@ describe("injection", () => {
     expect(Object.values(values ?? {})).toEqual(["$(B) costs 5$ or 5$"]);
   });
 
-  it("every name of a variable becomes a legal key of its own", () => {
+  it("every name of a variable becomes a valid annotation key of its own", () => {
     const names = ["_A", "A_", "my var", "x".repeat(300), `${"x".repeat(299)}y`, "ä", "A.b-c"];
     const { values } = valuesInPlace(stored({ env: names.map((name) => ({ name, value: name })) })) ?? {};
     const keys = Object.keys(values ?? {});
@@ -444,7 +444,7 @@ describe("one write", () => {
     });
   });
 
-  it("spellings take turns, because kubelets delay a container whose spelling they had a moment ago", () => {
+  it("spellings take turns, because kubelets delay the restart of a container with a recent spelling", () => {
     let pod = running(stored());
     const images = [agentOf(pod)?.image];
     for (const [index, value] of ["warn", "error", "debug"].entries()) {
@@ -525,7 +525,7 @@ describe("completion", () => {
     expect(done("2026-11-30T09:59:30Z"), "within what clocks differ by").toBe(false);
   });
 
-  it("two tags of one image are done when the container has restarted", () => {
+  it("an update between two tags of one image is done when the container has restarted", () => {
     const tagged = stored({ image: "agent:same" });
     const pod = upgraded(running(stored()), tagged);
     expect(podStateOf(pod, tagged, undefined).isConsistent).toBe(false);
@@ -534,7 +534,7 @@ describe("completion", () => {
   });
 });
 
-describe("a hot upgrade beside values", () => {
+describe("a hot upgrade with values", () => {
   it("a release that is taken back before the kubelet acted is done, because the slot has run its empty image all along", () => {
     const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "reg.example/empty:1" };
     const hot = (image: string) => stored({ image, fields: { upgradeStrategy } });

@@ -17,7 +17,7 @@ async function begun(scene: Scene, pods = 4): Promise<void> {
   await scene.untilSettled();
 }
 
-it("a registry that is down stops a rollout at maxUnavailable with the kubelet's reason, and the rollout goes on when it is back", async () => {
+it("a registry that is down stops a rollout at maxUnavailable with the kubelet's reason, and the rollout continues when it is back", async () => {
   const scene = await openScene(BY_TWO);
   await begun(scene);
   const since = await scene.now();

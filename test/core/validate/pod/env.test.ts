@@ -15,7 +15,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a variable with an equals sign, or with a letter beyond ASCII, is refused in OpenKruise's words",
+    "a variable with an equals sign, or with a letter beyond ASCII, is refused with OpenKruise's message",
     { env: [{ name: "A=B" }, { name: "Ä" }] },
     ["A=B", "Ä"].map(
       (name, index) =>

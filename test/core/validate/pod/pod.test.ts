@@ -82,7 +82,7 @@ describe("validatePod of an invalid pod:", () => {
       ],
     ],
   ];
-  it.each(rows)("%s", (_sentence, errors, expected) => {
+  it.each(rows)("validatePod refuses %s", (_sentence, errors, expected) => {
     expect(errors()).toEqual(expected);
   });
 });

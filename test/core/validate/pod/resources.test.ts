@@ -111,7 +111,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a whole resource claim after one of its requests gets an error for a duplicate",
+    "a whole resource claim that is named after one of its requests gets an error for a duplicate",
     { resources: { claims: [{ name: "c", request: "a" }, { name: "c" }] } },
     [
       'container.resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
@@ -120,7 +120,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a request of a resource claim after the whole claim gets an error for a duplicate",
+    "a request of a resource claim that is named after the whole claim gets an error for a duplicate",
     { resources: { claims: [{ name: "c" }, { name: "c", request: "a" }] } },
     [
       'container.resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
