@@ -156,11 +156,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /^many: write a number of pods, or a share such as 10%$/m,
   ],
   ["a manifest without -f", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
-  [
-    "a manifest that does not exist",
-    () => ["demo", "-f", path("nope.yaml")],
-    /nope\.yaml: cannot be read \(ENOENT\)/,
-  ],
+  ["a manifest that does not exist", () => ["demo", "-f", path("nope.yaml")], /nope\.yaml: cannot be read \(ENOENT\)/],
   ["a YAML error, with line and column", () => ["demo", "-f", path("syntax.yaml")], /syntax\.yaml:4:9: /],
   ["a JSON error, with line and column", () => ["demo", "-f", path("syntax.json")], /syntax\.json:2:\d+: /],
   [
