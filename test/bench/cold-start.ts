@@ -49,7 +49,9 @@ const TIMEOUT_MS = 10_000;
 const WARM_CALLS = 2_000;
 const WARM_TICKS = 20;
 
-/** Measures `processes` new processes of each function in turn, so that all meet the same load of the machine. */
+/**
+ * Measures `processes` new processes of each function in turn, so that other work on the machine affects all functions.
+ */
 export async function measureColdStart(processes: number): Promise<ColdStartFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-cold-"));
   const local = await startLocalCluster();

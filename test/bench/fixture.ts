@@ -174,7 +174,7 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
   return Array.from({ length: count }, (_, index) => rolloutPod(index, sidecarSet));
 }
 
-/** Number of pods with the same creation time, because a Deployment does not create its pods all at once. */
+/** Number of pods with the same creation time. A Deployment does not create its pods all at once. */
 const SAME_SECOND = 20;
 
 /** Returns a stored pod, with many fields that a rollout does not read. */

@@ -11,7 +11,7 @@ export interface Measured {
   readonly name: string;
   /** microseconds of a call, median of all rounds */
   readonly microseconds: number;
-  /** microseconds of a call in the least disturbed round, which a limit on a busy machine can use */
+  /** microseconds of a call in the least disturbed round; a limit can use this value on a busy machine */
   readonly best: number;
   /** bytes that a call allocates; undefined without --expose-gc */
   readonly bytes?: number;

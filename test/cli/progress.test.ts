@@ -1,4 +1,4 @@
-/** Tests when a watch ends because only a person can help, and the estimated time for the rest. */
+/** Tests when a watch ends because the rollout needs a person. Also tests the estimated time of the other pods. */
 import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -57,7 +57,7 @@ function version(name: string, storage: boolean) {
   return { name, served: true, storage, schema, subresources: { status: {} }, additionalPrinterColumns: COLUMNS };
 }
 
-/** The kind in a group of its own for each case, so that cases do not affect each other. */
+/** A kind with its own API group for each case, so that cases do not affect each other. */
 export interface Gadgets {
   readonly v1: Resource;
   readonly v1beta1: Resource;

@@ -11,10 +11,7 @@ import {
 } from "../../shared/core/ledger.ts";
 import { isReady, isRunning } from "./fixture.ts";
 
-/**
- * Returns violations of the ledger's rules. A pod may be written to only with a reservation for its state. A generation
- * may be shown as observed only if the ledger names it, and holds no reservations under another.
- */
+/** A generation may be shown as observed only if the ledger names it and has no reservations of another generation. */
 export function ledgerViolations(history: readonly RecordedWrite[], set: string): readonly string[] {
   let ledger: Ledger = EMPTY_LEDGER;
   return history.flatMap((write) => {

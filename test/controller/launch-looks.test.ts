@@ -1,4 +1,6 @@
-/** Tests when a pass looks at pods whose containers start in an order, to the millisecond, and when it stops. */
+/**
+ * Tests the looks at pods whose containers start in an order: when a pass looks, to the millisecond, and when it stops.
+ */
 import { expect, it } from "vitest";
 import type { ConfigMap, ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { launchPods, nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";

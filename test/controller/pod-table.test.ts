@@ -20,7 +20,7 @@ const podOf = (name: string, image = "agent:1"): Pod =>
     { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
   );
 
-/** Returns a function that stores each pod in one table and returns it as the table gives it back. */
+/** Returns a function that puts each pod into one table, and returns the pod as the table has it. */
 function recording(): (pod: Pod) => Pod | undefined {
   const table = new PodTable();
   return (pod) => table.at(table.add(pod));

@@ -1,4 +1,6 @@
-/** Tests when a pass looks for pods that wait for their readiness gate, to the millisecond, and its retries. */
+/**
+ * Tests the looks at pods that wait for their readiness gate: when a pass looks, to the millisecond, and its retries.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openReadiness } from "../../shared/controller/pass.ts";

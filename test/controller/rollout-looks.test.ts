@@ -1,4 +1,4 @@
-/** Tests when a pass looks at a SidecarSet, to the millisecond, and when it stops to follow it. */
+/** Tests the looks at a SidecarSet: when a pass looks, to the millisecond, and when it stops to follow it. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -76,7 +76,7 @@ it.each<[string, number, string]>([
   settle(0, false);
   const { metadata, ...pod } = readPod(0);
   const since = new Date(clock.epochMs() - 1_000 * secondsDown).toISOString().replace(/\.\d+/, "");
-  // A pass updated the pod long ago, and its condition names the time since which it is down.
+  // A pass updated the pod long ago. The pod's condition says since when it is down.
   const records = Object.entries(metadata?.annotations ?? {}).map(([key, text]) => [
     key,
     text.replaceAll(/20\d\d-\d\d-\d\dT[\d:]+Z/g, "2026-01-01T00:00:00Z"),

@@ -48,7 +48,7 @@ interface Told extends KubernetesObject {
 
 const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
 
-/** Creates a pod of a Job, and waits until its main container has ended or, if it never ends, runs. */
+/** Creates a pod of a Job. Waits until its main container has ended; a container that never ends must only run. */
 async function deployJob(name: string, image: string, env = [NORMAL], nodeName?: string): Promise<Pod> {
   const containers = [
     { name: "job", image },

@@ -43,7 +43,8 @@ function owned(kind: "ReplicaSet" | "StatefulSet", facts: PodFacts): Pod {
 const without = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, annotations: {} } });
 
 /**
- * Returns the pods with copies before, between and after them that have ended in this way, `each` copies of each pod.
+ * Returns the pods and copies of them that have ended in this way. Each pod has `each` copies, before, between and
+ * after the pods.
  */
 function among(pods: readonly Pod[], ended: Pod["status"], each: number): readonly Pod[] {
   return pods.flatMap((pod, index) => {

@@ -1,4 +1,4 @@
-/** Tests that an Event reports that passes may not write a status, and that readers use it while it is current. */
+/** Tests the Event that is recorded when passes may not write a status. Readers use it while it is current. */
 import { expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { withRefusal } from "../../shared/core/inspect/check/passes.ts";

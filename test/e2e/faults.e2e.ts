@@ -81,7 +81,7 @@ it.each(Object.keys(FAULTS) as FaultName[])("%s", { timeout: TIMEOUT_MS }, async
   expect(sum(hits.values())).toBeGreaterThanOrEqual(ROLLOUTS);
 });
 
-/** Makes the token expire at the first write to a pod, until the kubeconfig has a new token. */
+/** Makes the token invalid from the first write to a pod until the kubeconfig has a new token. */
 function expireToken(hits: Map<string, number>): (exchange: Exchange) => boolean {
   const old = reconciler.token();
   let refusals = 0;

@@ -23,7 +23,7 @@ async function containerIds(scene: Scene, ...names: readonly string[]) {
 
 const slotsOf = (pod: Pod) => ["agent-1", "agent-2"].map((container) => imageOf(pod, container));
 
-/** Deletes pods by force, because a kubelet waits for the hook even if the pod has another image by then. */
+/** Deletes pods by force: a kubelet would wait for the hook, even if the pod has another image by then. */
 async function deletePods(scene: Scene, pods: readonly Pod[]): Promise<void> {
   for (const { metadata } of pods)
     await scene.cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" });

@@ -142,8 +142,7 @@ async function stopAt(
   const found = objections(before, run.inTheirVersions(), turn);
   const { differences } = await run.ourTurn(turn, `stopped after call ${call}`);
   await cluster.clear(SEQUENCE_NAMESPACES);
-  // The status counts the stopped pass' writes, and events may come again. A pod that was written to before the stop
-  // keeps its condition, because OpenKruise does not return to it either.
+  // A pod that was written to before the stop keeps its condition. OpenKruise does not return to it either.
   const after = differences.filter((text) => /\.pods\b/.test(text) && !ofCondition(text));
   const history = historyObjections(run.seen, turn);
   return isWhole ? undefined : [...[...found, ...history].map((text) => `call ${call}: ${text}`), ...after];

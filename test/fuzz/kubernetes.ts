@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz:kubernetes -- --parts 20000 [--from N]` compares the product's validation and decoder with Kubernetes
- * 1.32's own, built with Go, over random containers and volumes. Exits 1 for a difference that compatibility.md does
- * not name.
+ * 1.32's own. The parts are random containers and volumes; Go builds Kubernetes' code. Exits 1 for a difference that
+ * compatibility.md does not name.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

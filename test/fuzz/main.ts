@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- --bodies 20000 [--from N]` exits 1 for a crash, a 5xx, an answer that takes over a second, or an
- * answer that is not a review.
+ * `npm run fuzz -- --bodies 20000 [--from N]` sends random bodies. Exits 1 for a crash, a 5xx, an answer that takes
+ * over a second, or one that is not a review.
  */
 import { keepReport } from "../simulation/report-file.ts";
 import { readOptions } from "../support/read-options.ts";

@@ -1,4 +1,7 @@
-/** Computes from calls of functions AWS' metrics, and from these, minute by minute, the alarms of the template. */
+/**
+ * Computes AWS' metrics from calls of functions. From the metrics of each minute it computes the alarms of the
+ * template.
+ */
 import { alarms } from "../../infra/aws/alarms.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { logGroupId } from "../../infra/aws/names.ts";

@@ -1,7 +1,7 @@
 /**
  * Tests the table of outages in infra/aws/outages.md. The deployed bundles have faults, each bundle in its own process
  * as Lambda runs it. Their answers and logs give metrics for each minute. The test checks which alarms of the template
- * go off as CloudWatch decides, and for how many minutes.
+ * fire, as CloudWatch decides, and for how many minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";

@@ -62,7 +62,7 @@ afterAll(async () => {
 
 let authority: string;
 
-/** Starts the cluster's API for callers with a token of EKS, which is a request to STS that they have signed. */
+/** Starts the cluster's API for callers with a token of EKS. Such a token is a signed request to STS. */
 async function eksFront({ url, caCertificate, token }: LocalCluster): Promise<TlsServer> {
   const { authority: ours, certificate, key } = await createCertificates();
   authority = ours;

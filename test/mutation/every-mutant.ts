@@ -151,7 +151,7 @@ async function runHooks<A extends readonly unknown[]>(hooks: readonly ((...given
   return () => runHooks(undo);
 }
 
-/** Returns a test with all hooks of its suites, so that no objects of the last run are left. */
+/** Returns a test together with all hooks of its suites, so that it finds no objects of the last run. */
 function whole(test: RunnerTestCase): () => Promise<void> {
   const hooks = suitesOf(test).map((suite) => TestRunner.getSuiteHooks(suite));
   const ofAll = <K extends keyof (typeof hooks)[number]>(name: K) => hooks.map((those) => those[name]);

@@ -167,8 +167,7 @@ async function served(child: ChildProcess): Promise<Running> {
 const CHUNK = 65_536;
 
 /**
- * Sends a request. Accepts an answer that comes before the whole body was sent, and then stops to send, like Go's
- * client.
+ * Sends a request, and accepts an answer before the whole body was sent. Then it stops sending, as Go's client does.
  */
 function ask(port: number, asked: Asked): Promise<Answered> {
   const { method = "POST", path, contentType = "application/json", body = "", timeoutSeconds = 10 } = asked;

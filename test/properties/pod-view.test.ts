@@ -55,9 +55,7 @@ interface News {
 
 const someNews: fc.Arbitrary<News> = fc.record({ written: fc.nat(30), gone: fc.nat(30), back: fc.boolean() });
 
-/**
- * Returns a view after a list that started twice, an update of one pod, and the removal of one pod, which may return.
- */
+/** Returns a view of pods: the list started twice, one pod was updated, and one was removed and may return. */
 function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): PodView {
   const view = new PodView(sidecarSet);
   for (const pod of pods.slice(gone % (pods.length + 1))) view.gather(pod);

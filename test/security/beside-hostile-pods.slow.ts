@@ -13,8 +13,7 @@ const SLOWEST = 8;
 /** The number of rounds for a pod that seems slow, in turn with a body that is only parsed. */
 const ROUNDS = 5;
 /**
- * The most that the wait may be, as a multiple of the wait beside bodies of the same size that are only parsed and
- * refused.
+ * The longest allowed wait, as a multiple of the wait beside bodies of the same size that are only parsed and refused.
  */
 const LIMIT = 2;
 /** The least size that counts for a body, in bytes. */

@@ -24,7 +24,7 @@ interface Greedy {
 }
 
 /**
- * Prepares sets of one replica in greedy namespaces, and an ordered set of three in the modest one, whose pods are
+ * Prepares greedy namespaces with sets of one replica. The modest namespace has an ordered set of three, whose pods are
  * ready at once.
  */
 function world({ namespaces, sets, onCreate }: Greedy) {

@@ -56,7 +56,7 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
-/** The number of seeds after which judges must have judged, by the first words of the kind of judgement. */
+/** The kind of judgement, by its first words → the number of seeds after which it must have occurred. */
 const LOOKS: Readonly<Record<string, number>> = {
   "holds: ": 400,
   "advice: resume": 400,

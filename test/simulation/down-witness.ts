@@ -43,7 +43,7 @@ export class DownWitness {
     return this.#evicted.has(uid) || (this.#downSince.get(uid) ?? NEVER) < time;
   }
 
-  /** True if the pod has not been ready since before that time, and got this hash before it. */
+  /** True if the pod has not been ready since before that time, and got this hash even before. */
   isDownWith(pod: Pod, hash: string, time: number): boolean {
     const isOld = (this.#hashSince.get(pod.metadata?.uid ?? "") ?? NEVER) < time;
     return isOld && hashOfPod(pod, this.#set) === hash && this.isDown(pod, time);

@@ -36,8 +36,8 @@ export class FixedImages {
   }
 
   /**
-   * Returns a sentence if a pass replaces a pod, or restarts a workload, whose images were never refused. `isInjected`:
-   * true if any SidecarSet injected the pod.
+   * Returns a sentence if a pass replaces a pod or restarts a workload although none of its images was refused.
+   * `isInjected`: true if any SidecarSet injected the pod.
    */
   problemOf(
     { userAgent, resource, object, previous, isRemoved }: Write,

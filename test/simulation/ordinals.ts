@@ -12,7 +12,7 @@ import { selects, wants } from "./permission.ts";
 export interface OrdinalScene {
   readonly pods: readonly Pod[];
   readonly isIn: IsInNamespace;
-  /** uids of pods that a pass took down and that have not worked since → the hash that it wrote */
+  /** uid of each pod that a pass took down and that has not worked since → the hash that the pass wrote */
   readonly taken: ReadonlyMap<string, { readonly hash: string }>;
   /** the newest SidecarSet, if the upgrade was reserved under it; undefined: not known */
   readonly sidecarSet: SidecarSet | undefined;

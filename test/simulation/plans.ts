@@ -119,8 +119,8 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
 };
 
 /**
- * Plans a pass that dies after it reserved pods for the next release, while other pods are down for the present one.
- * Then that release is rolled back. Reserved and down pods together exceed the budget.
+ * Plans a pass that dies after it reserved pods for the next release, while other pods are down. Then that release is
+ * rolled back. Reserved and down pods together exceed the budget.
  */
 export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
   const [changedMs, backMs] = [chance.between(400, 900), chance.between(1_300, 2_000)];

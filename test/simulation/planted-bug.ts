@@ -95,8 +95,8 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the first seed from `from` on with which this script of test/simulation finds the bug, and finds nothing
- * without the bug; undefined: there is none.
+ * Returns the first seed from `from` on with which this script of test/simulation finds the bug. Without the bug the
+ * seed must find nothing. undefined: there is none.
  */
 export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
   for (let next = from; next < from + seeds; ) {

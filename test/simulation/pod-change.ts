@@ -142,7 +142,7 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
   return changed.length > 1 ? `changes what ${changed.join(" and ")} say in the condition` : undefined;
 }
 
-/** True for a write of only a fence in the status, which the annotations had no room for. */
+/** True for a write that only adds a fence to the status, because the annotations have no room for it. */
 function isFenceOnly(previous: Pod, next: Pod): boolean {
   const rest = ({ metadata, spec, status }: Pod) => {
     const { resourceVersion: _, ...meta } = metadata ?? {};

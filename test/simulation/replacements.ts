@@ -90,7 +90,7 @@ export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | un
 
 interface Leaving {
   readonly uid: string;
-  /** uid of the controller, if it gives its next pod another name and that pod has not come yet */
+  /** uid of the controller, if its next pod has another name and has not come yet */
   readonly owner?: string | undefined;
   readonly atMs: number;
 }

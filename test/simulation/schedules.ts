@@ -43,7 +43,7 @@ interface PreEmption {
   readonly by: Actor;
 }
 
-/** Runs all schedules with at most `most` pre-emptions whose first one is at a step of this share. */
+/** Runs all schedules with at most `most` pre-emptions. The first pre-emption is at a step of this share. */
 export async function runSchedules(change: Change, isOurs: (step: number) => boolean, most = 2): Promise<Campaign> {
   let campaign = emptyCampaign();
   const explore = async (preEmptions: readonly PreEmption[], isOurStep: (step: number) => boolean): Promise<void> => {

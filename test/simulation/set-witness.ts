@@ -396,7 +396,7 @@ export class SetWitness {
     return this.#missing.places(pods(), set.name, sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]);
   }
 
-  /** True if the pod was evicted, was written to and is not ready again, or was not ready before the pass looked. */
+  /** True if the pod was evicted, was not ready before the pass looked, or is not ready again after a write. */
   #isDownFor({ sidecarSet }: Grant, pod: Pod, since: number): boolean {
     const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
     const isTaken = this.#takenOf({ sidecarSet }).get(pod.metadata?.uid ?? "")?.hash === hash;
@@ -578,7 +578,7 @@ function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {
   return evictionProblem(spec.sidecarSet, pod) ?? (has ? undefined : ageProblem(spec, pod));
 }
 
-/** Returns a sentence if the pod is older than the selection, so that nobody wanted it to have sidecars. */
+/** Returns a sentence if the pod is older than the selection. Nobody wanted such a pod to have sidecars. */
 function ageProblem({ selectsSinceMs }: Spec, { metadata }: Pod): string | undefined {
   const createdMs = Date.parse(metadata?.creationTimestamp ?? "");
   return createdMs + 1_000 <= selectsSinceMs ? "is evicted, and was there before it was selected" : undefined;

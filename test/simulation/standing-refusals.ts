@@ -38,7 +38,7 @@ interface Late {
 }
 
 /**
- * Requires that every pod is updated whose writes nobody refuses, within the passes of a rollout and a few more. The
+ * Requires that every pod is updated whose writes nobody refuses. A rollout's passes and a few more must be enough. The
  * status must not be Ready while pods lack the release. It must be Blocked when no other pod is left, and it must name
  * a pod or the policy.
  */

@@ -234,7 +234,7 @@ export class WaveWitness {
     if (late) this.#report(pass, `passes the wave ${wave.name}, where ${late.metadata?.name} has not soaked`);
   }
 
-  /** A wave may be complete only if none of its pods was incomplete all the time since the pass began. */
+  /** A complete wave may contain no pod that was incomplete all the time since the pass began. */
   #judgeComplete(pass: string, waves: readonly WavePlan[], wave: WavePlan): void {
     const began = this.#options.beganOf(pass);
     const left = [...this.#pods.values()].find((pod) => {

@@ -16,7 +16,7 @@ export interface WorkloadPlan {
   readonly isParallel?: boolean;
   /** true if the workload has the annotations that most tools write */
   readonly isAnnotated: boolean;
-  /** true if a ReplicaSet without an owner has a name like those of this Deployment, which has no pods */
+  /** true if a ReplicaSet without an owner is named like one of this Deployment; the Deployment has no pods */
   readonly isNamesake?: boolean;
   /** the first pods without sidecars; absent: none */
   readonly bare?: "all" | "some";

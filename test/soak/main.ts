@@ -1,9 +1,9 @@
 /**
  * `npm run soak` runs everything for long: the tests on a real control plane, and the ones for every version of
  * Kubernetes. Then it compares random parts of pods with Kubernetes' own code, and runs the simulation, attacks and
- * fuzzed bodies. `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `-- fuzz
- * [--bodies N]` run parts, and `-- FILE…` runs some files of test/e2e. Figures are stored in test/soak/soak.json. The
- * simulation continues where it stopped if the simulated code is the same.
+ * fuzzed bodies. Parts: `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `--
+ * fuzz [--bodies N]`. `-- FILE…` runs some files of test/e2e. Figures are stored in test/soak/soak.json. The simulation
+ * continues where it stopped if the simulated code is the same.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

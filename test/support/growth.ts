@@ -17,9 +17,9 @@ function leastMs(work: () => unknown, attempts: number): number {
 }
 
 /**
- * True if sixteen times the input takes less than four times as much computing as the input sixteen times. Linear work
- * takes the same, and quadratic work sixteen times as much; both leave as much garbage. Less than four milliseconds
- * prove nothing.
+ * True if work on sixteen times the input takes less than four times as long as sixteen times the work on the input.
+ * Linear work takes as long, and quadratic work sixteen times as long; both leave as much garbage. Less than four
+ * milliseconds prove nothing.
  */
 export function growsLinearly<T>(input: (size: number) => T, work: (input: T) => unknown, small = SMALL): boolean {
   const [few, many] = [input(small), input(small * TIMES)];

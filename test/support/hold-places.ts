@@ -235,7 +235,7 @@ export const PLACES = {
       held: ["stop", "wait"],
       none: ["ok", "note"],
     };
-    // The steps have other words for pods that the next pass updates, and if there are no pods.
+    // There are other words for pods that the next pass updates, and for a SidecarSet without pods.
     if (decision.summary.matched === 0 || (decision.summary.hold === "none" && steps.length === 0)) return [];
     return [isOneOf(`explain of ${words.cause}`, steps[0]?.verdict, verdicts[words.severity])];
   },

@@ -157,7 +157,7 @@ describe("the limit of 64 MiB for all bodies:", () => {
     const ordinary = [begin(256 * 1024), begin()];
     for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
     const answers = Promise.all([large, ...ordinary].map(answerTo));
-    // The bodies are the large one, one that is too large to be ordinary, and both ordinary ones.
+    // The four bodies are the large one, one above the ordinary size, and both ordinary ones.
     await expect.poll(() => reads).toBe(4);
     free.resolve();
     expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);

@@ -27,8 +27,8 @@ export interface ClustersFigures {
    */
   readonly further: { readonly first: number; readonly later: number };
   /**
-   * milliseconds of requests, one after the other, for a cluster that does not answer, and of one request for another
-   * cluster behind them
+   * milliseconds of successive requests for a cluster that does not answer, and of one request for another cluster
+   * after them
    */
   readonly silent: { readonly held: readonly number[]; readonly other: number };
   /** dollars of a month for each further cluster */

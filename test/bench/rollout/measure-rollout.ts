@@ -31,7 +31,7 @@ export interface RolloutFigures {
   readonly memorySlope: number;
 }
 
-/** Runs the product and the bare loop in turn, so that both meet the same load of the machine. */
+/** Runs the product and the bare loop in turn, so that other work on the machine affects both. */
 async function measureSize({ pods, roll }: Stage, rounds: number) {
   const rows = [await roll("first")];
   const ratios: number[] = [];

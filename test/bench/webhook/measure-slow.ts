@@ -43,7 +43,8 @@ const PAUSE_MS = 300;
 const PODS_PER_MINUTE = 3_000;
 const HOURS_OF_MONTH = 720;
 /**
- * The webhook waits a second for the API server, and other work on this machine rarely takes this many milliseconds.
+ * Milliseconds that count as a wait for the API server, which is a second. Other work on this machine rarely takes this
+ * long.
  */
 const LONG_MS = 900;
 

@@ -1,6 +1,6 @@
 /**
- * Tests that pods are counted in their disruption budgets before they are written to, and what happens to a pod that no
- * budget counts.
+ * Tests that pods are counted in their disruption budgets before they are written to. A pod that no budget counts is
+ * tested too.
  */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests that an explanation of every pod of a workload reads the rollout once, and gives the same result as one
- * explanation for each pod.
+ * Explains every pod of a workload at once, and each pod alone. The results must be equal, and the first way must read
+ * the rollout once.
  */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";

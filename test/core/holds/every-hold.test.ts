@@ -1,4 +1,4 @@
-/** Tests that every text that explains why a rollout waits names the cause in the book of holds. */
+/** Tests all texts that explain why a rollout waits: each must name the cause in the book of holds. */
 import { describe, expect, test } from "vitest";
 import { logReport } from "../../../functions/lambda/rollout.ts";
 import { logFilters } from "../../../infra/aws/log-filters.ts";

@@ -1,5 +1,6 @@
 /**
- * Tests that a pod leaves its Services' endpoints before its sidecars restart, and returns however the rollout ends.
+ * Tests that a pod leaves its Services' endpoints before its sidecars restart. It must return in every end of the
+ * rollout.
  */
 import { expect, test } from "vitest";
 import { podRows } from "../../../functions/cli/input/pod-rows.ts";

@@ -1,9 +1,9 @@
 /**
- * Searches every order of steps in a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
- * that finishes restarts or changes a status, a pause of the SidecarSet, and an API server that refuses patches and
- * fences. The rules of the ledger are the product's own. Two promises hold in each state. budget: pods that passes took
- * down never exceed maxUnavailable. fence: after observedGeneration shows the pause, no update arrives. Without any one
- * of the rules a promise breaks, which shows that the search can find an error.
+ * Searches every order of steps in a small case. Two passes may stop anywhere. Patches may arrive late. A kubelet
+ * finishes restarts or changes a status. A user pauses the SidecarSet. An API server may refuse patches and fences. The
+ * rules of the ledger are the product's own. Two promises hold in each state. budget: pods that passes took down never
+ * exceed maxUnavailable. fence: after observedGeneration shows the pause, no update arrives. If any rule is left out, a
+ * promise breaks. This shows that the search can find an error.
  */
 import {
   EMPTY_LEDGER,
@@ -215,7 +215,7 @@ function isOwn({ own }: Tick, { uid, resourceVersion }: PodState, { omitted }: S
   return omitted === "noMark" || own.includes(stateOf(uid, resourceVersion));
 }
 
-/** True if the pass reserved the state, and every patch for it was refused, so that none can arrive late. */
+/** True if the pass reserved the state and every patch for it was refused. Then none can arrive late. */
 function isRefused(
   { refused, unanswered, left }: Tick,
   { uid, resourceVersion }: Reservation,
@@ -334,7 +334,7 @@ export function explore(setting: Setting): { readonly states: number; readonly b
 
 export const SMALL = { podCount: 2, maxUnavailable: 1, rounds: [2, 2], refusals: 0 };
 /**
- * In this setting a pass sends a patch again while its first one has no answer, or another pass continues with its
+ * A setting in which a pass sends a patch again while the first one has no answer, or another pass uses its
  * reservations.
  */
 export const REFUSING = { podCount: 2, maxUnavailable: 1, rounds: [3, 1], refusals: 1 };

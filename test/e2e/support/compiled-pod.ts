@@ -1,6 +1,6 @@
 /**
- * Finds the fields of a pod that a compiled policy must fill like the webhook, and the pods that the policy leaves to
- * the webhook.
+ * Finds the fields of a pod that a compiled policy must fill as the webhook does. Also finds the pods that the policy
+ * ignores.
  */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {

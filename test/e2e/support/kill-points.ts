@@ -68,8 +68,8 @@ interface Plan {
   /** Kills a process, and resolves when it runs again. */
   readonly kill: () => Promise<void>;
   /**
-   * the wave's number; killed calls alternate between "carried out without an answer" and "not ended", and waves start
-   * with different ones
+   * number of the wave; the killed calls alternate between "carried out without an answer" and "not ended", and each
+   * wave starts with the other kind
    */
   readonly wave: number;
 }

@@ -50,8 +50,8 @@ const remove = (path: string): Request => ({ verb: "delete", path });
 const byWebhooks = (request: Request): Request => ({ ...request, account: "sidecarset-webhooks" });
 
 /**
- * Owners of the objects. Pods, claims and revisions block an owner's deletion, which only an account that may change
- * finalizers can demand.
+ * Owners of the objects. Pods, claims and revisions block the deletion of an owner. Only an account that may change
+ * finalizers can set such owners.
  */
 const owners: object[] = [];
 

@@ -39,7 +39,7 @@ function differences(input: PodInput, outcome: Outcome, random?: () => number): 
 
 const SHARES = Array.from({ length: 20 }, (_, index) => index / 20);
 
-/** Every random number must give one of the outcomes, and all numbers together must give each of them. */
+/** Every random number must give one of the outcomes. Every outcome must come from some number. */
 function compareOutcomes(input: PodInput, outcomes: readonly Outcome[]): readonly Difference[] {
   const results = SHARES.map((share) => outcomes.map((outcome) => differences(input, outcome, () => share)));
   const strays = results.filter((result) => result.every((difference) => difference.length > 0));

@@ -46,7 +46,7 @@ function onceProblem({ length }: readonly Arrival[]): string | undefined {
   return length > 1 ? `is a write, and arrives ${length} times` : undefined;
 }
 
-/** The client repeats a read after every fault on the way, but not after an answer of the API server. */
+/** The client repeats a read after every fault on the network, but not after an answer of the API server. */
 function repeatProblems(arrivals: readonly Arrival[]): readonly (string | undefined)[] {
   const again = arrivals.slice(0, -1).filter(({ fate }) => fate === undefined);
   const isGivenUp = arrivals.at(-1)?.fate !== undefined && arrivals.length < MOST_READS;

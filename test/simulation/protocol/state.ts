@@ -45,7 +45,10 @@ export interface Pod {
   readonly version: number;
   readonly hash: string;
   readonly isReady: boolean;
-  /** the most pods that could be down when a tick took this pod down, until it is ready again; 0: no tick did */
+  /**
+   * the most pods that could be down when a tick took this pod down; the value ends when the pod is ready; 0: no tick
+   * did
+   */
   readonly limit: number;
 }
 

@@ -1,9 +1,9 @@
 /**
  * A world whose SidecarSets go through a queue. The schedule fills the queue once a minute, and admissions announce
- * changes and pods. Workers take one message each, fail, are killed at their time limit, and remember the SidecarSets
- * that they served. The simulation's judges apply, and more: each skipped message was covered by another pass, and two
- * passes never work for one SidecarSet at the same time. After all faults have ended, everything settles within
- * minutes, no message is given up, a change is begun at once, and then all is quiet.
+ * changes and pods. Workers take one message each, fail, and are killed at their time limit. They remember the
+ * SidecarSets that they served. The simulation's judges apply, and more. Another pass must have done the work of a
+ * skipped message. Two passes never work for one SidecarSet at the same time. After all faults have ended, everything
+ * settles within minutes. No message is given up, and a change is begun at once. Then all is quiet.
  */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";

@@ -145,7 +145,10 @@ function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option
   for (const option of first) for (const rest of waysOf(others)) yield [option, ...rest];
 }
 
-/** Returns the pod with one text for all times within the request, and with JSON texts in one form. */
+/**
+ * Returns the pod in a form that can be compared: one text replaces all times within the request, and JSON texts have
+ * one form.
+ */
 function plain(pod: Pod, { fromMs, untilMs }: Asked): Pod {
   if (!pod.metadata?.annotations) return pod;
   const annotations: Record<string, string> = { ...pod.metadata.annotations };

@@ -1,7 +1,7 @@
 /**
  * A world of pod webhooks that learn of SidecarSets from announcements. Users write SidecarSets and then create pods.
  * API servers lag, processes stop and continue, clocks differ, people delete the ConfigMap. The judge: a pod gets every
- * state that was answered before its creation began, or the admission says that it may lack some.
+ * state that was answered before its creation began. Otherwise the admission must say that some may be missing.
  */
 
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";

@@ -21,7 +21,8 @@ const reusePort = 0xf
 const drain = 2 * time.Second
 
 func main() {
-	// Connections that the kernel accepted and the server did not yet take go to the other listener (Linux 5.14).
+	// With this setting the other listener gets connections that the kernel accepted and the server did not yet take
+	// (Linux 5.14).
 	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_migrate_req", []byte("1"), 0o644); err != nil {
 		log.Fatal(err)
 	}
