@@ -1,4 +1,4 @@
-/** Decides a round: the core decides, then checks, gate and budgets remove actions. An answer is for one batch. */
+/** Decision of a round: the core decides, then checks, gate and budgets remove actions. An answer is for one batch. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
@@ -237,7 +237,7 @@ export interface Decided {
   readonly isCountOutdated: boolean;
 }
 
-/** Decides. `kept`: valid reservations. "record": asks no server, uses the last answers, and reserves nothing new. */
+/** Makes a decision. `kept`: valid reservations. "record": asks no server, uses the last answers, and reserves nothing new. */
 export async function decideRound(
   context: Context,
   snapshot: Snapshot,
