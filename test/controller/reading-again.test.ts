@@ -39,10 +39,10 @@ it("a pass reuses the pods that an earlier pass has read although somebody chang
 
 it.each<[string, SidecarSet, Also, string]>([
   ["the ledger was written", set, NOTHING_ELSE, "8"],
-  ["resources are needed too", set, { ...NOTHING_ELSE, resources: true }, "7"],
-  ["workloads are needed too", set, { ...NOTHING_ELSE, workloads: true }, "7"],
+  ["the pass also needs resources", set, { ...NOTHING_ELSE, resources: true }, "7"],
+  ["the pass also needs workloads", set, { ...NOTHING_ELSE, workloads: true }, "7"],
   [
-    "labels of disruption budgets are needed too",
+    "the pass also needs labels of disruption budgets",
     set,
     { ...NOTHING_ELSE, budgetLabels: new Map([["shop", new Set(["team"])]]) },
     "7",

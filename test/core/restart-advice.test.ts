@@ -47,7 +47,12 @@ test.each([
   ],
   ["the namespace is excluded", setOf({}), podIn("kube-system"), "ask no webhook about pods of kube-system"],
   ["the pod is a mirror pod", setOf({}), podIn("shop", { [MIRROR_ANNOTATION]: "x" }), "the mirror of a static pod"],
-  ["the pod is meant to stay as it is", setOf({}), podIn("shop", ignored), "meant to stay as it is"],
+  [
+    "the pod has an annotation that asks passes to leave it unchanged",
+    setOf({}),
+    podIn("shop", ignored),
+    "meant to stay as it is",
+  ],
 ])("no restart is suggested if %s", (_, sidecarSet, pod, why) => {
   const advice = restartAdvice([pod], sidecarSet);
   expect(advice).toContain(why);

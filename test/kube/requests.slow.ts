@@ -315,7 +315,7 @@ describe("a list with keep:", () => {
     expect(await listOf(200, JSON.stringify({ ...list, items }))).toEqual({ ...list, items: [], kept: ["a", "b"] });
   });
 
-  it("a list with keep fails as any other list does", async () => {
+  it("a list with keep fails for the same reasons as any other list", async () => {
     const status = { kind: "Status", code: 403, reason: "Forbidden", message: "no" };
     expect(await failureOf(listOf(403, JSON.stringify(status)))).toMatchObject({ code: 403, message: "no" });
     expect(await failureOf(listOf(300, "{}"))).toMatchObject({ code: 300, reason: "UnreadableAnswer" });

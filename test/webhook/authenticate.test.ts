@@ -188,7 +188,7 @@ describe("path secrets:", () => {
     expect(registeredPath(key, "/mutate-pod")).toBe("/s/V4-D2LsB846SRZj1k-twikB68omNrWIh74s1lhKfGT4/mutate-pod");
   });
 
-  test("a secret in a line with plain is valid as it is and derives no other secret", async () => {
+  test("a secret in a line with the word plain is valid unchanged, and no other secret is derived from it", async () => {
     const [old, next] = [randomBytes(32).toString("base64url"), randomBytes(32).toString("base64url")];
     const isKnown = await given(`plain ${old}\n${next}\n`);
     for (const path of ALL) {

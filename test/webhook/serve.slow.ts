@@ -275,7 +275,7 @@ describe("the process of serve:", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "serve runs with Node's flags for little memory under its first pid",
+    "serve runs with Node's flags for little memory and keeps its first process id",
     async () => {
       const child = run("--port", "0", ...tls());
       for await (const chunk of child.stdout) if (String(chunk).includes('"serving"')) break;

@@ -179,7 +179,7 @@ describe("planUpgrade for cold upgrades", () => {
       { ss: migrated("n"), zz: migrated("i"), a: migrated("") },
     ],
     [
-      "hashes without images are converted when there are more other hashes of the old form",
+      "hashes without images are converted when the other annotation has more entries of the old form",
       '{"ss":"h","zz":"i"}',
       '{"ss":"n"}',
       { ss: migrated("n"), zz: migrated("i") },
