@@ -140,6 +140,8 @@ export class RestartWitness {
   #isOver(uid: string): boolean {
     const workload = this.#options.workloads.find(uid);
     if (workload === undefined || this.#options.workloads.isThrough(workload)) return true;
+    // An owner who writes a template without the restart's time has begun a rollout of its own.
+    if (restartedAt(workload) === undefined) return true;
     // Its owner stopped the workload. Others may then restart, also after it continues.
     return ownProblem(workload) !== undefined;
   }
