@@ -1,9 +1,10 @@
 /** Tests a namespace with slow or conflicting writes to its pods, beside another namespace. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { DRAIN_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { type Cluster, NAMESPACES, type ObjectKey, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, NAMESPACES, type ObjectKey, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
 import { injectedPod, KRUISE_NAMESPACE } from "./fixture.ts";
 import { sharedClock, steppedClock } from "./stepped-clock.ts";
@@ -15,27 +16,42 @@ interface Wanted {
   readonly greedy: number;
   readonly modest: number;
   readonly maxUnavailable: number | string;
+  /** annotations of the SidecarSet; absent: none */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** labels that each pod has beside its own; absent: none */
+  readonly labels?: Readonly<Record<string, string>>;
   /** called before a patch of a pod in the greedy namespace is carried out */
   readonly beforePatch: (on: ReturnType<typeof bareRollout>, key: ObjectKey) => Promise<unknown>;
 }
 
 /** Releases version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
-function world({ greedy, modest, maxUnavailable, beforePatch }: Wanted) {
+function world({ greedy, modest, maxUnavailable, annotations, labels, beforePatch }: Wanted) {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
-  on.release(1, { maxUnavailable });
+  const release = (version: number) => {
+    on.release(version, { maxUnavailable });
+    const { metadata, ...set } = on.readSet();
+    if (annotations)
+      on.server.put("test", SIDECARSETS, {
+        ...set,
+        metadata: { ...metadata, annotations: { ...metadata?.annotations, ...annotations } },
+      });
+  };
+  const reasons = new Set<string>();
+  release(1);
   const put = (namespace: string, name: string) => {
     const { metadata, ...pod } = injectedPod("web", name);
-    const place = { ...metadata, namespace, uid: `${namespace}-${name}` };
+    const place = { ...metadata, labels: { ...metadata?.labels, ...labels }, namespace, uid: `${namespace}-${name}` };
     on.server.put("test", PODS, running({ ...pod, metadata: place }));
   };
   for (const name of ["default", GREEDY, MODEST]) on.server.put("test", NAMESPACES, { metadata: { name, uid: name } });
   for (let nth = 0; nth < greedy; nth++) put(GREEDY, `g-${nth}`);
   for (let nth = 0; nth < modest; nth++) put(MODEST, `m-${nth}`);
-  on.release(2, { maxUnavailable });
+  release(2);
   const patch: Cluster["patch"] = async (resource, key, body, options) => {
     const isPod = resource === PODS && !options?.subresource;
     if (isPod && key.namespace === GREEDY) await beforePatch(on, key);
     const answered = await on.cluster.patch(resource, key, body, options);
+    for (const { reason } of on.readSet().status?.conditions ?? []) reasons.add(reason);
     const pod = isPod && on.server.peek<Pod>(PODS, key);
     if (pod) on.server.put("kubelet", PODS, running(pod));
     return answered as never;
@@ -57,7 +73,7 @@ function world({ greedy, modest, maxUnavailable, beforePatch }: Wanted) {
       .all<Pod>(PODS)
       .filter(({ metadata, spec }) => metadata?.namespace === namespace && spec.containers[1]?.image?.endsWith(":2"))
       .length;
-  return { ...on, pass, updated };
+  return { ...on, pass, updated, reasons };
 }
 
 const allowAfter =
@@ -84,6 +100,20 @@ it("an API server that answers each write after 6 seconds slows the only namespa
   const { pass, updated } = world({ greedy: 100, modest: 0, maxUnavailable: "100%", beforePatch: allowAfter(6_000) });
   await pass();
   expect(updated(GREEDY)).toBeGreaterThan(60);
+});
+
+it("while writes of drains are slow and none is refused, no status says that writes are refused", async () => {
+  const { pass, reasons } = world({
+    greedy: 3,
+    modest: 0,
+    maxUnavailable: 3,
+    annotations: { [DRAIN_ANNOTATION]: "1s" },
+    labels: { [TRAFFIC_LABEL]: "serving" },
+    beforePatch: allowAfter(6_000),
+  });
+  await pass();
+  expect(reasons).toContain("RollingOut");
+  expect(reasons).not.toContain("Refused");
 });
 
 it("a pod that its owner changes before each patch is skipped after five conflicts, and the pass names it", async () => {

@@ -3,7 +3,6 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Gates } from "../../approval/batch-gates.ts";
-import type { Action } from "../../core/actions.ts";
 import {
   type Ledger,
   type PodState,
@@ -227,7 +226,8 @@ export function decideOn(
   const decideBy = (reserved: Reserved) => decide({ ...surroundings, reserved, checks, pods: records }, deciding);
   const withoutThese = withoutSlow(context, surroundings.reserved);
   const preferred = withoutThese && decideBy(withoutThese);
-  const decision = preferred?.actions.some(isPodWrite) ? preferred : decideBy(surroundings.reserved);
+  // With no pod selected it would say that writes are refused, although they are only slow.
+  const decision = preferred && preferred.summary.selected > 0 ? preferred : decideBy(surroundings.reserved);
   snapshot.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }
@@ -243,10 +243,6 @@ export async function decideUntilKnown(decide: () => Decision, learners: readonl
     for (const learn of learners) isMore ||= await learn(decision);
     if (!isMore) return decision;
   }
-}
-
-function isPodWrite({ kind }: Action): boolean {
-  return kind === "PatchPod" || kind === "EvictPod";
 }
 
 /** The inputs of `decide` beside pods. `kept`: valid reservations. `owners`: owners whose pods are not evicted now. */

@@ -240,9 +240,9 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
   return written;
 }
 
-/** True if the write was refused: no other author wrote, so it was no race. */
-async function isStatusRefused({ cluster }: Context, before: SidecarSet, { kind }: NotDone): Promise<boolean> {
-  if (kind !== "conflict") return kind === "refused";
+/** True if the write was refused, without another author. An expired token, load or a broken connection refuses nothing. */
+async function isStatusRefused({ cluster }: Context, before: SidecarSet, { kind, error }: NotDone): Promise<boolean> {
+  if (kind !== "conflict") return kind === "refused" && ![0, 401, 429].includes(error.code);
   const now = await readSidecarSet(cluster, before.metadata?.name ?? "").catch(() => undefined);
   return now?.metadata?.resourceVersion === before.metadata?.resourceVersion;
 }

@@ -39,12 +39,13 @@ const WRITERS = CONTAINERS.map((name) => ({
   env: envOf(name, 1),
 }));
 
-/** Returns the values of a container's first process and of its file; undefined while it starts. */
+/** The values that a container's first process has, and its file; undefined while it starts, or when it has ended. */
 async function valuesOf(first: FirstProcess): Promise<readonly string[] | undefined> {
   if ((await first.read("root/tmp/ready")) === undefined) return undefined;
   const environment = await first.read("environ");
   const values = ["LEVEL", "COLOR"].map((name) => new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(environment ?? "")?.[1]);
-  return [...values.map((value) => value ?? ""), (await first.read("root/tmp/color")) ?? ""];
+  const file = await first.read("root/tmp/color");
+  return file === undefined ? undefined : [...values.map((value) => value ?? ""), file];
 }
 
 const statusOf = ({ status }: Pod, container: string) =>
