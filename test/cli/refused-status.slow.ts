@@ -22,7 +22,7 @@ const pass = (of: Cluster = cluster(), clock = systemClock) =>
 const LATER = { ...systemClock, epochMs: () => systemClock.epochMs() + 2_000 };
 
 /** Returns a cluster with a policy that refuses the status of SidecarSets. */
-const underPolicy = (code: 403 | 422): Cluster => ({
+const underPolicy = (code: number): Cluster => ({
   ...cluster(),
   patch: (resource, key, patch, options) =>
     resource.plural === SIDECARSETS.plural && options?.subresource === "status"
@@ -95,3 +95,15 @@ it("a SidecarSet whose status writes succeed has no Event about a refused status
   await pass();
   expect(await eventsOf("free")).toEqual([]);
 });
+
+it.each([401, 429])(
+  "a status write that is answered with %i once leaves no Event about a refused status",
+  async (code) => {
+    const name = `busy-${code}`;
+    await deploy(cluster(), name, 1, {});
+    await pass(underPolicy(code));
+    expect(await eventsOf(name)).toEqual([]);
+    await pass(underPolicy(403));
+    expect(await eventsOf(name)).toHaveLength(1);
+  },
+);
