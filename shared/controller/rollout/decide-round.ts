@@ -237,7 +237,7 @@ export interface Decided {
   readonly isCountOutdated: boolean;
 }
 
-/** Makes a decision. `kept`: valid reservations. "record": asks no server, uses the last answers, and reserves nothing new. */
+/** Decision of a round. `kept`: valid reservations. "record": no server is asked, and nothing new is reserved. */
 export async function decideRound(
   context: Context,
   snapshot: Snapshot,

@@ -210,8 +210,8 @@ interface DecideOptions {
 }
 
 /**
- * Makes a decision. `kept`: valid reservations. `checks`: results of metric checks since the ledger was read; `now`: time of
- * these checks, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
+ * The decision. `kept`: valid reservations. `checks`: results of metric checks since the ledger was read; `now`: time
+ * of these checks, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
  */
 export function decideOn(
   context: Context,
