@@ -1,32 +1,32 @@
-/** Reports of what a process does, for listeners that make spans of them. Without a listener nothing is reported. */
+/** Reports the work of a process to listeners that make spans of it. Without a listener it reports nothing. */
 import { channel } from "node:diagnostics_channel";
 import { withoutSecrets } from "./log.ts";
 
 export type DoingValues = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** How something ended. */
+/** The end of some work. */
 export interface Ending {
   readonly values?: DoingValues;
-  /** problems that did not end it, a sentence each */
+  /** problems that did not end the work, each one sentence */
   readonly problems?: readonly string[];
-  /** why it failed, a sentence; absent: it did not */
+  /** reason of the failure in one sentence; absent: the work succeeded */
   readonly failure?: string | undefined;
 }
 
-/** The report that a listener receives, and its writable members. */
+/** The report that a listener receives, with members that it may set. */
 export interface Doing {
   readonly name: string;
   readonly values: DoingValues;
-  /** Runs work whose own reports become parts of this one. Adds no error of its own. */
+  /** Runs the work, whose own reports become parts of this one. It adds no error of its own. */
   within?: <T>(work: () => T) => T;
-  /** Called once, when it is over. Never throws. */
+  /** Called once, at the end of the work. It never throws. */
   end?: (ending: Ending) => void;
 }
 
 /** The channel has a name, because a function's bundle and its listener cannot share an import. */
 export const DOINGS = channel("sidecarset.doings");
 
-/** The same as `work()`. No name or value may hold a secret; sentences may. */
+/** Runs `work()` and returns its result. No name or value may hold a secret; sentences may. */
 export function withDoing<T>(
   name: string,
   values: DoingValues,

@@ -6,8 +6,8 @@ const MAX_KNOWN = 1_000;
 const MAX_LENGTH = 5_000;
 
 /**
- * `read` with a cache: it remembers the result of a text for one owner at a time. The result should be small, because
- * V8 moves it to the old generation.
+ * Wraps `read` with a cache, which keeps the result of a text for one owner at a time. The result should be small,
+ * because V8 moves it to the old generation.
  */
 export function byText<T>(read: (text: string, owner: string) => T): (text: string, owner: string) => T {
   const known = new Map<string, { readonly value: T }>();

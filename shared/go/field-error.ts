@@ -49,13 +49,13 @@ export function notFound(field: string, badValue: unknown, detail = ""): FieldEr
   return { type: "FieldValueNotFound", field, detail, badValue };
 }
 
-/** `supported`: in print order. */
+/** An error for an unknown value. `supported`: the known values, in print order. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
   const detail = `supported values: ${supported.map(quote).join(", ")}`;
   return { type: "FieldValueNotSupported", field, detail, badValue };
 }
 
-/** `limit` in bytes. */
+/** An error for a text that is too long. `limit`: in bytes. */
 export function tooLong(field: string, limit: number): FieldError {
   return {
     type: "FieldValueTooLong",
@@ -65,7 +65,7 @@ export function tooLong(field: string, limit: number): FieldError {
   };
 }
 
-/** One Invalid error per message. */
+/** Invalid errors, one for each message. */
 export function invalidEach(field: string, badValue: unknown, details: readonly string[]): readonly FieldError[] {
   return details.map((detail) => invalid(field, badValue, detail));
 }
@@ -111,7 +111,7 @@ function printValue(value: unknown): string {
   return typeof value === "string" ? quote(value) : goJson(value);
 }
 
-/** `spec.x: Invalid value: "v": detail`. */
+/** The error as text: `spec.x: Invalid value: "v": detail`. */
 export function printFieldError({ type, field, badValue, detail }: FieldError): string {
   const title = TITLES[type] ?? type;
   const value = WITHOUT_VALUE.has(type) ? "" : `: ${printValue(badValue)}`;

@@ -9,14 +9,14 @@ const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}
 /** the hex id of an image, which docker distinguishes from names */
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 const MAX_NAME = 255;
-/** name, tag and the longest digest: nothing longer can be a reference */
+/** Longest text with name, tag and digest. A longer text cannot be a reference. */
 const MAX_REFERENCE = 600;
 
 export interface ImageReference {
-  /** as written: docker.io/library is not filled in */
+  /** repository as written: docker.io/library is not added */
   readonly repository: string;
   readonly tag?: string;
-  /** algorithm and hex, absent for an image named by tag */
+  /** algorithm and hex; absent for an image named by tag */
   readonly digest?: string;
 }
 

@@ -1,4 +1,4 @@
-/** How many of `total` an int-or-string means, in the two ways that Kubernetes has read it over time. */
+/** The number that an int-or-string means for a `total`, in the two ways in which Kubernetes has read it. */
 import type { IntOrString } from "../api/kubernetes.ts";
 import { quote } from "./field-error.ts";
 import { shortText } from "./unseen.ts";
@@ -7,8 +7,8 @@ const DECIMAL = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const INTEGER = /^[+-]?\d+$/;
 
 /**
- * A number as it is; "33%" or "12.5%" as that share, rounded up. Undefined for any other text.
- * Source: apimachinery's GetScaledValueFromIntOrPercent, with OpenKruise's decimals.
+ * A number as it is; "33%" or "12.5%" as that percentage, rounded up. Undefined for any other text. Source:
+ * apimachinery's GetScaledValueFromIntOrPercent, with OpenKruise's decimals.
  */
 export function scaleIntOrPercent(value: IntOrString, total: number): number | undefined {
   if (typeof value === "number") return value;
@@ -18,8 +18,8 @@ export function scaleIntOrPercent(value: IntOrString, total: number): number | u
 }
 
 /**
- * A number as it is; text is always a percentage, with or without its sign: "5" is 5 %. Undefined when it is not a
- * whole number. Source: apimachinery's deprecated GetValueFromIntOrPercent.
+ * A number as it is; text is always a percentage, with or without its sign: "5" is 5 %. Undefined if it is not a whole
+ * number. Source: apimachinery's deprecated GetValueFromIntOrPercent.
  */
 export function scaleIntOrPercentLegacy(value: IntOrString, total: number): number | undefined {
   if (typeof value === "number") return value;
@@ -32,14 +32,14 @@ function share(percent: number, total: number): number {
   return Math.ceil((percent * total) / 100);
 }
 
-// The error of Go's strconv.Atoi, 64 bits wide, about a text.
+// The error of Go's strconv.Atoi, with 64 bits, for a text.
 
 const GO_INTEGER = /^[+-]?\d+$/;
 /** Limit of a quoted text: Go quotes all of it, but a pod's text must not fill a message. */
 const MAX_QUOTED = 100;
 const MOST_DIGITS = 19;
 
-/** Undefined for a text that is a number to it. */
+/** The error; undefined: the text is a number for Atoi. */
 export function atoiProblem(text: string): string | undefined {
   const isNumber = GO_INTEGER.test(text);
   if (isNumber && isInt64(text)) return undefined;

@@ -30,7 +30,7 @@ export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** apimachinery's RegexError. */
+/** The text of apimachinery's RegexError. */
 export function patternError(message: string, pattern: string, ...examples: readonly string[]): string {
   const quoted = examples.map((example) => `'${example}', `).join(" or ");
   return `${message} (e.g. ${quoted}regex used for validation is '${pattern}')`;

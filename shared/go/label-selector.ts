@@ -32,8 +32,8 @@ export function isEmptySelector(selector: LabelSelector): boolean {
 }
 
 /**
- * No selector matches nothing, an empty one everything. An unknown operator is an error with any labels. Source:
- * OpenKruise pkg/util, ValidatedLabelSelectorAsSelector.
+ * True if the selector matches. No selector matches nothing, an empty one everything. An unknown operator is an error
+ * with any labels. Source: OpenKruise pkg/util, ValidatedLabelSelectorAsSelector.
  */
 export function selectorMatches(
   selector: LabelSelector | undefined,
@@ -50,9 +50,9 @@ export function selectorMatches(
   return matchExpressions?.every((one) => OPERATORS.get(one.operator)?.(labels ?? {}, one)) ?? true;
 }
 
-// Tells whether two label selectors may select the same pod, by OpenKruise's rule of thumb.
+// Checks whether two label selectors may select the same pod, by OpenKruise's rule of thumb.
 
-/** OpenKruise's text for "any value"; a label with this real value is treated the same. */
+/** OpenKruise's text for "any value". A label with this real value is treated the same. */
 const ANY_VALUE = "ALL";
 
 type WantedValues = Map<string, readonly string[]>;
@@ -79,7 +79,7 @@ const EXCLUSIONS: ReadonlyMap<string, Exclusion> = new Map<string, Exclusion>([
       wanted !== undefined && !wanted.includes(ANY_VALUE) && !wanted.some((value) => values.includes(value)),
   ],
   ["NotIn", (wanted, values) => wanted?.every((value) => values.includes(value)) ?? false],
-  // Compat: a key that the other side does not mention counts as absent (vectors overlap-8-2, overlap-8-11).
+  // Go's append of no values to a missing entry leaves it missing.
   ["Exists", (wanted) => wanted === undefined],
   ["DoesNotExist", (wanted) => wanted !== undefined],
 ]);

@@ -45,7 +45,7 @@ export function pdqsort<T, L extends Sortable<T>>(items: L & Sortable<T>, isLess
 interface Range {
   readonly a: number;
   readonly b: number;
-  /** how many imbalanced partitions are put up with before heap sort takes over */
+  /** number of imbalanced partitions after which heap sort continues */
   readonly limit: number;
   readonly wasBalanced: boolean;
   readonly wasPartitioned: boolean;
@@ -57,7 +57,7 @@ function sortRange(positions: Positions, a: number, b: number, limit: number): v
   if (range) insertionSort(positions, range.a, range.b);
 }
 
-/** Partitions once, sorts the smaller side, and returns the larger one. Undefined: all is sorted. */
+/** Partitions once, sorts the smaller side, and returns the larger one; undefined: all is sorted. */
 function narrow(positions: Positions, range: Range): Range | undefined {
   const { a, b, wasBalanced, wasPartitioned } = range;
   if (range.limit === 0) {
@@ -143,7 +143,7 @@ function partitionEqual({ isLess, swap }: Positions, a: number, b: number, pivot
   }
 }
 
-/** Repairs a few elements out of place; true when everything is sorted then. */
+/** Repairs a few misplaced elements; true if all is sorted afterwards. */
 function partialInsertionSort(positions: Positions, a: number, b: number): boolean {
   const { isLess, swap } = positions;
   let i = a + 1;
@@ -178,7 +178,7 @@ function breakPatterns({ swap }: Positions, a: number, b: number): void {
   }
 }
 
-/** The pivot, after a range that looks decreasing was reversed. */
+/** Chooses the pivot. A range that looks decreasing is reversed first. */
 function preparePivot(positions: Positions, a: number, b: number): Pivot {
   const pivot = choosePivot(positions, a, b);
   if (pivot.pattern !== "decreasing") return pivot;

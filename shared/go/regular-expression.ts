@@ -6,7 +6,7 @@ export type RegularExpression =
   /** `message` is the text of Go's error. */
   | { readonly kind: "malformed"; readonly message: string };
 
-/** Go names the offending part also where it is empty. */
+/** Go names the wrong part even if it is empty. */
 function goMessage(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message;

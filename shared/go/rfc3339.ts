@@ -25,7 +25,7 @@ function dayAfter({ year, month, day }: Day): Day {
   return month < 12 ? { year, month: month + 1, day: 1 } : { year: year + 1, month: 1, day: 1 };
 }
 
-/** An offset is hardly more than a day, so that at most two are crossed. */
+/** Shifts a date. An offset is little more than a day, so at most two days are crossed. */
 function shiftDay(day: Day, days: number): Day {
   if (days < 0) return shiftDay(dayBefore(day), days + 1);
   return days > 0 ? shiftDay(dayAfter(day), days - 1) : day;
@@ -49,13 +49,13 @@ export function utcSeconds(text: string): string | undefined {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
   if (!isCivil({ year, month, day }) || hour > 23 || minute > 59 || second > 59) return undefined;
   const [offsetHours, offsetMinutes] = [Number(parts[8] ?? 0), Number(parts[9] ?? 0)];
-  // Go puts up with offsets of 24 hours and of 60 minutes.
+  // Go accepts offsets of 24 hours and of 60 minutes.
   if (offsetHours > 24 || offsetMinutes > 60) return undefined;
   const offset = (offsetHours * 60 + offsetMinutes) * (parts[7] === "-" ? -1 : 1);
   const minuteOfDay = hour * 60 + minute - offset;
   const days = Math.floor(minuteOfDay / MINUTES_PER_DAY);
   const utc = shiftDay({ year, month, day }, days);
-  // Go prints these years, and cannot read them again.
+  // Go prints these years, but cannot read them again.
   if (utc.year < 0 || utc.year > 9999) return undefined;
   const ofDay = minuteOfDay - days * MINUTES_PER_DAY;
   const date = [String(utc.year).padStart(4, "0"), twoDigits(utc.month), twoDigits(utc.day)].join("-");

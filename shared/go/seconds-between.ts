@@ -36,7 +36,7 @@ export function storedSeconds(time: string): number | undefined {
   return Number.isNaN(seconds) ? undefined : seconds;
 }
 
-/** NaN where a digit is missing. */
+/** The seconds; NaN if a digit is missing. */
 function ofPrinted(time: string): number {
   const days = daysBefore(digits(time, 0, 4), digits(time, 5, 7), digits(time, 8, 10));
   const minutes = digits(time, 11, 13) * 60 + digits(time, 14, 16);
@@ -63,7 +63,7 @@ function daysBefore(year: number, month: number, day: number): number {
   return cycle * DAYS_PER_CYCLE + yearOfCycle * 365 + leapDays + dayOfYear;
 }
 
-/** The other way round. */
+/** The date for a number of days: the reverse of `daysBefore`. */
 function dateOf(days: number): string {
   const cycle = Math.floor((days - 1) / DAYS_PER_CYCLE);
   const day = days - 1 - cycle * DAYS_PER_CYCLE;

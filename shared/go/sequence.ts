@@ -1,7 +1,7 @@
 /** Ordered members: an array, or an object that creates each on access, so that 150,000 need not exist at once. */
 export interface Sequence<T> extends Iterable<T> {
   readonly length: number;
-  /** undefined: it has no such place */
+  /** the member at a place; undefined: there is no such place */
   at(place: number): T | undefined;
 }
 
@@ -57,7 +57,7 @@ export class Picked<T> implements Sequence<T> {
   }
 }
 
-// A fair order: each group has one turn before any group has a second.
+// A fair order: each group has one turn before any group has a second one.
 
 /**
  * The items by turns of their groups. Within a group, and between the groups of one turn, the order stays. `had`: the turns

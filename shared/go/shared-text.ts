@@ -1,9 +1,9 @@
 /** JSON texts of objects that many answers contain, such as an injected container: printed once. */
 
-/** "": not printed yet */
+/** texts by object; "": not printed yet */
 const texts = new WeakMap<object, string>();
 
-/** The same object, which must not change any more; its text lives as long as the object. */
+/** Returns the same object, which must not change any more. Its text is kept as long as the object exists. */
 export function withSharedText<T extends object>(value: T): T {
   if (!texts.has(value)) texts.set(value, "");
   return value;

@@ -6,7 +6,7 @@
  */
 export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Most texts have nothing but these, and are not looked at further. */
+/** Matches a text of plain characters only, as most texts are. Other texts need a second look. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
 /** Replaces invisible characters by escapes that JSON reads as the characters. */
@@ -17,24 +17,24 @@ export function withUnseenEscaped(text: string): string {
   );
 }
 
-/** At most this many units of UTF-16, and "…" if text is left out; no character is cut in half. */
+/** The text with at most this many UTF-16 units, and "…" if a part is left out. No character is cut in half. */
 export function shortText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** Words of others as one line of visible characters. */
+/** Words of other authors as one line of visible characters. */
 export function visibleLine(text: string): string {
   return withUnseenEscaped(text.replace(/\s+/g, " ").trim());
 }
 
-/** A value that should be a text, for a sentence; it may be of any type. */
+/** A value as text for a sentence. It should be a text, and may be of any type. */
 export function shownText(value: unknown): string {
   return typeof value === "string" ? value : "(no text)";
 }
 
 // The distance between two words: the number of letters to change.
 
-/** Letters that are added, taken away or replaced. */
+/** The number of letters that are added, removed or replaced. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...a].entries()) {

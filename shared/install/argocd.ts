@@ -5,7 +5,7 @@ import { writeYaml } from "../kube/yaml.ts";
 
 type Health = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 
-/** Follows kstatus if it has a word: ready is healthy, stalled is degraded. */
+/** Health by state, as kstatus has it: ready is healthy, stalled is degraded. */
 const HEALTH_OF: Readonly<Record<RolloutVerdict, Health>> = {
   Halted: "Degraded",
   Blocked: "Degraded",
@@ -99,7 +99,7 @@ function actions(): string {
   return writeYaml({ "discovery.lua": discovery, definitions });
 }
 
-/** For `kubectl apply --server-side`, which keeps the rest of Argo CD's ConfigMap. */
+/** The ConfigMap, for `kubectl apply --server-side`, which keeps its other parts. */
 export function argoCdConfigMap(): KubernetesObject & { readonly data: Readonly<Record<string, string>> } {
   return {
     apiVersion: "v1",

@@ -38,7 +38,7 @@ export function manifestFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The same for objects that only certain features need. */
+/** Relative path and YAML text of objects that only certain features need. */
 export function optionalFiles(): ReadonlyMap<string, string> {
   const access = optionalAccess().map(({ feature, purpose, objects }): [string, string] => [
     `infra/rbac/optional/${feature}.yaml`,
@@ -72,7 +72,7 @@ export function registrationsLikeOpenKruise(): string {
 }
 
 interface InstallationOptions extends RegistrationOptions {
-  /** without the policies that refuse the reconciler writes that no rollout makes */
+  /** true: without the policies that refuse the reconciler writes that no rollout makes */
   readonly isUnfenced?: boolean;
   /** annotations that SidecarSets may patch into running pods despite these policies; a prefix ends with a slash */
   readonly fenceAnnotations?: readonly string[];
@@ -198,7 +198,7 @@ function statefulSetWebhooks(address: WebhookAddress): readonly KubernetesObject
   return [configuration("Mutating", mutating), configuration("Validating", validating)];
 }
 
-/** The resource of an object's kind, for kinds that have a regular plural, as all have that we install. */
+/** The resource of an object's kind. It has a regular plural, as all installed kinds have. */
 export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return {

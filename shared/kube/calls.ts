@@ -1,4 +1,4 @@
-/** From a read of the Cluster port to one HTTP request: the paths and queries of Kubernetes' API. */
+/** Turns a read of the Cluster port into one HTTP request, with the paths and queries of Kubernetes' API. */
 import { KubeError } from "./error.ts";
 import type { ListOptions, Resource } from "./port.ts";
 import type { OutgoingRequest, RequestRecord } from "./transport.ts";
@@ -6,9 +6,9 @@ import type { OutgoingRequest, RequestRecord } from "./transport.ts";
 export interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
   readonly verb: RequestRecord["verb"];
   readonly resource: string;
-  /** of a write to an object of a namespace */
+  /** namespace of the written object */
   readonly namespace?: string | undefined;
-  /** of a list */
+  /** part of each listed item to keep */
   readonly keep?: ListOptions["keep"];
 }
 

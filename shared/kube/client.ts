@@ -14,7 +14,7 @@ import { createCall, deleteBody, patchCall } from "./write-calls.ts";
 import { shareOf } from "./write-shares.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** A read is repeated this often, and waits this long at most each time. */
+/** Limits of reads: this many retries, and this longest wait before each. */
 const MAX_READ_RETRIES = 3;
 const MAX_RETRY_AFTER_SECONDS = 5;
 const READ_RETRY_SECONDS = 0.1;
@@ -58,7 +58,7 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
   };
 }
 
-/** A Date further from the expected one may come from a proxy, or from one server with a wrong clock. */
+/** Limit of the clock's jump. A Date further away may come from a proxy, or from one server with a wrong clock. */
 const MOST_APART_MS = 60_000;
 
 /**
@@ -66,7 +66,7 @@ const MOST_APART_MS = 60_000;
  * confirms it.
  */
 function serverClock() {
-  /** relative to the local clock, which starts with the process */
+  /** difference to the local clock, which starts with the process */
   let aheadMs: number | undefined;
   let doubtedMs = Number.NaN;
   return {
@@ -139,7 +139,7 @@ async function readAnswer<T>(answer: IncomingAnswer, { verb, resource, keep }: C
   if (code >= 400) throw refusal(attempt, code, await readBody(answer).catch(() => ""), retryAfter);
   const value =
     keep && code < 300 ? await readKept(answer, (item) => keep(item as KubernetesObject)) : await readJson(answer);
-  // Discovery is asked for as a list of nothing.
+  // Discovery is read as a list without a resource.
   if (verb === "LIST" && resource !== "" && !isList(value)) throw notAList(attempt, code, value);
   return value as T;
 }
@@ -155,7 +155,7 @@ async function readJson(answer: IncomingAnswer): Promise<unknown> {
   }
 }
 
-/** Anything else must not pass for an empty list: that would mean that everything is gone. */
+/** True for a list. Any other value must not count as an empty list, which would mean that everything is gone. */
 function isList(value: unknown): boolean {
   const { items, metadata } = (value ?? {}) as Partial<ObjectList<KubernetesObject>>;
   return Array.isArray(items) && items.every(isObject) && isObject(metadata);

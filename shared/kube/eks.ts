@@ -1,4 +1,4 @@
-/** The access to an EKS cluster by our AWS role: the token is a signed request that asks STS for our identity. */
+/** Access to an EKS cluster by an AWS role: the token is a signed request that asks STS for the identity. */
 import type { AwsAccess, AwsCredentials } from "../aws/access.ts";
 import { awsJson, serviceHost, signQuery } from "../aws/signed-request.ts";
 import type { ClusterAddress, ClusterSettings } from "../settings/cluster-settings.ts";
@@ -12,7 +12,7 @@ interface ClusterAnswer {
   readonly cluster?: { readonly endpoint?: string; readonly certificateAuthority?: { readonly data?: string } };
 }
 
-/** EKS takes a token for 15 minutes after it was signed. */
+/** Milliseconds for which a token is used. EKS accepts it for 15 minutes after its signature. */
 const FRESHNESS_MS = 14 * 60_000;
 const PREFIX = "k8s-aws-v1.";
 
@@ -26,7 +26,7 @@ export async function eksAccess(settings: EksSettings, aws: () => AwsAccess): Pr
   return { ...address, ...renewableToken({ read, freshnessMs: FRESHNESS_MS, now: Date.now }) };
 }
 
-/** `x-k8s-aws-id` is signed too: no other cluster accepts the token. */
+/** The token. `x-k8s-aws-id` is signed too, so no other cluster accepts it. */
 export async function eksToken({ name, region }: EksSettings, credentials: AwsCredentials): Promise<string> {
   const path = "/?Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Expires=60";
   const request = { service: "sts", region, path, headers: { "x-k8s-aws-id": name } };

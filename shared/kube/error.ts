@@ -3,7 +3,7 @@ import { shownLine } from "../log.ts";
 
 /** One entry of `details.causes` in a Status. */
 export interface StatusCause {
-  /** such as DisruptionBudget */
+  /** reason, such as DisruptionBudget */
   readonly reason: string;
   readonly message: string;
 }
@@ -19,7 +19,7 @@ interface KubeErrorFacts {
 
 const MAX_MESSAGE = 4_096;
 
-/** A tenant's webhook may answer with megabytes, and with characters that hide others. */
+/** The message with limits: a tenant's webhook may answer with megabytes, and with characters that hide others. */
 export function boundedMessage(message: string): string {
   return shownLine(message, MAX_MESSAGE);
 }
@@ -33,10 +33,10 @@ export class KubeError extends Error {
   /** HTTP status, 0 when there was no answer */
   readonly code: number;
   readonly reason: string;
-  /** false when the request may have been carried out: timeout, reset after sending, 5xx of no webhook */
+  /** false: the request may have been carried out (timeout, reset after sending, 5xx of no webhook) */
   readonly isOutcomeKnown: boolean;
   readonly retryAfterSeconds: number | undefined;
-  /** why, in the API server's terms; empty where it does not say */
+  /** causes in the API server's terms; empty if it names none */
   readonly causes: readonly StatusCause[];
 
   constructor(message: string, facts: KubeErrorFacts) {
@@ -53,7 +53,7 @@ export class KubeError extends Error {
 /** kube-apiserver's words before a denying webhook's. Nothing is stored before every webhook has allowed it. */
 const DENIED = /^admission webhook "[^"]{1,253}" denied the request/;
 
-/** A webhook denied the request: it was not carried out, whatever code the webhook chose, and others may fare better. */
+/** True if a webhook denied the request. It was not carried out, with any code, and other requests may succeed. */
 export function isDenied(message: string): boolean {
   return DENIED.test(message);
 }
@@ -100,7 +100,7 @@ const TROUBLE_ON_THE_WAY: ReadonlySet<string> = new Set([
   "UnreadableAnswer",
 ]);
 
-/** True when the API server, or the way to it, is in trouble: the same call may go well a little later. */
+/** True if the API server, or the way to it, is in trouble: the same call may succeed a little later. */
 export function isPassing(error: unknown): error is KubeError {
   if (!(error instanceof KubeError)) return false;
   return error.code === 429 || error.code >= 500 || TROUBLE_ON_THE_WAY.has(error.reason);

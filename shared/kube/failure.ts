@@ -5,12 +5,12 @@ import { boundedMessage, isDenied, KubeError, type StatusCause } from "./error.t
 
 /** The parts of a request that a sentence about its failure needs. */
 export interface Attempt {
-  /** such as GET, PATCH */
+  /** method, such as GET or PATCH */
   readonly method: string;
   readonly url: URL;
   /** false while the request cannot have reached the API server: no connection was made */
   readonly isSent: boolean;
-  /** the name of the proxy that is asked for the connection */
+  /** name of the proxy for the connection */
   readonly proxy?: string | undefined;
 }
 
@@ -71,7 +71,7 @@ function notHttp(server: string): Sentence {
   return { reason: "NotHTTP", text: `${server} does not speak HTTP: check the scheme and the port` };
 }
 
-/** A network error, from whatever layer, as a KubeError with code 0. */
+/** A network error from any layer, as a KubeError with code 0. */
 export function connectionFailure(cause: unknown, attempt: Attempt): KubeError {
   if (cause instanceof KubeError) return cause;
   const server = attempt.url.origin;

@@ -12,21 +12,21 @@ export interface Pass {
   readonly updateSet: StatefulSet;
   readonly current: ControllerRevision;
   readonly update: ControllerRevision;
-  /** as it was listed, oldest first */
+  /** revisions as they were listed, oldest first */
   readonly history: readonly ControllerRevision[];
   /** the set's pods, as they were listed */
   readonly pods: readonly Pod[];
-  /** by ordinal from the start of the range: listed or constructed pods, undefined for a reserved ordinal */
+  /** pods by ordinal from the start of the range, listed or constructed; undefined for a reserved ordinal */
   readonly slots: readonly (Pod | undefined)[];
   /** pods out of range, highest ordinal first */
   readonly condemned: readonly Pod[];
   readonly range: OrdinalRange;
   readonly gates: StatefulSetFeatureGates;
-  /** uids of pods that an earlier write may still reach: each counts as unavailable */
+  /** uids of pods that an earlier write may still change; each counts as unavailable */
   readonly reserved: ReadonlySet<string>;
-  /** RFC3339, whole seconds, UTC */
+  /** the present time: RFC3339, whole seconds, UTC */
   readonly now: string;
-  /** one pod after the other */
+  /** true: pods are handled one after another */
   readonly isMonotonic: boolean;
   readonly minReadySeconds: number;
   readonly progress: Progress;
@@ -36,15 +36,15 @@ export interface Pass {
 export interface Progress {
   /** number of pods that scaling may still make unavailable; undefined: no limit */
   scaleBudget: number | undefined;
-  /** subtracted from the counters of the status for updates that began */
+  /** numbers to subtract from the status's counters for updates that began */
   currentReplicasLost: number;
   updatedReplicasLost: number;
   readonly conditions: PodCondition[];
-  /** uids of pods that were written since they were listed */
+  /** uids of pods that were written after they were listed */
   readonly written: Set<string>;
-  /** uids of deleted pods among them */
+  /** uids of deleted pods among the written ones */
   readonly deleted: Set<string>;
-  /** seconds until the next look */
+  /** times until the next look, in seconds */
   readonly waits: number[];
 }
 
@@ -60,7 +60,7 @@ export function newProgress(): Progress {
   };
 }
 
-/** Takes one pod from the scale budget, if there is one; true when the budget is used up. */
+/** Takes one pod from the scale budget, if there is one. True if the budget is used up. */
 export function isScaleBudgetSpent({ progress }: Pass): boolean {
   if (progress.scaleBudget === undefined) return false;
   progress.scaleBudget--;
@@ -71,8 +71,8 @@ export function isScaleBudgetSpent({ progress }: Pass): boolean {
 const LONGEST_WAIT = 300;
 
 /**
- * A pod that only needs time is looked at again when that is over.
- * Compat: but not if that takes longer than a set may ask for (OpenKruise rollingUpdateStatefulsetPods).
+ * True if the pod is available. A pod that only needs time gets another look after this time. Compat: not if that takes
+ * longer than a set may ask for (OpenKruise rollingUpdateStatefulsetPods).
  */
 export function isAvailable({ minReadySeconds, now, progress }: Pass, pod: Pod): boolean {
   const seconds = secondsUntilAvailable(pod, minReadySeconds, now);

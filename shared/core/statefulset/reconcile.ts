@@ -22,21 +22,21 @@ import { ask, attempt, type StatefulSetFeatureGates, StepFailed, type Steps } fr
 
 export interface SetObservation {
   readonly set: StatefulSet;
-  /** all pods of the namespace, or at least the pods that the selector matches or the set owns */
+  /** all pods of the namespace, or at least pods that the selector matches or the set owns */
   readonly pods: readonly Pod[];
   /** revisions of the namespace that the selector matches, with any owner */
   readonly revisions: readonly ControllerRevision[];
   readonly gates: StatefulSetFeatureGates;
-  /** uids of pods that a write of an earlier pass may still reach; absent: none */
+  /** uids of pods that an earlier pass's write may still change; absent: none */
   readonly reserved?: ReadonlySet<string>;
-  /** RFC3339, whole seconds, UTC */
+  /** the present time: RFC3339, whole seconds, UTC */
   readonly now: string;
 }
 
 export interface SetOutcome {
   /** seconds until the next look; 0: no wait */
   readonly requeueAfterSeconds: number;
-  /** name of the revision that pods are to get to; absent when it could not be registered */
+  /** name of the revision that pods will get; absent: it could not be registered */
   readonly updateRevision?: string;
   /** the failure that ended the pass early */
   readonly failure?: StepFailed;
@@ -55,7 +55,7 @@ export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
       const pods = yield* adoptPods(set, seen.pods);
       const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
       updateRevision = revisions?.update.metadata?.name;
-      // Without the current revision, the one that a rollback needs might be deleted.
+      // Without the current revision, the revision for a rollback might be deleted.
       if (revisions)
         yield* truncateSetHistory(set, history, { pods, revisions: [revisions.current, revisions.update] });
       if (failure) throw failure;
@@ -83,7 +83,7 @@ function* syncPods(
   return { revisions, ...(failure instanceof StepFailed ? { failure } : {}) };
 }
 
-/** The status is written whatever became of the pods; it counts them as they were listed. */
+/** Runs the pass. The status is written after any result for the pods, and counts them as they were listed. */
 function* sync(pass: Pass, collisionCount: number): Steps<void> {
   const { set, slots, condemned } = pass;
   if (set.metadata?.deletionTimestamp)
@@ -97,7 +97,7 @@ function* sync(pass: Pass, collisionCount: number): Steps<void> {
   for (const failure of [scaled, updated]) if (failure instanceof StepFailed) throw failure;
 }
 
-/** False when the update has to wait. */
+/** Scales the set; false: the update has to wait. */
 function* scale(pass: Pass): Steps<boolean> {
   const { scaleStrategy, replicas = 1 } = pass.set.spec;
   const most = scaleStrategy?.maxUnavailable;
@@ -140,7 +140,7 @@ function newPass(
 
 type Unfilled = Omit<Pass, "slots" | "condemned">;
 
-/** Constructed pods count for the pods above them. */
+/** The pods of the slots. Constructed pods count for the pods above them. */
 function fillSlots(pass: Unfilled): readonly (Pod | undefined)[] {
   const { range, pods } = pass;
   const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
@@ -169,7 +169,7 @@ function constructPod(pass: Unfilled, filled: Filled, ordinal: number): Pod {
   return pod;
 }
 
-/** True for a new pod below the partition: it gets the template from before the update. */
+/** True for a new pod below the partition, which gets the template from before the update. */
 function isCurrentWanted({ set, range }: Unfilled, { below, notUpdated }: Filled, ordinal: number): boolean {
   const { updateStrategy }: StatefulSetSpec = set.spec;
   if (updateStrategy?.type !== "RollingUpdate") return false;
@@ -249,7 +249,7 @@ interface StatusParts {
   readonly volumeClaims: readonly VolumeClaimStatus[];
 }
 
-/** When all pods that exist are updated and ready, the update revision becomes the current one. */
+/** Sets the status. When all existing pods are updated and ready, the update revision becomes the current one. */
 function setStatus(context: StatusContext, { counters, conditions, volumeClaims }: StatusParts): StatefulSetStatus {
   const { set, currentRevision, updateRevision, collisionCount } = context;
   const { replicas, readyReplicas, updatedReplicas, currentReplicas } = counters;
@@ -299,7 +299,7 @@ function isStatusStale({ status: before }: StatefulSet, after: StatefulSetStatus
   });
 }
 
-/** As apimachinery prints a selector: requirements sorted by key, values sorted. */
+/** The selector as apimachinery prints it: requirements sorted by key, values sorted. */
 function selectorText({ matchLabels, matchExpressions = [] }: LabelSelector): string {
   const labels = Object.entries(matchLabels ?? {}).map(([key, value]) => ({ key, text: `${key}=${value}` }));
   const expressions = matchExpressions.map(({ key, operator, values = [] }) => {

@@ -1,4 +1,4 @@
-/** The pods that a set has too few or too many of. */
+/** Creates the missing pods of a set, and removes surplus pods. */
 
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
@@ -26,7 +26,7 @@ import { attempt, type Request, StepFailed, type Steps, throwFailures } from "./
 /** "exit": an ordered set ends this pass. "break": the loop ends. */
 type Verdict = "next" | "exit" | "break";
 
-/** False when the pass ends here. */
+/** Keeps the replicas; false: the pass ends here. */
 export function* keepReplicas(pass: Pass): Steps<boolean> {
   for (const pod of pass.slots) {
     const verdict = pod ? yield* keepReplica(pass, pod) : "next";
@@ -51,7 +51,7 @@ function* keepReplica(pass: Pass, pod: Pod): Steps<Verdict> {
   return "next";
 }
 
-/** Compat: once the scale budget is used up a failed pod stays as it is (statefulset.md, section 3.e). */
+/** Compat: when the scale budget is used up, a failed pod stays as it is (statefulset.md, section 3.e). */
 function* replace(pass: Pass, pod: Pod): Steps<Verdict> {
   const isSpent = isScaleBudgetSpent(pass);
   if (isSpent && !pass.gates.StatefulSetUnblocked) return "break";
@@ -99,12 +99,12 @@ function mustWaitFor(pass: Pass, pod: Pod): Verdict {
   return isMonotonic ? "exit" : "break";
 }
 
-// Tells which pods out of range go, and when: from the highest ordinal down, or all at once.
+// Removes the pods out of range, from the highest ordinal down or all at once.
 
-/** Pods of one batch are not held up by each other's failures. */
+/** Limit of a batch: a failure of one of its pods does not stop the others. */
 const LARGEST_BATCH = 500;
 
-/** False when the pass ends here. */
+/** Removes pods; false: the pass ends here. */
 export function* removeCondemned(pass: Pass): Steps<boolean> {
   if (pass.gates.StatefulSetAutoDeletePVC) yield* forEach(pass, (pod) => giveClaims(pass, pod));
   const unhealthy = firstUnhealthy(pass);
@@ -149,28 +149,28 @@ function* giveClaims({ updateSet, range }: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-/** False when a set that keeps order does no more in this pass. */
+/** Removes a pod; false: a set that keeps order does no more in this pass. */
 function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolean> {
   const { isMonotonic, minReadySeconds, now } = pass;
   if (isTerminating(pod)) return !isMonotonic;
   const isSettled = isRunningAndReady(pod) && secondsUntilAvailable(pod, minReadySeconds, now) === 0;
   const { StatefulSetUnblocked: isUnblocked } = pass.gates;
   if (isMonotonic && !isSettled && pod !== unhealthy && !(isUnblocked && isFinished(pod))) {
-    // Compat: nobody else opens its gate, so otherwise it is never ready (statefulset.md, section 3.g).
+    // Compat: no other component opens its gate, so otherwise it is never ready (statefulset.md, section 3.g).
     if (isUnblocked) yield* refresh(pass, pod);
     return false;
   }
-  // Compat: past a pod that a hook keeps, the next one goes (statefulset.md, section 3.g).
+  // Compat: after a pod that a hook keeps, the next one is deleted (statefulset.md, section 3.g).
   return (yield* deletePod(pass, pod)) === "kept" || !isMonotonic;
 }
 
-// Tells which writes of a pass take something away, so that they have to be reserved: a pod that serves, or its claims.
+// Finds the writes of a pass that need a reservation: they take down a pod, or remove its claims.
 
 const CLAIM = "claim:";
 
 /**
- * The object to reserve, in the state that the write requires: a pod that is deleted, updated in place, or made
- * unready. Or a claim that is tied to its pod. Undefined for any other write.
+ * The object to reserve, in the state that the write requires: a pod that is deleted, updated in place or made unready,
+ * or a claim that is tied to its pod. Undefined for any other write.
  */
 export function takenAway(request: Request): PodState | undefined {
   switch (request.kind) {
@@ -196,7 +196,7 @@ export function isClaimState({ uid }: Pick<PodState, "uid">): boolean {
   return uid.startsWith(CLAIM);
 }
 
-/** The uid of the object, without the mark that says that its claims are meant. */
+/** The uid of the object, without the mark of a claim. */
 export function uidOf({ uid }: Pick<PodState, "uid">): string {
   return uid.startsWith(CLAIM) ? uid.slice(CLAIM.length) : uid;
 }

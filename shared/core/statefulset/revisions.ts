@@ -24,18 +24,18 @@ function templateData({ spec: { template = {} } }: StatefulSet): unknown {
   return data;
 }
 
-/** Data by template object: templates never change, and a round needs each twice. */
+/** Data by template object. Templates never change, and a round needs the data of each twice. */
 const recorded = new WeakMap<PodTemplateSpec, object>();
 
 function recordOf(template: PodTemplateSpec): object {
   const decoded = decodeGo(POD_TEMPLATE_SPEC, template);
   if (decoded.kind === "DecodeError")
     throw new TypeError(`the pod template cannot be recorded: spec.template.${decoded.message}`);
-  // Uses the order of Go's maps, like revisions of SidecarSets.
+  // The data has the order of Go's maps, as for revisions of SidecarSets.
   return { spec: { template: JSON.parse(sortedGoJson({ ...decoded.value, $patch: "replace" })) } };
 }
 
-/** The set with the template of the revision; everything else is current. */
+/** The set with the template of the revision. Everything else is as in the present set. */
 export function restoreTemplate(set: StatefulSet, { data }: ControllerRevision): StatefulSet {
   const spec = isJsonObject(data) ? data["spec"] : undefined;
   const recorded = isJsonObject(spec) ? spec["template"] : undefined;
@@ -86,7 +86,7 @@ export function newSetRevision(set: StatefulSet, revision: number, collisionCoun
   };
 }
 
-// Tells which ControllerRevisions are a set's current and update revision, and which old ones go.
+// Finds the current and the update revision of a set, and deletes old ones.
 
 const DEFAULT_LIMIT = 10;
 
@@ -161,7 +161,7 @@ function* create(
   }
 }
 
-/** Deletes the oldest first, down to the limit; never one that a pod or the set uses. */
+/** Deletes the oldest revisions down to the limit, but none that a pod or the set uses. */
 export function* truncateSetHistory(
   set: StatefulSet,
   history: readonly ControllerRevision[],

@@ -1,4 +1,4 @@
-/** Tells which pods of a set get the update revision now, in place or by recreation, within the budget. */
+/** Finds the pods of a set that get the update revision now, in place or by recreation, within the budget. */
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
@@ -44,7 +44,7 @@ function* updateInOrder(
   }
 }
 
-/** Reserved pods beyond a budget that has shrunk: the last ones. They count as down, but are not updated. */
+/** The last reserved pods, beyond a budget that has shrunk. They count as down, but are not updated. */
 function beyondBudget(pass: Pass, pods: readonly Pod[], down: ReadonlySet<Pod>, budget: number): ReadonlySet<Pod> {
   const held = pods.filter((pod) => down.has(pod) && isReserved(pass, pod) && isUp(pass, pod));
   return new Set(held.slice(Math.max(0, budget - (down.size - held.length))));
@@ -55,8 +55,8 @@ function isReserved({ reserved }: Pass, { metadata }: Pod): boolean {
 }
 
 /**
- * A number as it is; text is a share, with or without its sign, rounded down. One at least.
- * Source: apimachinery's deprecated GetValueFromIntOrPercent.
+ * A number as it is. Text is a percentage, with or without its sign, rounded down. At least 1. Source: apimachinery's
+ * deprecated GetValueFromIntOrPercent.
  */
 export function atLeastOne(value: IntOrString, replicas: number): number {
   if (typeof value === "number") return Math.max(1, value);
@@ -67,7 +67,7 @@ export function atLeastOne(value: IntOrString, replicas: number): number {
   return Math.max(1, Math.floor((Number(percent) * replicas) / 100));
 }
 
-/** True when a pod changed, or was written before in this pass, and has to be looked at again. */
+/** True if a pod changed, or was written earlier in this pass, and needs another look. */
 function* refreshAll(pass: Pass): Steps<boolean> {
   const { written } = pass.progress;
   let isChanged = false;
@@ -99,7 +99,7 @@ function isUp(pass: Pass, pod: Pod): boolean {
   return isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
 }
 
-/** Deletes pods marked for deletion, whatever the partition is. */
+/** Deletes pods that are marked for deletion, with any partition. */
 function* deleteSpecified(pass: Pass, down: Set<Pod>, budget: number): Steps<void> {
   for (const pod of pass.slots.toReversed()) {
     if (!pod || !isSpecifiedDelete(pod) || (down.size >= budget && !down.has(pod))) continue;
@@ -121,7 +121,7 @@ function* needsUpdate(pass: Pass, pod: Pod): Steps<boolean> {
   return revisionOf(pod) !== pass.update.metadata?.name || !(yield* areClaimsCompatible(pass, pod));
 }
 
-/** True if the pod counts as unavailable from now on. */
+/** Updates a pod; true: it counts as unavailable from now on. */
 function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
   if (!(yield* resizeClaims(pass, pod))) return true;
   if (isSpecifiedDelete(pod) || isTerminating(pod)) return false;
@@ -130,10 +130,10 @@ function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-/** Tells which pods of a set a rolling update covers, and in which order. */
+/** Chooses the pods of a rolling update, and their order. */
 interface UpdateTarget {
   readonly strategy: RollingUpdateStatefulSet | undefined;
-  /** name of the revision to get to */
+  /** name of the new revision */
   readonly revision: string;
   readonly replicas: number;
   /** gate PreparingUpdateAsUpdate */
@@ -149,7 +149,7 @@ export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateT
   // Compat: partition is an index of slots, reserved ones included (statefulset.md, section 4).
   const candidates = (unordered ? slots : slots.slice(partition)).filter((pod) => pod !== undefined).toReversed();
   if (!unordered) return candidates.slice(0, replicas - partition);
-  // Compat: pods that are updated already are counted as updated by this rollout (vector update-order).
+  // Compat: pods that are updated already count as updated by this rollout (vector update-order).
   const isDone = (pod: Pod) => isTerminating(pod) || isTakenAsUpdated(pod, revision, isPreparingUpdated);
   const waiting = candidates.filter((pod) => !isDone(pod));
   const ordered = [...candidates.filter(isDone), ...prioritize(waiting, unordered.priorityStrategy)];

@@ -1,4 +1,4 @@
-/** The requests of a pass over a set to the cluster, one step at a time, and its feature gates. */
+/** The requests of a pass over a set to the cluster, one at a time, and its feature gates. */
 import type { ControllerRevision, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus, StorageClass } from "../../api/stateful-set.ts";
 
@@ -11,10 +11,10 @@ export type Request =
   | { readonly kind: "AdoptRevision"; readonly revision: ControllerRevision; readonly owner: OwnerReference }
   | { readonly kind: "DeleteRevision"; readonly revision: ControllerRevision }
   | { readonly kind: "AdoptPod"; readonly pod: Pod; readonly owner: OwnerReference }
-  /** without our reference */
+  /** removes this set's owner reference */
   | { readonly kind: "ReleasePod"; readonly pod: Pod; readonly ownerUid: string }
   | { readonly kind: "CreatePod" | "DeletePod"; readonly pod: Pod }
-  /** all but the status, or the status alone */
+  /** writes all but the status, or only the status */
   | { readonly kind: "UpdatePod" | "UpdatePodStatus"; readonly before: Pod; readonly after: Pod }
   | { readonly kind: "CreateClaim"; readonly claim: PersistentVolumeClaim }
   | { readonly kind: "UpdateClaim"; readonly before: PersistentVolumeClaim; readonly after: PersistentVolumeClaim }
@@ -26,7 +26,7 @@ export type Request =
       readonly message: string;
     };
 
-/** `object`: the read object, or the one after a write; absent: none. */
+/** `object`: the object that was read or written; absent: none. */
 export type Reply =
   | { readonly kind: "ok"; readonly object?: unknown }
   | { readonly kind: "failed"; readonly reason: FailureReason; readonly message: string };
@@ -36,7 +36,7 @@ export type FailureReason = "NotFound" | "AlreadyExists" | "Conflict" | "Invalid
 /** A part of a pass: it asks, gets answers, and ends with a value. It does not know where the answers come from. */
 export type Steps<T> = Generator<Request, T, Reply>;
 
-/** A step that the cluster refused. It ends the part of the pass that cannot go on without it. */
+/** A request that the cluster refused. It ends the part of the pass that cannot continue without it. */
 export class StepFailed extends Error {
   override readonly name = "StepFailed";
   readonly reason: FailureReason;
@@ -53,14 +53,14 @@ export function throwFailures(failures: readonly StepFailed[]): void {
   if (texts.length > 0) throw new StepFailed(texts.length > 1 ? `[${texts.join(", ")}]` : texts.join());
 }
 
-/** Asks, and throws StepFailed for a refusal. */
+/** Makes a request, and throws StepFailed for a refusal. */
 export function* ask(request: Request): Steps<unknown> {
   const reply = yield request;
   if (reply.kind === "failed") throw new StepFailed(reply.message, reply.reason);
   return reply.object;
 }
 
-/** Asks for an object that may be missing. */
+/** Requests an object that may be missing. */
 function* find(request: Request): Steps<unknown> {
   const reply = yield request;
   if (reply.kind === "ok") return reply.object;

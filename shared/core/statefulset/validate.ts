@@ -16,7 +16,7 @@ import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface StatefulSetView {
   readonly gates: StatefulSetFeatureGates & { readonly ResourcesDeletionProtection: boolean };
-  /** looked at only when claims are to grow as pods are updated */
+  /** storage classes, which matter only if claims should grow while pods are updated */
   readonly storageClasses: readonly StorageClass[];
 }
 
@@ -70,9 +70,9 @@ function protect({ oldObject }: AdmissionRequest): Admission {
   return { kind: "denied", code: 403, reason: "Forbidden", message };
 }
 
-// Whether a set may change from its old to its new content.
+// Checks whether a set may change from its old to its new content.
 
-/** Unanchored, as in the reference. */
+/** Matches a part of the path, as the reference does. */
 const IMAGE_PATH = /\/containers\/[0-9]+\/image/;
 const IMMUTABLE_SPEC = ["selector", "serviceName", "podManagementPolicy"] as const;
 const FORBIDDEN =
@@ -80,7 +80,7 @@ const FORBIDDEN =
   "'lifecycle', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy', `volumeClaimTemplates`, " +
   "`VolumeClaimUpdateStrategy` and 'updateStrategy' are forbidden";
 
-/** Compat: what is wrong with the retention policy is reported here once more (OpenKruise ValidateStatefulSetUpdate). */
+/** Compat: a fault of the retention policy is reported here once more (OpenKruise ValidateStatefulSetUpdate). */
 export function setUpdateErrors(before: StatefulSet, after: StatefulSet): readonly FieldError[] {
   const isSame = IMMUTABLE_SPEC.every((member) => isEqual(before.spec[member], after.spec[member]));
   return [
@@ -97,8 +97,8 @@ function isEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Why pods that are only updated in place cannot follow; undefined: they can. Compat: every container field whose name
- * begins with image may change (OpenKruise validateTemplateInPlaceOnly).
+ * The reason why pods that are only updated in place cannot follow; undefined: they can. Compat: every container field
+ * whose name begins with image may change (OpenKruise validateTemplateInPlaceOnly).
  */
 export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSpec): string | undefined {
   if (after.updateStrategy?.rollingUpdate?.podUpdatePolicy !== "InPlaceOnly") return undefined;
@@ -109,8 +109,8 @@ export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSp
 }
 
 /**
- * Undefined, or why claims that are resized as pods are updated cannot follow. Compat: the strategy from before decides
- * (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
+ * The reason why claims that are resized with their pods cannot follow; undefined: they can. Compat: the strategy from
+ * before decides (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
  */
 export function claimTemplatesProblem(
   before: StatefulSetSpec,
@@ -130,7 +130,7 @@ export function claimTemplatesProblem(
   return undefined;
 }
 
-/** Returns why a claim template may not change so: only its size may change. */
+/** Returns the fault of a changed claim template: only its size may change. */
 function templateError(
   before: PersistentVolumeClaim | undefined,
   after: PersistentVolumeClaim,
@@ -173,7 +173,7 @@ function growthError(
   return forbidden(`${field}.resources.requests.storage`, detail);
 }
 
-/** The newest of several. */
+/** The newest of several default classes. */
 function defaultClass(classes: readonly StorageClass[]): StorageClass | undefined {
   const isDefault = ({ metadata }: StorageClass) =>
     metadata?.annotations?.[DEFAULT_STORAGE_CLASS_ANNOTATION] === "true";

@@ -2,16 +2,16 @@
 
 interface Literal {
   readonly text: string;
-  /** equal for values that may share a list */
+  /** name of the type; values of one type may share a list */
   readonly type: string;
 }
 
-/** A CEL string: JSON's escapes are CEL's, but for single quotes, which need none here. No bars: they part conditions. */
+/** A CEL string. JSON's escapes are valid in CEL. The text has no bars, because bars separate conditions. */
 export function celText(value: string): string {
   return JSON.stringify(value.toWellFormed()).replaceAll("|", "\\u007c");
 }
 
-/** A CEL list without duplicates, sorted. */
+/** A sorted CEL list without duplicates. */
 export function celTexts(values: readonly string[]): string {
   return `[${[...new Set(values)].sort().map(celText).join(", ")}]`;
 }
@@ -46,12 +46,12 @@ function literalOf(value: unknown): Literal {
   return { text: JSON.stringify(value ?? null), type: Number.isInteger(value) ? "int" : typeof value };
 }
 
-/** A JSON value; members that are null are left out. */
+/** A JSON value in CEL, without null members. */
 export function celLiteral(value: unknown): string {
   return literalOf(value).text;
 }
 
-/** A map of expressions, whatever their types. */
+/** A CEL map of expressions of any type. */
 export function celMap(members: Readonly<Record<string, string>>): string {
   const texts = Object.entries(members).map(([key, expression]) => `${celText(key)}: dyn(${expression})`);
   return `{${texts.join(", ")}}`;

@@ -15,7 +15,7 @@ function goNumber(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** UTF-16 orders surrogates before U+E000..U+FFFF, UTF-8 after. */
+/** The rank of a UTF-16 unit: UTF-16 orders surrogates before U+E000..U+FFFF, and UTF-8 after them. */
 function utf8Rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
@@ -63,7 +63,7 @@ export function goJson(value: unknown): string {
   return print(value, keysAsGiven);
 }
 
-/** The same with the keys of every object sorted by their UTF-8 bytes (as Go prints a map). */
+/** The same text with the keys of every object sorted by their UTF-8 bytes, as Go prints a map. */
 export function sortedGoJson(value: unknown): string {
   return print(value, keysSorted);
 }

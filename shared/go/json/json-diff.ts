@@ -3,9 +3,9 @@ import { isJsonObject, type JsonObject } from "./json-object.ts";
 
 export interface JsonChange {
   readonly op: "add" | "remove" | "replace";
-  /** the members on the way, not escaped; indexes of lists as digits */
+  /** member names of the path, not escaped; list indexes as digits */
   readonly path: readonly string[];
-  /** the new value; undefined for a removal */
+  /** the new value; undefined: the member is removed */
   readonly value?: unknown;
 }
 

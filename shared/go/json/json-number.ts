@@ -39,7 +39,7 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** False: `JSON.parse` loses nothing of this text's numbers. */
+/** False: `JSON.parse` reads all numbers of this text exactly. */
 export function mayBeLossy(text: string): boolean {
   return (hasLongRun(text) || LONG_EXPONENT.test(text)) && MAY_BE_LOSSY.test(text);
 }

@@ -1,19 +1,19 @@
-/** JSON in an annotation that anybody may have written: a value, or nothing. */
+/** Reads JSON in an annotation that anybody may have written: a value, or nothing. */
 import { parseJson } from "./json-number.ts";
 import { isJson } from "./json-text.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** No text up to this long nests so deep that printing it again would exhaust the stack. */
+/** Length up to which no text is nested so deeply that printing it again would exhaust the stack. */
 const HARMLESS_LENGTH = 2_000;
 
-/** Undefined for absent or broken JSON, and for JSON that is no object. */
+/** The object; undefined for absent or broken JSON, and for JSON that is no object. */
 export function jsonObjectOf(text: string | undefined): JsonObject | undefined {
   const value = jsonOf(text);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Undefined for absent or broken JSON, and for what nests too deep. */
+/** The value; undefined for absent or broken JSON, and for JSON that is nested too deeply. */
 export function jsonOf(text: string | undefined): unknown {
   if (text === undefined || (text.length > HARMLESS_LENGTH && !isJson(text))) return undefined;
   try {

@@ -1,12 +1,12 @@
 /** The fault of a text that is not JSON, in the words of Go's encoding/json. */
 import { quote } from "../field-error.ts";
 
-/** Go reads ten times as deep; here the stack would be exhausted. */
+/** Depth limit. Go reads ten times as deep; here the stack would be exhausted. */
 const DEEPEST = 1000;
 
 const SHORT_ESCAPES = '"\\/bfnrt';
 
-/** Leaves the reader at the first problem; it never leaves this file. */
+/** Ends the reading at the first problem. It is caught in this file. */
 class Problem extends Error {}
 
 /** Reads what should be one JSON value as Go's scanner does; only the place and kind of the first error matter. */
@@ -39,7 +39,7 @@ class Reader {
     return character;
   }
 
-  /** The same inside of a token, where the end of the text is taken for a space. */
+  /** Expects a character inside a token, where the end of the text counts as a space. */
   private expectInToken(accepted: string, where: string): string {
     if (this.position === this.characters.length) throw new Problem(`invalid character ' ' ${where}`);
     return this.expect(accepted, where);
@@ -149,7 +149,7 @@ class Reader {
   }
 }
 
-/** Undefined for valid JSON. */
+/** The fault of a text; undefined for valid JSON. */
 export function jsonProblem(text: string): string | undefined {
   try {
     JSON.parse(text);

@@ -1,6 +1,6 @@
 /** Splits a JSON text into parts, and keeps the original text of each. */
 
-/** Deeper texts are taken for malformed: reading them would exhaust the stack. */
+/** Depth limit. Deeper texts count as malformed, because reading them would exhaust the stack. */
 const DEEPEST = 1000;
 
 const WHITESPACE = /[\t\n\r ]/;
@@ -8,7 +8,7 @@ const HTML = /[<>&\u2028\u2029]/g;
 /** a string, or one other character */
 const PIECE = /"(?:[^"\\]|\\.)*"|[^"]/gs;
 
-/** How a piece changes the depth of what follows it. */
+/** The change of depth after a piece. */
 function stepOf(piece: string): number {
   if (piece === "{" || piece === "[") return 1;
   return piece === "}" || piece === "]" ? -1 : 0;
@@ -33,7 +33,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** `text` is valid JSON without white space around it. */
+/** The kind of a value. `text` is valid JSON without white space around it. */
 export function kindOf(text: string): "object" | "array" | "scalar" {
   if (text.startsWith("{")) return "object";
   return text.startsWith("[") ? "array" : "scalar";
@@ -85,7 +85,7 @@ export function compactJson(text: string): string {
     .replace(HTML, escapeUnit);
 }
 
-/** Writes a key as a step of a JSON pointer. Source: RFC 6901. */
+/** Writes a key as one step of a JSON pointer. Source: RFC 6901. */
 export function pointerStep(key: string): string {
   return key.includes("/") || key.includes("~") ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }

@@ -2,7 +2,7 @@
 import { compareUtf8, goJson } from "./go-json.ts";
 import { compactJson, elementsOf, isJson, kindOf, membersOf } from "./json-text.ts";
 
-/** A value is kept as the text it was written in until something inside it may change. `null` is JSON's null. */
+/** A value, kept as its original text until a part of it may change. `null` is JSON's null. */
 type Node =
   | null
   | { readonly kind: "text"; readonly text: string }
@@ -21,7 +21,7 @@ function textNode(text: string): Node {
   return text === "null" ? null : { kind: "text", text };
 }
 
-/** The members of an object, each once (the last wins). Undefined for anything else. */
+/** The members of an object, each once (the last one wins); undefined for any other value. */
 function membersOfNode(node: Node | undefined): ReadonlyMap<string, Node> | undefined {
   if (node?.kind !== "text" || kindOf(node.text) !== "object") return undefined;
   return new Map(membersOf(node.text).map(([key, text]) => [key, textNode(text)]));

@@ -25,7 +25,7 @@ export function addQuantities(a: ParsedQuantity, b: ParsedQuantity): ParsedQuant
   const { format } = a.unscaled === 0n ? b : a;
   const isInt64Sum = a.isInt64 && b.isInt64;
   if (isInt64Sum && (a.unscaled === 0n || b.unscaled === 0n)) {
-    // A zero has no scale: the other addend keeps its own.
+    // A zero has no scale, so the other addend keeps its own.
     const { unscaled, scale } = b.unscaled === 0n ? a : b;
     return { unscaled, scale, format, isInt64: true };
   }
@@ -60,12 +60,12 @@ function scaledBig({ unscaled, scale }: ParsedQuantity, target: number): bigint 
   return BigInt.asIntN(64, dividend / divisor + (dividend % divisor === 0n ? 0n : 1n));
 }
 
-/** In thousandths, rounded away from zero. Source: apimachinery Quantity.MilliValue. */
+/** The value in thousandths, rounded away from zero. Source: apimachinery Quantity.MilliValue. */
 export function milliValue(quantity: ParsedQuantity): bigint {
   return scaledValue(quantity, MILLI);
 }
 
-/** As an integer, rounded away from zero. Source: apimachinery Quantity.Value. */
+/** The value as an integer, rounded away from zero. Source: apimachinery Quantity.Value. */
 export function integerValue(quantity: ParsedQuantity): bigint {
   return scaledValue(quantity, 0);
 }

@@ -9,9 +9,9 @@ export interface ParsedQuantity {
   readonly unscaled: bigint;
   readonly scale: number;
   readonly format: QuantityFormat;
-  /** The text it was parsed from, where Kubernetes takes that for canonical and prints it again. */
+  /** The original text, if Kubernetes counts it as canonical and prints it again. */
   readonly text?: string;
-  /** Kubernetes holds it in an int64 with a scale: an overflow there counts as 0 and does not wrap around. */
+  /** True: Kubernetes stores it in an int64 with a scale. An overflow there counts as 0 and does not wrap around. */
   readonly isInt64: boolean;
 }
 
@@ -40,7 +40,7 @@ const DECIMAL_SUFFIX_OF = new Map([...DECIMAL_SUFFIXES].map(([suffix, exponent])
 const BINARY_SUFFIX_OF = new Map([...BINARY_SUFFIXES].map(([suffix, exponent]) => [exponent, suffix]));
 
 const NANO = -9;
-/** in nano */
+/** the number 1 in billionths */
 const ONE = 10n ** 9n;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_INT64_DIGITS = 18;
@@ -50,13 +50,13 @@ const MAX_LENGTH = 1_000;
 
 interface Suffix {
   readonly format: QuantityFormat;
-  /** of 10, or of 2 for BinarySI */
+  /** exponent of 10, or of 2 for BinarySI */
   readonly exponent: number;
 }
 
 interface Digits {
   readonly sign: string;
-  /** before the point, without leading zeros, at least "0" */
+  /** digits before the point, without leading zeros, at least "0" */
   readonly whole: string;
   readonly fraction: string;
 }
@@ -82,7 +82,7 @@ export function divideAwayFromZero(dividend: bigint, divisor: bigint): bigint {
   return dividend < 0n ? quotient - 1n : quotient + 1n;
 }
 
-/** Compat: which texts are printed again as they are follows apimachinery's fast path (vectors helpers, quantity-fmt-*). */
+/** Compat: texts that are printed unchanged follow apimachinery's fast path (vectors helpers, quantity-fmt-*). */
 function readDecimal(digits: Digits, { format, exponent }: Suffix, text: string): ParsedQuantity | undefined {
   const shifted = digits.whole + digits.fraction;
   const scale = exponent - digits.fraction.length;
@@ -100,7 +100,7 @@ function readBinary(digits: Digits, { exponent }: Suffix, text: string): ParsedQ
   return { unscaled, scale: 0, format: "BinarySI", isInt64: true, ...(mantissa % 8n === 0n ? {} : { text }) };
 }
 
-/** Beyond int64: in nano, rounded away from zero; binary quantities are capped at 2^63-1. */
+/** A number beyond int64: in billionths, rounded away from zero. Binary quantities are limited to 2^63-1. */
 function readBig(digits: Digits, suffix: Suffix): ParsedQuantity {
   const isBinary = suffix.format === "BinarySI";
   const factor = isBinary ? 2n ** BigInt(suffix.exponent) : 1n;
@@ -133,7 +133,7 @@ export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError
   return read(digits, suffix, text) ?? (/^[+-]?\.?\d/.test(text) ? readBig(digits, suffix) : NO_DIGITS);
 }
 
-/** The quantity, or undefined where the text is none. */
+/** The quantity; undefined: the text is none. */
 export function parseQuantity(quantity: Quantity): ParsedQuantity | undefined {
   const read = readQuantity(quantity);
   return "kind" in read ? undefined : read;
@@ -157,13 +157,13 @@ export function readFieldQuantity(quantity: Quantity): ParsedQuantity | Quantity
   return readQuantity(typeof quantity === "string" ? withoutBlanks(quantity) : quantity);
 }
 
-/** The same, or undefined where the field has none. */
+/** The quantity of a field; undefined: the field has none. */
 export function fieldQuantity(quantity: Quantity): ParsedQuantity | undefined {
   const read = readFieldQuantity(quantity);
   return "kind" in read ? undefined : read;
 }
 
-/** How often `factor` divides the value, which is not 0, and what is left. */
+/** How many times `factor` divides the value, which is not 0, and the remaining value. */
 function withoutFactor(value: bigint, factor: bigint): readonly [bigint, number] {
   let rest = value;
   let times = 0;
@@ -174,7 +174,7 @@ function withoutFactor(value: bigint, factor: bigint): readonly [bigint, number]
   return [rest, times];
 }
 
-/** The integer that it is, or undefined when it has a fraction; of a binary quantity, whose scale is 0 at most. */
+/** The integer value; undefined: it has a fraction. For a binary quantity, whose scale is at most 0. */
 function integerOf({ unscaled, scale }: ParsedQuantity): bigint | undefined {
   const divisor = 10n ** BigInt(-scale);
   return unscaled % divisor === 0n ? unscaled / divisor : undefined;
@@ -197,7 +197,7 @@ function formatDecimal({ unscaled, scale, format }: ParsedQuantity): string {
 }
 
 /**
- * The text Kubernetes prints: as it was written where that counts as canonical, else with the largest suffix that
+ * The text that Kubernetes prints: the original text if it counts as canonical, otherwise with the largest suffix that
  * leaves an integer.
  */
 export function formatQuantity(quantity: ParsedQuantity): string {

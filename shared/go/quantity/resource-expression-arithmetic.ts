@@ -7,7 +7,7 @@ export type ExpressionValue =
   | { readonly kind: "number"; readonly number: number }
   | { readonly kind: "quantity"; readonly quantity: ParsedQuantity };
 
-/** A value, or the sentence on why there is none. */
+/** A value, or a sentence that says why there is none. */
 export type Outcome = ExpressionValue | string;
 
 const NUMBER = /^(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -35,7 +35,7 @@ function quantityOf(value: ExpressionValue): ParsedQuantity {
   return value.kind === "quantity" ? value.quantity : quantityOfMilli(toInt64(value.number * 1000), "DecimalSI");
 }
 
-/** Compat: what is no number counts as 0 (vector expr-37). */
+/** Compat: a text that is no number counts as 0 (vector expr-37). */
 export function readNumber(text: string): ExpressionValue {
   const isPercent = text.endsWith("%");
   const digits = isPercent ? text.slice(0, -1) : text;

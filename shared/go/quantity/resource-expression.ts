@@ -13,7 +13,7 @@ import {
   subtract,
 } from "./resource-expression-arithmetic.ts";
 
-// The order of computation in a resource expression.
+// Parses a resource expression into steps in the order of computation.
 
 /** One step of the calculation on a stack of values. */
 type Step =
@@ -27,7 +27,7 @@ interface ParsedExpression {
   readonly syntaxError?: string;
 }
 
-/** Deeper nesting is a syntax error: reading it would exhaust the stack. */
+/** Depth limit. Deeper nesting is a syntax error, because reading it would exhaust the stack. */
 const DEEPEST = 500;
 
 const SUMS: ReadonlyMap<string, Step> = new Map([
@@ -82,7 +82,7 @@ class Parser {
     return true;
   }
 
-  /** False: the current token is a syntax error. */
+  /** Reads an expression; false: the current token is a syntax error. */
   expression(): boolean {
     return this.chain(SUMS, () => this.chain(PRODUCTS, () => this.factor()));
   }
@@ -133,10 +133,10 @@ function parseResourceExpression(expression: string): ParsedExpression {
 /** The tokens of a resource expression, as OpenKruise's calculator splits it. */
 
 interface Token {
-  /** An operator, parenthesis, comma or any character that means nothing is its own kind. */
+  /** kind of the token; an operator, parenthesis, comma or meaningless character is its own kind */
   readonly kind: "number" | "quantity" | "name" | "end" | "character";
   readonly text: string;
-  /** where reading stood after this token, counted from 1 */
+  /** line after this token, counted from 1 */
   readonly line: number;
   readonly column: number;
 }
@@ -173,7 +173,7 @@ function latin1Bytes(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }
 
-/** All tokens up to the end, which is one too. */
+/** All tokens, with the end as the last one. */
 function tokensOf(expression: string): readonly Token[] {
   const bytes = latin1Bytes(expression);
   const tokens: Token[] = [];
@@ -191,7 +191,7 @@ function tokensOf(expression: string): readonly Token[] {
   }
 }
 
-/** Lower-case name → value. */
+/** Values by lower-case name. */
 export type ExpressionVariables = ReadonlyMap<string, ExpressionValue>;
 
 export type ExpressionResult =
@@ -208,7 +208,7 @@ const EXTREMES: ReadonlyMap<string, 1 | -1> = new Map([
 ]);
 
 /**
- * Runs the steps. As in the reference, a failed operation and everything that needs it have no value, and the last
+ * Runs the steps. As in the reference, a failed operation gives no value, nor do operations that need it, and the last
  * failure is reported.
  */
 class Evaluation {
@@ -265,7 +265,7 @@ class Evaluation {
   }
 }
 
-/** Go's %g: the shortest digits, with an exponent below 10^-4 and from 10^6 on. */
+/** Prints a number as Go's %g: the shortest digits, with an exponent below 10^-4 and from 10^6 on. */
 function formatNumber(number: number): string {
   const [, exponentText = "0"] = number.toExponential().split("e");
   const exponent = Number(exponentText);

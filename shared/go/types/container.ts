@@ -32,7 +32,7 @@ export const RESOURCE_FIELD_SELECTOR = struct({
   divisor: always(QUANTITY),
 });
 
-/** of a ConfigMap or a Secret */
+/** key of a ConfigMap or a Secret */
 const KEY_SELECTOR = struct({ name: optional(STRING), key: always(STRING), optional: pointer(BOOLEAN) });
 
 const FILE_KEY_SELECTOR = struct({ ...each("volumeName path key", always(STRING)), optional: pointer(BOOLEAN) });
@@ -80,7 +80,7 @@ const VOLUME_MOUNT = struct({
   bindMountOptions: optional(list(STRING)),
 });
 
-/** actions of a hook, without newer ones */
+/** actions of a hook, without newer kinds */
 export const ACTIONS = {
   exec: pointer(struct({ command: optional(list(STRING)) })),
   httpGet: pointer(
@@ -104,10 +104,10 @@ const PROBE = struct({
 
 const LIFECYCLE_HANDLER = struct({ ...ACTIONS, sleep: pointer(struct({ seconds: always(INT64) })) });
 
-/** seccomp and AppArmor */
+/** profile for seccomp and AppArmor */
 export const SECURITY_PROFILE = struct({ type: always(STRING), localhostProfile: pointer(STRING) });
 
-/** of a container and of a pod */
+/** security options of a container and of a pod */
 export const SECURITY_OPTIONS = {
   seLinuxOptions: pointer(struct(each("user role type level", optional(STRING)))),
   windowsOptions: pointer(

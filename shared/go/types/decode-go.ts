@@ -11,7 +11,7 @@ const ZERO_TIME = "0001-01-01T00:00:00Z";
 /** JSON that does not fit its type. */
 export interface DecodeError {
   readonly kind: "DecodeError";
-  /** one sentence that names the path */
+  /** one sentence with the path */
   readonly message: string;
 }
 
@@ -46,7 +46,7 @@ function decodeBoolean(raw: unknown, position: Position): unknown {
   return typeof raw === "boolean" ? raw : refuse("true or false", raw, position);
 }
 
-/** int32 or int64: one that a JavaScript number cannot hold stays a text. */
+/** Decodes int32 or int64. A number that JavaScript cannot hold stays a text. */
 function decodeInteger(raw: unknown, bits: 32 | 64, position: Position): unknown {
   const text = typeof raw === "number" ? String(raw) : isRawNumber(raw) ? raw.rawJSON : "";
   const isInteger = /^-?\d+$/.test(text) && BigInt.asIntN(bits, BigInt(text)) === BigInt(text);
@@ -74,7 +74,7 @@ function decodeList(of: GoType, raw: unknown, position: Position): unknown {
   return raw.map((item, index) => decodeValue(of, item, { path: `${path}[${index}]`, errors }));
 }
 
-/** null never reaches this function: it counts as absent. */
+/** True for an object. Null never reaches this function, because it counts as absent. */
 function isObject(raw: unknown): raw is Fields {
   return typeof raw === "object" && !Array.isArray(raw) && !isRawNumber(raw);
 }
@@ -109,7 +109,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0 && !isRawNumber(value);
 }
 
-/** undefined: not printed. */
+/** Decodes a field; undefined: Go does not print it. */
 function decodeField({ type, absent }: GoField, raw: unknown, position: Position): unknown {
   const isGiven = raw !== undefined && raw !== null;
   if (absent === "zero") return decodeValue(type, raw, position);
@@ -118,7 +118,7 @@ function decodeField({ type, absent }: GoField, raw: unknown, position: Position
   return absent === "omitted" && isEmpty(value) ? undefined : value;
 }
 
-/** The text that Go prints for a missing value. */
+/** The zero value that Go prints for a missing one. */
 function zeroOf(type: GoType, position: Position): unknown {
   switch (type.kind) {
     case "string":

@@ -13,8 +13,8 @@ export type Struct = Extract<GoType, { readonly kind: "struct" }>;
 export interface GoField {
   readonly type: GoType;
   /**
-   * How an absent field prints: "zero" as its zero value, "omitted" not at all (a given zero neither), "pointer" not at
-   * all (but a given zero prints), "null" as null.
+   * How an absent field prints: "zero" as its zero value, "omitted" not at all (nor a given zero), "pointer" not at all
+   * (but a given zero prints), "null" as null.
    */
   readonly absent: "zero" | "omitted" | "pointer" | "null";
 }
@@ -57,7 +57,7 @@ export function optional(type: GoType): GoField {
   return { type, absent: "omitted" };
 }
 
-/** A pointer with omitempty: what is given is printed, zero or not. */
+/** A pointer with omitempty: a given value is printed, even zero. */
 export function pointer(type: GoType): GoField {
   return { type, absent: "pointer" };
 }
@@ -67,10 +67,10 @@ export function nullable(type: GoType): GoField {
   return { type, absent: "null" };
 }
 
-/** "a b" → "a" | "b" */
+/** Splits a text type: "a b" becomes "a" | "b". */
 type Words<T extends string> = T extends `${infer First} ${infer Rest}` ? First | Words<Rest> : T;
 
-/** The same kind of field under several names. */
+/** Makes the same kind of field under several names. */
 export function each<const Names extends string>(
   names: Names,
   field: GoField,
@@ -81,20 +81,20 @@ export function each<const Names extends string>(
 // Finds the fields of an object that its type lacks. Decoding drops them, except the only source of a volume.
 
 export interface UnknownField {
-  /** such as spec.containers[0].immage */
+  /** path of the field, such as spec.containers[0].immage */
   readonly field: string;
   readonly key: string;
-  /** that the type has in its place */
+  /** names that the type has in its place */
   readonly names: readonly string[];
   /** the name of the volume if this is its only source */
   readonly sourceOf?: string;
 }
 
-/** Names that differ in more letters are different words. */
+/** Limit of different letters in a mistyped name. With more it is another word. */
 const MOST_TYPOS = 2;
 const DEEPEST = 8;
 
-/** The field that was meant, it seems: a name beside it, or a path such as spec.updateStrategy.partition. Takes time. */
+/** The probably intended field: a name beside it, or a path such as spec.updateStrategy.partition. It takes time. */
 export function fieldMeant(type: GoType, { field, key, names }: UnknownField): string | undefined {
   const meant = nearest(key, names) ?? pathOf(type, key);
   return meant === field ? undefined : meant;
@@ -110,7 +110,7 @@ export function unknownFields(type: GoType, value: unknown, path = ""): readonly
   const members = Object.entries(value);
   if (type.kind === "map") return members.flatMap(([key, item]) => unknownFields(type.of, item, `${path}[${key}]`));
   if (type.kind !== "struct") return [];
-  // A volume without a source that is known.
+  // A volume without a known source.
   const isKept =
     type.isUnion && members.every(([key, item]) => key === "name" || item === null || !type.fields.has(key));
   return members.flatMap(([key, item]) => {
@@ -129,7 +129,7 @@ function nearest(key: string, names: readonly string[]): string | undefined {
   return first !== undefined && first[0] <= MOST_TYPOS ? first[1] : undefined;
 }
 
-/** The path of a field with this name in the type, nearest to its root; undefined: none. */
+/** The path of a field with this name in the type, nearest to its root; undefined: there is none. */
 function pathOf(type: GoType, key: string): string | undefined {
   let level: readonly (readonly [string, GoType])[] = [["", type]];
   for (let depth = 0; depth < DEEPEST && level.length > 0; depth += 1) {

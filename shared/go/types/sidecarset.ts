@@ -56,7 +56,7 @@ const SIDECAR_CONTAINER = struct<SidecarContainer>({
   resourcesPolicy: pointer(RESOURCES_POLICY),
 });
 
-/** of pods that wait for an update */
+/** priorities of pods that wait for an update */
 export const PRIORITY_STRATEGY = struct({
   orderPriority: optional(list(struct({ orderedKey: always(STRING) }))),
   weightPriority: optional(list(struct({ weight: always(INT32), matchSelector: always(LABEL_SELECTOR) }))),
@@ -77,7 +77,7 @@ const INJECTION_STRATEGY = struct<InjectionStrategy>({
   revision: pointer(struct({ ...each("revisionName customVersion", pointer(STRING)), policy: optional(STRING) })),
 });
 
-/** in both versions, after the selectors */
+/** fields in both versions, after the selectors */
 const SHARED_SPEC = {
   ...each("initContainers containers", optional(list(SIDECAR_CONTAINER))),
   volumes: optional(list(VOLUME)),

@@ -125,7 +125,7 @@ const CURRENT = {
   image: struct(each("reference pullPolicy", optional(STRING))),
 } satisfies Record<string, GoType>;
 
-/** Vendors' own sources, which CSI took the place of. */
+/** Sources of vendors, which CSI has replaced. */
 const LEGACY = {
   gcePersistentDisk: struct({
     pdName: always(STRING),

@@ -95,7 +95,7 @@ const injectionStrategy = object({
   ),
 });
 
-/** An empty list by default shows that this CRD keeps conditions: OpenKruise's prunes them. */
+/** An empty list by default, which shows that this CRD keeps conditions: OpenKruise's CRD removes them. */
 const conditions: Schema = {
   ...described(
     "Where the rollout stands, and what is in its way. An addition to OpenKruise's definition.",
@@ -116,7 +116,7 @@ const selection = described(
   object({ digest: text, since: dateTime }, "digest", "since"),
 );
 
-/** With defaults, for the same reason as the conditions. */
+/** A field with a default, for the same reason as the conditions. */
 const ledgerNamespace: Schema = {
   ...described(
     "The namespace of the ledger of its reservations. Passes that keep ledgers elsewhere refuse it. An addition to OpenKruise's definition.",

@@ -120,7 +120,7 @@ interface CustomResourceDefinition extends KubernetesObject {
 
 const column = (name: string, type: string, jsonPath: string) => ({ name, type, jsonPath });
 
-/** Shown with -o wide. */
+/** A column that is shown with -o wide. */
 const wide = (name: string, jsonPath: string) => ({ ...column(name, "string", jsonPath), priority: 1 });
 
 const printerColumns = [

@@ -1,6 +1,6 @@
 /**
- * The objects beside pods that the reconciler may write: objects of a pass, by name and owner, and none in the
- * cluster's own namespaces.
+ * The objects beside pods that the reconciler may write: a pass's own objects, by name and owner, and none in the
+ * namespaces of the cluster.
  */
 
 import type { KubernetesObject } from "../../api/kubernetes.ts";
@@ -41,15 +41,15 @@ interface ResourceRule {
 interface Validation {
   /** CEL: true for allowed writes */
   readonly expression: string;
-  /** why it is not */
+  /** the reason for a refusal */
   readonly message: string;
 }
 
 export interface Policy {
-  /** behind the account's name */
+  /** suffix of the name, after the account's name */
   readonly name: string;
   readonly rules: readonly ResourceRule[];
-  /** CEL; each expression may use earlier ones */
+  /** CEL variables; each may use earlier ones */
   readonly variables: Readonly<Record<string, string>>;
   readonly validations: readonly Validation[];
 }
@@ -81,7 +81,7 @@ export function policyObjects(policy: Policy): readonly KubernetesObject[] {
     matchConstraints: { matchPolicy: "Equivalent", resourceRules: rules },
     matchConditions: [{ name: "the-reconciler", expression: IS_RECONCILER }],
     variables: Object.entries(variables).map(([variable, expression]) => ({ name: variable, expression })),
-    // Another reason would look like a conflict, after which a pass looks again.
+    // Another reason would look like a conflict, after which a pass reads again.
     validations: validations.map((one) => ({ ...one, reason: "Forbidden" })),
   };
   const binding = { policyName: name, validationActions: ["Deny"] };
@@ -115,7 +115,7 @@ const NAMESPACE_POLICY: Policy = {
   ],
 };
 
-/** Owned by the pod that it holds back. */
+/** True if the ConfigMap is owned by the pod that it holds back. */
 const IS_BARRIER = [
   `subject.metadata.name.endsWith("-barrier")`,
   `subject.metadata.?ownerReferences.orValue([]).exists(o, o.apiVersion == "v1" && o.kind == "Pod" && o.name + "-barrier" == subject.metadata.name)`,
@@ -202,7 +202,7 @@ const CLAIM_POLICY: Policy = {
   ],
 };
 
-/** Found out by the controllers of budgets, of either kind. */
+/** Counts that the controllers of budgets compute, for both kinds. */
 const COUNTED_BY_OTHERS = [
   ...["currentHealthy", "desiredHealthy", "expectedPods"],
   ...["currentAvailable", "desiredAvailable", "totalReplicas", "observedGeneration"],
@@ -236,7 +236,7 @@ const BUDGET_POLICY: Policy = {
   ],
 };
 
-/** CEL: all annotations but these are as they were. */
+/** CEL: all annotations except these are unchanged. */
 const differing = (a: string, b: string, own: string) =>
   `${a}.all(key, key in ${own} || (key in ${b} && ${a}[key] == ${b}[key]))`;
 const sameAnnotations = (path: string, own: string) => {
@@ -247,7 +247,7 @@ const sameAnnotations = (path: string, own: string) => {
 /** The annotation that an API server itself writes when a DaemonSet's template changes. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/** The fields beside a workload's template, of either kind. */
+/** The fields beside a workload's template, for all kinds. */
 const BESIDE_TEMPLATE = [
   ...["minReadySeconds", "ordinals", "paused", "persistentVolumeClaimRetentionPolicy", "podManagementPolicy"],
   ...["progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "selector", "serviceName", "strategy"],
@@ -286,7 +286,7 @@ const OWN_OF_SET = celTexts([HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UND
 const sameOfSet = (member: string, absent: string) =>
   `object.metadata.?${member}.orValue(${absent}) == oldObject.metadata.?${member}.orValue(${absent})`;
 
-/** CEL: somebody who may write the SidecarSet has asked for undo, in general or when a check of metrics fails. */
+/** CEL: somebody who may write the SidecarSet has asked for undo, in general or after a failed metric check. */
 const ASKS_FOR_UNDO = [
   `(${celText(UNDO_ON_HALT_ANNOTATION)} in variables.before && variables.before[${celText(UNDO_ON_HALT_ANNOTATION)}] == "true")`,
   `(${celText(METRICS_ANNOTATION)} in variables.before && variables.before[${celText(METRICS_ANNOTATION)}].matches('"onFailure"\\\\s*:\\\\s*"undo"'))`,

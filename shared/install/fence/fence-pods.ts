@@ -31,7 +31,7 @@ import {
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
 import { hasFeature, type Policy, writesOf } from "./fence-objects.ts";
 
-// Tells which containers of a pod the reconciler may give another image or other resources.
+// Finds the containers of a pod to which the reconciler may give another image or other resources.
 
 /** CEL: the containers in `list` whose member has changed. */
 function changed(list: string, member: string): string {
@@ -55,7 +55,7 @@ function tagOf(image: string): string {
   return ofNamed(image, `${HAS_TAG} ? named.substring(named.lastIndexOf(":") + 1) : "latest"`);
 }
 
-/** CEL: the repository, with Docker's registry left out, as runtimes complete a short name. */
+/** CEL: the repository without Docker's registry, as runtimes complete a short name. */
 function repositoryOf(image: string): string {
   const bare = ofNamed(image, `${HAS_TAG} ? named.substring(0, named.lastIndexOf(":")) : named`);
   const short = `[${bare}].map(full, full.startsWith("docker.io/") ? full.substring(10) : full)[0]`;
@@ -129,7 +129,7 @@ const of = (object: string, path: string, absent: string) => `${object}.${path}.
 /** CEL: a condition for updates only. */
 const updated = (expression: string) => `request.operation != "UPDATE" || (${expression})`;
 
-/** CEL: these members are as they were. */
+/** CEL: these members are unchanged. */
 const same = (part: string, members: readonly string[]) =>
   members.map((member) => `object.${part}.?${member} == oldObject.${part}.?${member}`).join(" && ");
 
@@ -167,7 +167,7 @@ const VARIABLES = {
 /** CEL: the label `key` says whether the pod takes traffic, before and after. */
 const IS_DRAIN = `key == ${celText(TRAFFIC_LABEL)} && [variables.labels, variables.labelsBefore].all(labels, key in labels && labels[key] in ${celTexts([SERVING, DRAINED])})`;
 
-/** Members of a container and its settings that could run or reach something else, or override the pod. */
+/** Members of a container and its settings that could run or reach more, or override the pod. */
 const MORE = ["args", "env", "envFrom", "lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe"];
 const WEAKER = ["appArmorProfile", "procMount", "runAsUser", "seLinuxOptions", "seccompProfile", "windowsOptions"];
 const lacks = (part: string, members: readonly string[]) => members.map((one) => `!has(${part}.${one})`).join(" && ");
@@ -196,7 +196,7 @@ const RULES: Policy["validations"] = [
       "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml, and those that pull images, with pre-pull.yaml",
   },
   {
-    // A set may have no pods in the reconciler's own namespace: a creator of one there could use any of its
+    // A set may have no pods in the reconciler's own namespace, because the creator of such a pod could use any of its
     // accounts.
     expression: `request.operation != "CREATE" || variables.subresource != "" || (variables.isOfSet && request.namespace != ${celText(KRUISE_NAMESPACE)}) || (${IS_HARMLESS})`,
     message: "the reconciler creates no pod to pull images that could do anything else",

@@ -1,4 +1,4 @@
-/** The rights: webhooks read, and announce what they admit; the reconciler only makes a rollout's writes. */
+/** The rights: webhooks read, and announce admitted SidecarSets; the reconciler makes only a rollout's writes. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import {
   ANNOUNCEMENTS_CONFIG_MAP,
@@ -20,12 +20,12 @@ export interface AccessObject extends KubernetesObject {
 }
 
 interface Account {
-  /** of the ServiceAccount, the roles and the bindings */
+  /** name of the ServiceAccount, the roles and the bindings */
   readonly name: string;
-  /** for identities outside the cluster, such as an IAM role that is mapped to a group */
+  /** group for identities outside the cluster, such as an IAM role that is mapped to it */
   readonly group: string;
   readonly clusterRules: readonly PolicyRule[];
-  /** in the namespace of the ControllerRevisions */
+  /** rules in the namespace of the ControllerRevisions */
   readonly namespaceRules: readonly PolicyRule[];
 }
 
@@ -35,7 +35,7 @@ export const RECONCILER = "sidecarset-reconciler";
 const RBAC = "rbac.authorization.k8s.io";
 export const WEBHOOKS = "sidecarset-webhooks";
 const WEBHOOKS_GROUP = "sidecarset:webhooks";
-/** Identities from outside the cluster are mapped to it. */
+/** The group that identities from outside the cluster are mapped to. */
 export const RECONCILER_GROUP = "sidecarset:reconciler";
 const READ = ["get", "list", "watch"];
 
@@ -51,7 +51,7 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow("", ["namespaces"], READ),
-      // Tells whether every write of a SidecarSet is announced.
+      // This right shows whether every write of a SidecarSet is announced.
       {
         ...allow("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["get"]),
         resourceNames: [VALIDATING_CONFIGURATION],
@@ -70,7 +70,7 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
-      // Shows whether the cluster has such objects. Serving them needs other roles.
+      // This right shows whether the cluster has such objects. Other roles serve them.
       allow(SIDECARSET_GROUP, ["containerrecreaterequests", "statefulsets"], ["list"]),
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
       allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
@@ -106,7 +106,7 @@ function announcements(): AccessObject {
   };
 }
 
-/** ServiceAccounts, roles and bindings of both, and the ConfigMap of the webhooks. */
+/** ServiceAccounts, roles and bindings of webhooks and reconciler, and the webhooks' ConfigMap. */
 export function accessObjects(): readonly AccessObject[] {
   return [...ACCOUNTS.flatMap(objectsOf), announcements()];
 }
@@ -117,12 +117,12 @@ export function peopleObjects(): readonly AccessObject[] {
 }
 
 interface People {
-  /** of the roles and the bindings */
+  /** name of the roles and the bindings */
   readonly name: string;
   /** a ServiceAccount of that name also has the rights: for dry runs of functions without an IAM role in the cluster */
   readonly hasAccount?: true;
   readonly group: string;
-  /** Kubernetes' own role that gets the rules of the ClusterRole, too */
+  /** role of Kubernetes that also gets the rules of the ClusterRole */
   readonly aggregatedTo: string;
   readonly clusterRules: readonly PolicyRule[];
 }
@@ -131,7 +131,7 @@ interface People {
 const VIEW: readonly PolicyRule[] = [
   allow(SIDECARSET_GROUP, ["sidecarsets", "statefulsets", "containerrecreaterequests"], READ),
   allow("", ["pods", "namespaces"], READ),
-  // Tells whether API servers ask the webhook about a pod.
+  // This right shows whether API servers ask the webhook about a pod.
   allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "list"]),
 ];
 
@@ -153,7 +153,7 @@ const PEOPLE: readonly People[] = [
   {
     name: "sidecarset-operator",
     group: "sidecarset:operators",
-    // Not "edit": the right to change a SidecarSet is the right to put containers into pods of every namespace.
+    // Not "edit", because whoever may change a SidecarSet can put containers into pods of every namespace.
     aggregatedTo: "admin",
     clusterRules: [...VIEW, allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
   },
@@ -170,17 +170,17 @@ function serviceAccount(name: string): AccessObject {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: KRUISE_NAMESPACE } };
 }
 
-/** Subjects that a binding gives the reconciler's privileges to. */
+/** Subjects to which a binding gives the reconciler's rights. */
 export function reconcilerSubjects(): readonly object[] {
   return subjectsOf({ name: RECONCILER, group: RECONCILER_GROUP });
 }
 
-/** Subjects that a binding gives the webhooks' privileges to. */
+/** Subjects to which a binding gives the webhooks' rights. */
 export function webhooksSubjects(): readonly object[] {
   return subjectsOf({ name: WEBHOOKS, group: WEBHOOKS_GROUP });
 }
 
-/** The webhooks' account, and of their groups this one alone: one webhook of several, where each has an identity of its own. */
+/** Subjects for one of several webhooks with identities of their own: the webhooks' account, and only this group. */
 export function oneWebhookSubjects(group: string): readonly object[] {
   return subjectsOf({ name: WEBHOOKS, group });
 }
@@ -202,7 +202,7 @@ interface Roles {
   readonly subjects: readonly object[];
   readonly clusterRules: readonly PolicyRule[];
   readonly namespaceRules: readonly PolicyRule[];
-  /** of the ClusterRole */
+  /** labels of the ClusterRole */
   readonly labels?: Readonly<Record<string, string>>;
 }
 

@@ -18,16 +18,16 @@ import {
 } from "./access.ts";
 
 interface Feature {
-  /** of the role, its binding and its file */
+  /** name of the role, its binding and its file */
   readonly name: string;
-  /** completes "Apply it only …" */
+  /** text that completes "Apply it only …" */
   readonly purpose: string;
   readonly rules: readonly PolicyRule[];
-  /** its rights in the kruise namespace alone */
+  /** rights only in the kruise namespace */
   readonly namespaceRules?: readonly PolicyRule[];
   /** the additional rights of webhooks */
   readonly webhookRules?: readonly PolicyRule[];
-  /** another identity with these rights: one webhook of several, if each has its own */
+  /** another identity with these rights: one of several webhooks, if each has its own */
   readonly group?: string;
 }
 

@@ -6,13 +6,13 @@ import { secretPath } from "../../webhook/server/paths.ts";
 export interface WebhookAddress {
   /** https, without a path: https://webhooks.example.com; https://NAME.NAMESPACE.svc is that Service of the cluster */
   readonly url: string;
-  /** path → where that webhook answers, instead */
+  /** addresses of webhooks elsewhere, by path */
   readonly urls?: Readonly<Record<string, string>>;
-  /** PEM in base64; absent: the API server trusts the authority anyway */
+  /** certificate authority as PEM in base64; absent: the API server trusts the authority anyway */
   readonly caBundle?: string;
   /** 43 characters from which each path's secret is derived; absent: a client certificate or a token authenticates */
   readonly pathSecret?: string;
-  /** one of several clusters; its path begins with its name */
+  /** name of one of several clusters, which is the start of its path */
   readonly cluster?: string;
   /** Address for conversions; absent: the same one. API servers present no certificate or token there. */
   readonly conversion?: Omit<WebhookAddress, "conversion">;

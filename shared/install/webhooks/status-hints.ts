@@ -10,18 +10,18 @@ import { clientConfig, type WebhookAddress } from "./address.ts";
 
 interface MatchCondition {
   readonly name: string;
-  /** CEL, over `object` and `oldObject` */
+  /** CEL expression over `object` and `oldObject` */
   readonly expression: string;
 }
 
-/** Why a container waits that fails. */
+/** The reasons why a failing container waits. */
 const FAILING = Object.entries(CONTAINER_REASONS).flatMap(([reason, { comesBack }]) =>
   comesBack === "soon" ? [] : [reason],
 );
 /** The reason of a container that waits for its turn: a key of a ConfigMap is missing. */
 const HELD_BACK = ["CreateContainerConfigError"];
 
-/** Matches exactly the change: a node reports a pod's status far more often. */
+/** Matches only the change, because a node reports a pod's status far more often. */
 const NEWS: MatchCondition = {
   name: "news-of-sidecars-or-a-launch-order",
   expression: anyOf(
@@ -44,7 +44,7 @@ const NEWS: MatchCondition = {
   ),
 };
 
-/** The webhook's short timeout never delays a write for long, and no result depends on it. */
+/** The webhook. Its short timeout never delays a write for long, and no result depends on it. */
 export function statusHintsWebhook(
   address: WebhookAddress,
 ): KubernetesObject & { readonly webhooks: readonly object[] } {
@@ -72,7 +72,7 @@ function isReady(pod: string): string {
   return `has(${pod}.status) && has(${conditions}) && ${conditions}.exists(c, c.type == 'Ready' && c.status == 'True')`;
 }
 
-/** True for a container that newly meets the condition; a change between two waiting reasons of one kind is no news. */
+/** CEL: a container newly meets the condition. A change between two reasons of one kind does not count. */
 function beginsTo(holds: (status: string) => string, list: string): string {
   const before = `has(oldObject.status) && ${anyStatus("oldObject", list, "o", `o.name == c.name && ${holds("o")}`)}`;
   return `has(object.status) && ${anyStatus("object", list, "c", `${holds("c")} && !(${before})`)}`;

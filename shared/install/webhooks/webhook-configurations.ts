@@ -36,19 +36,19 @@ type FailurePolicy = "Ignore" | "Fail";
 
 /** The difference between this project's registrations and OpenKruise's, beside the address. */
 interface Registration {
-  /** names of the configurations: the mutating one, the validating one */
+  /** names of the mutating and the validating configuration */
   readonly names: readonly [string, string];
-  /** their pods are not asked about */
+  /** namespaces whose pods API servers do not ask about */
   readonly excludedNamespaces: readonly string[];
-  /** how long the API server waits, and the creation of a pod with it */
+  /** seconds for which the API server, and so a pod's creation, waits */
   readonly timeoutSeconds: number;
   readonly podFailurePolicy: FailurePolicy;
   readonly podConditions: readonly MatchCondition[];
 }
 
 /**
- * Own names of this project, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
- * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
+ * Registrations with names of this project, so that they do not replace OpenKruise's, which list other workloads too.
+ * Ignore: while the webhook is down pods come without sidecars, rather than not at all.
  */
 const OURS: Registration = {
   names: [WEBHOOK_CONFIGURATION, VALIDATING_CONFIGURATION],
@@ -68,9 +68,9 @@ const LIKE_OPENKRUISE: Registration = {
 };
 
 export interface RegistrationOptions {
-  /** everything as OpenKruise registers it, except the address */
+  /** true: everything as OpenKruise registers it, except the address */
   readonly likeOpenKruise?: boolean;
-  /** of the pod webhook */
+  /** failure policy of the pod webhook */
   readonly podFailurePolicy?: FailurePolicy;
   /** CEL: the pods for which the webhook is called; absent: all */
   readonly podCondition?: string | undefined;
@@ -131,8 +131,8 @@ export function webhookConfigurations(
 }
 
 /**
- * Applied after the others, so that pods are covered at every moment and at most one is reviewed twice. Applying cannot
- * delete, so the former configuration loses its webhooks.
+ * The configuration that is applied after the others, so that pods are always covered and at most one is reviewed
+ * twice. Applying cannot delete, so the former configuration loses its webhooks.
  */
 export function formerConfiguration(): KubernetesObject {
   const why = `empty on purpose, may be deleted: what was registered here is in ${WEBHOOK_CONFIGURATION}`;
@@ -166,8 +166,8 @@ function validationLikeOpenKruise(address: WebhookAddress) {
 }
 
 /**
- * Fail, also for deletions: pods created right after an unannounced write would miss it. It also tells the rollout
- * about changes, if there is a queue.
+ * Validation with announcements. Fail, even for deletions: pods created right after an unannounced write would miss it.
+ * If there is a queue, it also reports changes to the rollout.
  */
 function announcedValidation(address: WebhookAddress) {
   return {
@@ -190,7 +190,7 @@ function registrationOf({ likeOpenKruise, podFailurePolicy, podCondition }: Regi
   };
 }
 
-/** Applied with the CRD of ContainerRecreateRequests, where they are to be served. */
+/** The webhook for ContainerRecreateRequests. It is applied with their CRD. */
 export function recreateRequestWebhook(address: WebhookAddress): WebhookConfiguration {
   const operations = ["CREATE", "UPDATE"];
   const resources = ["containerrecreaterequests"];
@@ -204,7 +204,7 @@ export function recreateRequestWebhook(address: WebhookAddress): WebhookConfigur
   };
 }
 
-/** Namespaces with a control-plane label are left out either way. */
+/** The webhook for pods. Both registrations leave out namespaces with a control-plane label. */
 function podWebhook(
   address: WebhookAddress,
   { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "names" | "timeoutSeconds">,

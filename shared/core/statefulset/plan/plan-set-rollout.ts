@@ -1,4 +1,4 @@
-/** A forecast of the passes over a set from here to its end, for nodes that start every pod after the same time. */
+/** Predicts the passes over a set to its end, for nodes that start every pod after the same time. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { type SetStanding, setStanding } from "../explain/explain-set.ts";
 import { revisionOf } from "../pods/pod-phase.ts";
@@ -16,33 +16,33 @@ interface PlannedImage {
 /** The change of one pod. */
 export interface PlannedSetPod {
   readonly name: string;
-  /** replace: deleted, and recreated; update: in place */
+  /** replace: the pod is deleted and recreated; update: it is updated in place */
   readonly action: "create" | "replace" | "delete" | "update";
-  /** of an update in place */
+  /** images of an update in place */
   readonly images?: readonly PlannedImage[];
 }
 
 /** The actions of one pass on pods. */
 export interface PlannedSetStep {
-  /** from the beginning */
+  /** seconds since the start of the plan */
   readonly atSeconds: number;
-  /** in the order in which they get their turn */
+  /** pods in the order of their turns */
   readonly pods: readonly PlannedSetPod[];
-  /** pods of the newest template, before the step */
+  /** number of pods with the newest template before the step */
   readonly updated: number;
-  /** after the step: the number of ready pods, and of wanted pods that are not available */
+  /** numbers after the step: ready pods, and wanted pods that are not available */
   readonly ready: number;
   readonly unavailable: number;
-  /** of the update; creations and removals of pods do not count */
+  /** maxUnavailable of the update; creations and removals of pods do not count */
   readonly maxUnavailable: number;
 }
 
 export interface SetRolloutPlan {
   readonly readyAfterSeconds: number;
   readonly steps: readonly PlannedSetStep[];
-  /** until the last pod is ready */
+  /** seconds until the last pod is ready */
   readonly seconds: number;
-  /** all wanted pods exist in the end, updated and available, and no other */
+  /** true: at the end all wanted pods exist, updated and available, and no other pods */
   readonly isComplete: boolean;
   /** the plan has more steps than the caller asked for */
   readonly isCutShort: boolean;
@@ -53,21 +53,21 @@ export interface SetRolloutPlan {
 }
 
 export interface SetPlanOptions {
-  /** how long a pod is not ready after it was made, or its images were changed; more than 0 */
+  /** seconds that a pod is not ready after its creation or a change of its images; more than 0 */
   readonly readyAfterSeconds: number;
-  /** absent: as many as can be foreseen in some seconds; 500 of a set of 300 pods */
+  /** largest number of steps; absent: as many as take some seconds, such as 500 for a set of 300 pods */
   readonly maxSteps?: number;
 }
 
-/** Every step looks at every pod. */
+/** Limit of looks at pods. Every step looks at every pod. */
 const MAX_LOOKS = 150_000;
 /** Limit of passes for one moment, because each pod changes a few times at most. */
 const PASSES_AT_LEAST = 50;
 const PASSES_FOR_EACH_POD = 4;
 
 /**
- * Pure. Passes follow each other without a gap. Pods that cannot recover stay unchanged: images that cannot be pulled,
- * containers that crash, no node with room. So do pods that a hook holds.
+ * The plan, without side effects. Passes follow each other without a gap. Pods that cannot recover stay unchanged:
+ * images that cannot be pulled, containers that crash, no node with room. So do pods that a hook holds.
  */
 export function planSetRollout(
   seen: SetObservation,
@@ -104,7 +104,7 @@ interface Passes {
   readonly pods: number;
 }
 
-/** Until one finds nothing to do. */
+/** Runs passes until one has no work. */
 function passesNow(world: SimulatedWorld, steps: PlannedSetStep[], maxSteps: number): Passes {
   for (let writes = 0, count = 1; ; count++) {
     const seen = world.observe();
@@ -124,7 +124,7 @@ function isComplete({ desired, existing, ready, updated, outOfRange, waitingFor 
   return areThere && outOfRange === 0 && waitingFor.length === 0;
 }
 
-/** The first write of each pod that makes a difference. */
+/** The first write to each pod that changes it. */
 function changesOf(writes: readonly Request[]): readonly PlannedSetPod[] {
   const changes = new Map<string, PlannedSetPod>();
   for (const change of writes.flatMap((request) => changeOf(request) ?? []))
@@ -145,7 +145,7 @@ function changeOf(request: Request): PlannedSetPod | undefined {
   }
 }
 
-/** The pod's update; undefined for a write of labels or other bookkeeping alone. */
+/** The pod's update; undefined: the write changes only labels or other records. */
 function updateOf({ before, after }: { readonly before: Pod; readonly after: Pod }): PlannedSetPod | undefined {
   const old = new Map(before.spec.containers.map(({ name, image = "" }) => [name, image]));
   const images = after.spec.containers.flatMap(({ name: container, image: to = "" }) => {
@@ -168,7 +168,7 @@ function stepOf(
   return { atSeconds: world.atSeconds, pods, updated, ready, unavailable: waitingFor.length, maxUnavailable };
 }
 
-/** Pods that are recreated right after they were deleted are replaced. */
+/** Adds a step. A pod that is recreated right after its deletion counts as replaced. */
 function addStep(steps: PlannedSetStep[], step: PlannedSetStep): void {
   const last = steps.at(-1);
   const gone = new Set(last?.pods.filter(({ action }) => action === "delete").map(({ name }) => name));

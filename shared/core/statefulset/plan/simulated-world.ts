@@ -21,7 +21,7 @@ export class SimulatedWorld {
   readonly #pods: Map<string, Pod>;
   readonly #claims: Map<string, PersistentVolumeClaim>;
   readonly #revisions: Map<string, ControllerRevision>;
-  /** name of a pod → when its node is done with it: it is ready, or gone */
+  /** times by name of a pod at which its node has made it ready, or has removed it */
   readonly #due = new Map<string, number>();
   #created = 0;
   #hasPassed = false;
@@ -38,7 +38,7 @@ export class SimulatedWorld {
     for (const pod of seen.pods) if (isComing(pod)) this.#due.set(nameOf(pod), readyAfterSeconds);
   }
 
-  /** The observation for the next pass. The first pass has written to all reserved pods, or has released them. */
+  /** The observation for the next pass. The first pass has written to all reserved pods, or has freed them. */
   observe(): SetObservation {
     const { gates, reserved = new Set<string>() } = this.#seen;
     const [pods, revisions] = [[...this.#pods.values()], [...this.#revisions.values()]];
@@ -50,7 +50,7 @@ export class SimulatedWorld {
     return { ...this.#surroundings, claims: [...this.#claims.values()] };
   }
 
-  /** True if anything has changed. */
+  /** Carries out writes; true if anything has changed. */
   carryOut(writes: readonly Request[]): boolean {
     this.#hasPassed = true;
     const changes = writes.filter(({ kind }) => kind !== "RecordEvent");
@@ -58,7 +58,7 @@ export class SimulatedWorld {
     return this.#openGates() || changes.length > 0;
   }
 
-  /** Advances to the next event, or to the end of the pass's wait (0: no wait). False: nothing will happen. */
+  /** Advances to the next event, or to the end of the pass's wait (0: no wait). False: nothing more will happen. */
   advance(waitSeconds: number): boolean {
     const waits = waitSeconds > 0 ? [this.atSeconds + waitSeconds] : [];
     const next = Math.min(...this.#due.values(), ...waits);
@@ -187,7 +187,7 @@ export class SimulatedWorld {
     else this.#pods.set(name, withReadiness(started(pod, this.#now()), this.#now()));
   }
 
-  /** Opens gates like a pass, and reports like a node. True if one was closed. */
+  /** Opens gates as a pass does, and reports as a node does. True if one was closed. */
   #openGates(): boolean {
     let isOpened = false;
     for (const [name, pod] of this.#pods) {
@@ -211,10 +211,10 @@ function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
 
 // A node's effect on a pod of a set: when its containers stop, run and are ready.
 
-/** Gates that a pass opens; other openers act once the containers are ready. */
+/** Gates that a pass opens. Others open their gates once the containers are ready. */
 const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
 
-/** True while the pod's node is working on it, so that it will be ready, or gone. */
+/** True while the pod's node still works on it, so that it will be ready or gone. */
 function isComing(pod: Pod): boolean {
   if (isTerminating(pod)) return (pod.metadata?.finalizers ?? []).length === 0;
   const isUnschedulable = !pod.spec.nodeName && conditionOf(pod, "PodScheduled")?.status === "False";
@@ -268,9 +268,9 @@ function condition(type: string, isTrue: boolean, lastTransitionTime: string) {
 
 // The writes of a pass over a set if everything succeeds: the real pass, on a simulated cluster.
 
-/** The objects that a pass may look up meanwhile. */
+/** The objects that a pass may look up while it runs. */
 export interface SetSurroundings {
-  /** the claims of the set's pods; a claim that is not listed does not exist */
+  /** claims of the set's pods; a claim that is missing here does not exist */
   readonly claims: readonly PersistentVolumeClaim[];
   readonly storageClasses?: readonly StorageClass[];
 }
@@ -324,7 +324,7 @@ class Imagined {
     if (kind === "GetPod") return this.#pods.get(name);
     if (kind === "GetClaim") return this.#claims.get(name);
     if (kind === "GetRevision") return this.#seen.revisions.find((revision) => nameOf(revision) === name);
-    // Unknown values count as correct.
+    // An unknown value counts as correct.
     if (this.#storageClasses === undefined) return { metadata: { name }, allowVolumeExpansion: true };
     return this.#storageClasses.find((one) => nameOf(one) === name);
   }

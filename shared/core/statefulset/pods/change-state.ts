@@ -25,24 +25,24 @@ export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
   return progress.written.has(uid) ? yield* getPod(name) : pod;
 }
 
-/** Holds a pod again that its hook still protects from deletion: something else may have made it ready meanwhile. */
+/** Holds a pod again if its hook still protects it from deletion: another component may have made it ready. */
 export function* holdBeforeDeletion(pass: Pass, pod: Pod): Steps<void> {
   yield* writePod(pass, pod, withReadiness(pass, pod, "PreparingDelete"));
 }
 
-/** Holds the pod unready while a hook is at work, if the hook asks for it. */
+/** Holds the pod unready while a hook works, if the hook asks for it. */
 function withReadiness({ set, gates, now }: Pass, pod: Pod, state: string): Pod {
   const { preDelete, inPlaceUpdate } = set.spec.lifecycle ?? {};
   if (!hasHoldGate(pod)) return pod;
   if (state === "PreparingDelete") return preDelete?.markPodNotReady ? hold(pod, HOLDER.preDelete, now) : pod;
   if (!inPlaceUpdate?.markPodNotReady) return pod;
   if (state === "PreparingUpdate") return hold(pod, HOLDER.inPlaceUpdate, now);
-  // Compat: a pod that is rolled back before its update began stays held for ever (OpenKruise pkg/util/lifecycle).
+  // Compat: a pod that is rolled back before its update began is held for ever (OpenKruise pkg/util/lifecycle).
   const isOver = state === "Updated" || (state === "Normal" && gates.StatefulSetUnblocked);
   return isOver ? release(pod, HOLDER.inPlaceUpdate, now) : pod;
 }
 
-/** The status first: a pod must not look ready while it is updated. */
+/** Writes the status first, because a pod must not look ready during its update. */
 export function* writePod({ progress }: Pass, before: Pod, after: Pod): Steps<Pod> {
   let stored = before;
   if (before.status !== after.status) {

@@ -30,8 +30,8 @@ export function newPod(set: StatefulSet, ordinal: number, revision: string, gate
 }
 
 /**
- * Sets the set's hostname and subdomain, whatever the template says. Compat: an ordinal below zero loses its sign in
- * the hostname, as in the name (OpenKruise initIdentity).
+ * Sets the set's hostname and subdomain over those of the template. Compat: an ordinal below zero loses its sign in the
+ * hostname, as in the name (OpenKruise initIdentity).
  */
 function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
   const { subdomain: _, ...rest } = pod.spec as PodSpec & { readonly subdomain?: string };
@@ -39,7 +39,7 @@ function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
   return { ...pod, spec: spec as PodSpec };
 }
 
-/** Sets the labels of its ordinal, and the name if its digits were spelled otherwise. */
+/** Sets the labels of the ordinal. It also sets the name if its digits were written otherwise. */
 export function withIdentity(set: StatefulSet, pod: Pod, gates: StatefulSetFeatureGates): Pod {
   const ordinal = ordinalOf(pod);
   const name = `${set.metadata?.name ?? ""}-${ordinal}`;
@@ -63,7 +63,7 @@ export function hasIdentity(set: StatefulSet, { metadata }: Pod): boolean {
   );
 }
 
-// Tells which pods belong to a set: it keeps its own, adopts pods without an owner, and releases the others.
+// Finds the pods of a set: it keeps its own pods, adopts pods without an owner, and releases the others.
 
 /** `pods`: all of the namespace. Throws after the last one if some could not be adopted or released. */
 export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {
@@ -78,7 +78,7 @@ export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readon
   return claimed;
 }
 
-/** The pod if it is the set's from now on. */
+/** The pod if it belongs to the set from now on. */
 function* ownOrAdopted(set: StatefulSet, pod: Pod): Steps<Pod | undefined> {
   const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const isDeleting = Boolean(set.metadata?.deletionTimestamp);
@@ -112,7 +112,7 @@ function* release({ metadata }: StatefulSet, pod: Pod): Steps<void> {
   yield* unlessRefused(ask(request), "NotFound", "Invalid");
 }
 
-/** Undefined for a refusal that means that nothing is left to do. */
+/** The result; undefined for a refusal which means that no work is left. */
 function* unlessRefused(steps: Steps<unknown>, ...reasons: readonly string[]): Steps<unknown> {
   const result = yield* attempt(steps);
   if (!(result instanceof StepFailed)) return result;

@@ -6,12 +6,12 @@ import { StepFailed } from "../step.ts";
 
 export interface OrdinalRange {
   readonly start: number;
-  /** the first one beyond */
+  /** the first ordinal beyond the range */
   readonly end: number;
   readonly reserved: ReadonlySet<number>;
 }
 
-/** Limit for replicas, and for all reserved ordinals together. More would delay the passes over all other sets. */
+/** Limit for replicas, and for all reserved ordinals together. With more the passes over other sets would wait. */
 const MOST_ORDINALS = 20_000;
 /** Labels, volumes and claims of all pods together, which a pass makes before it writes any. A claim counts as 10. */
 const MOST_PARTS = 1_000_000;
@@ -30,7 +30,7 @@ export function ordinalRange(spec: StatefulSetSpec, hasStart: boolean): OrdinalR
   return { start, end, reserved };
 }
 
-/** Why passes leave the set alone, as their report says it; undefined: they do not. */
+/** The reason why passes skip the set, as in their report; undefined: they do not. */
 export function whyLeftAlone(spec: StatefulSetSpec, hasStart: boolean): string | undefined {
   try {
     ordinalRange(spec, hasStart);
@@ -76,7 +76,7 @@ export function refuseManyParts({ replicas = 1, selector, template, volumeClaimT
     throw new StepFailed(`spec.replicas: ${have} have more than ${MOST_PARTS}, and ${LEFT}: lower one of them`);
 }
 
-/** Both bounds, inclusive. Undefined for a text that is not an ascending range. */
+/** Both bounds, inclusive; undefined for a text that is not an ascending range. */
 function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
   if (typeof entry === "number") return [entry, entry];
   if (rangeProblem(entry) !== undefined) return undefined;
@@ -84,7 +84,7 @@ function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
   return [Number(first), Number(last)];
 }
 
-/** Undefined for an ascending range. Source: OpenKruise pkg/util/api, ParseRange. */
+/** The problem of a range; undefined for an ascending range. Source: OpenKruise pkg/util/api, ParseRange. */
 export function rangeProblem(entry: string): string | undefined {
   const [first, last, ...rest] = entry.split("-");
   if (first === undefined || last === undefined || rest.length > 0) return `invalid range ${entry}`;

@@ -28,8 +28,8 @@ function hasRevisionHash(pod: Pod, revision: string): boolean {
 }
 
 /**
- * The test for an update without order, and for the revision of new pods in any. With `isPreparingUpdated` also true
- * for a pod with a pending hook (OpenKruise's gate PreparingUpdateAsUpdate).
+ * True if the pod counts as updated, for an update without order and for the revision of new pods. With
+ * `isPreparingUpdated` also for a pod with a pending hook (OpenKruise's gate PreparingUpdateAsUpdate).
  */
 export function isTakenAsUpdated(pod: Pod, revision: string, isPreparingUpdated: boolean): boolean {
   return (isPreparingUpdated && lifecycleState(pod) === "PreparingUpdate") || hasRevisionHash(pod, revision);
@@ -55,7 +55,7 @@ export function isTerminating({ metadata }: Pod): boolean {
   return Boolean(metadata?.deletionTimestamp);
 }
 
-/** True for a pod that a deletion removes at once, because no node must stop it first. */
+/** True for a pod that a deletion removes at once, because no node has to stop it first. */
 export function isGoneAtOnce(pod: Pod): boolean {
   const isHeld = (pod.metadata?.finalizers ?? []).length > 0;
   return !isHeld && (!pod.spec.nodeName || isFinished(pod));
@@ -70,8 +70,8 @@ export function isHealthy(pod: Pod): boolean {
 }
 
 /**
- * Seconds until the pod has been ready for long enough: 0 when it has, undefined when time alone will not help.
- * Compat: a terminating pod may be available (statefulset.md, section 0).
+ * Seconds until the pod has been ready for long enough; 0: it has; undefined: time alone will not help. Compat: a
+ * terminating pod may be available (statefulset.md, section 0).
  */
 export function secondsUntilAvailable(pod: Pod, minReadySeconds: number, now: string): number | undefined {
   if (!isNeutral(pod) || !isRunningAndReady(pod)) return undefined;
@@ -81,15 +81,15 @@ export function secondsUntilAvailable(pod: Pod, minReadySeconds: number, now: st
   return Math.max(0, minReadySeconds - (ready ?? 0));
 }
 
-/** True when no hook is at work on it. */
+/** True if no hook works on the pod. */
 function isNeutral(pod: Pod): boolean {
   const state = lifecycleState(pod);
   return state === "" || state === "Normal";
 }
 
-// How hooks hold a pod of a set back: which state it is in, and which one comes next.
+// How hooks hold back a pod of a set: the pod's state, and the next one.
 
-/** True when one of the hook's labels or finalizers is present. */
+/** True if one of the hook's labels or finalizers is present. */
 export function isHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
   const finalizers = metadata?.finalizers ?? [];
   return (
@@ -98,7 +98,7 @@ export function isHooked(hook: LifecycleHook | undefined, { metadata }: Pod): bo
   );
 }
 
-/** All of them are there. False without a hook. */
+/** True if all labels and finalizers are present; false without a hook. */
 function isFullyHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
   if (!hook) return false;
   const finalizers = metadata?.finalizers ?? [];
@@ -114,7 +114,7 @@ export function withLifecycleState(pod: Pod, state: string, now: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
 }
 
-/** Adds everything by which the hook holds a pod. */
+/** Adds every label and finalizer of the hook to a pod. */
 export function withHook(pod: Pod, { labelsHandler, finalizersHandler = [] }: LifecycleHook): Pod {
   const before = pod.metadata?.finalizers ?? [];
   const finalizers = [...before, ...finalizersHandler.filter((finalizer) => !before.includes(finalizer))];
@@ -127,14 +127,14 @@ export function firstState({ spec }: StatefulSet, pod: Pod): string {
   return !hook || isFullyHooked(hook, pod) ? "Normal" : "PreparingNormal";
 }
 
-/** Undefined while the pod stays in the state it is in. */
+/** The next state; undefined while the pod stays in its state. */
 export function nextState(set: StatefulSet, pod: Pod, updateRevision: string): string | undefined {
   const hook = set.spec.lifecycle?.inPlaceUpdate;
   switch (lifecycleState(pod)) {
     case "PreparingNormal":
       return unless(firstState(set, pod) !== "Normal", "Normal");
     case "PreparingUpdate":
-      // A pod that waits for an update and was rolled back meanwhile has nothing to wait for.
+      // A pod that waits for an update and was rolled back has nothing to wait for.
       return unless(revisionOf(pod) !== updateRevision, stateAfterUpdate(set, pod));
     case "Updating":
       return unless(whyNotCompleted(pod) !== undefined, stateAfterUpdate(set, pod));
@@ -154,7 +154,7 @@ function stateAfterUpdate({ spec: { lifecycle } }: StatefulSet, pod: Pod): "Upda
   return lifecycle && !isFullyHooked(lifecycle.inPlaceUpdate, pod) ? "Updated" : "Normal";
 }
 
-// Tells which pods of a set are given the condition that the pod webhook has them wait for: nothing holds them back.
+// Finds the pods of a set that get the condition which the pod webhook made them wait for.
 
 function hasGate({ spec }: Pod, type: string): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === type);
@@ -167,7 +167,7 @@ export function withOpenGate(pod: Pod, now: string): Pod {
   return setCondition(pod, { type: POD_READY_CONDITION, status: "True", lastTransitionTime: now });
 }
 
-/** A gate is closed that only a pass opens. */
+/** True if a gate is closed that only a pass opens. */
 export function waitsForPass(pod: Pod): boolean {
   const isClosed =
     hasGate(pod, IN_PLACE_READY_CONDITION) && conditionOf(pod, IN_PLACE_READY_CONDITION)?.status !== "True";

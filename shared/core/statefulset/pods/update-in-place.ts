@@ -38,7 +38,7 @@ interface Change {
   readonly spec: UpdateSpec;
 }
 
-/** `why` where the templates alone would allow it. */
+/** The change, or the reason against it although the templates alone would allow it. */
 function changeOf(pass: Pass, pod: Pod): Change | { readonly kind: "none"; readonly why?: string } {
   const { set, history, update, gates } = pass;
   const before = history.find(({ metadata }) => metadata?.name === revisionOf(pod));
@@ -96,9 +96,9 @@ function* mayBegin(pass: Pass, pod: Pod): Steps<boolean> {
   }
 }
 
-// The next step of an update in place that is under way, and of the hooks around it.
+// The next step of a running update in place, and of the hooks around it.
 
-/** True if the pod went on to another lifecycle state. */
+/** True if the pod moved to another lifecycle state. */
 export function* refresh(pass: Pass, pod: Pod): Steps<boolean> {
   const { set, update } = pass;
   const stored = yield* carryOut(pass, pod, refreshInPlace(pod, contextOf(pass)));
@@ -140,12 +140,12 @@ function isInPlaceDue(pass: Pass, pod: Pod): boolean {
   return step.kind !== "step" || step.pod !== pod;
 }
 
-/** The context of an in-place update without a daemon on nodes. */
+/** The context of an update in place without a daemon on nodes. */
 function contextOf({ now }: Pass): InPlaceContext {
   return { now, revisionLabel: POD_REVISION_LABEL, restartsByAlias: true };
 }
 
-/** The pod as it is stored then. Throws for annotations that cannot be read. */
+/** The pod as it is stored afterwards. Throws for annotations that cannot be read. */
 function* carryOut(pass: Pass, pod: Pod, step: InPlaceStep): Steps<Pod> {
   if (step.kind === "refused") throw new StepFailed(step.message, "Invalid");
   if (step.kind === "notInPlace") throw new StepFailed(`only a new pod gets there${step.why ? `: ${step.why}` : ""}`);

@@ -1,4 +1,4 @@
-/** How a pod of a set is created, deleted and repaired, and the Events about that. */
+/** Creates, deletes and repairs a pod of a set, and records Events about it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../../api/stateful-set.ts";
 import { ordinalOf } from "../../pod/workload.ts";
@@ -23,14 +23,14 @@ export function* createPod(pass: Pass, constructed: Pod): Steps<void> {
 function* storePod(pass: Pass, pod: Pod): Steps<void> {
   const claimed = yield* attempt(createMissingClaims(pass, pod));
   const stored = claimed instanceof StepFailed ? claimed : yield* attempt(ask({ kind: "CreatePod", pod }));
-  // Somebody else created it, so there is no event.
+  // Another client created it, so there is no Event.
   if (stored instanceof StepFailed && stored.reason === "AlreadyExists") throw stored;
   if (!(claimed instanceof StepFailed)) yield* ownClaims(pass, pod);
   yield* recordPod(pass, "create", pod, stored);
   if (stored instanceof StepFailed) throw stored;
 }
 
-/** The claims of a pod get the owners that the policy wants. */
+/** Gives the claims of a pod the owners that the policy requires. */
 export function* ownClaims(pass: Pass, pod: Pod): Steps<void> {
   if (!pass.gates.StatefulSetAutoDeletePVC) return;
   const retained = yield* attempt(retainClaims(pass.updateSet, pod, pass.range));
@@ -39,14 +39,14 @@ export function* ownClaims(pass: Pass, pod: Pod): Steps<void> {
   throw retained;
 }
 
-/** A condition, and what ends the pass. */
+/** Sets a condition, and returns the error that ends the pass. */
 function failPod({ progress, now }: Pass, verb: Verb, type: string, failure: StepFailed): StepFailed {
   const message = `StatefulPodControl failed to ${verb} Pod error: ${failure.message}`;
   progress.conditions.push({ type, status: "True", lastTransitionTime: now, message });
   return failure;
 }
 
-/** Creates missing claims. An existing claim is used unchanged, unless it terminates. Every claim is tried. */
+/** Creates missing claims. An existing claim is used unchanged unless it terminates. Every claim is tried. */
 export function* createMissingClaims(pass: Pass, pod: Pod): Steps<void> {
   const failures: StepFailed[] = [];
   for (const claim of claimsOf(pass.set, ordinalOf(pod))) {
@@ -84,7 +84,7 @@ function* recordClaim({ set }: Pass, pod: Pod, name: string, outcome: unknown): 
   });
 }
 
-/** A pod held by a hook is not deleted: it is "marked" first, and "kept" then. */
+/** Deletes a pod. A pod held by a hook is not deleted: it is "marked" first, and then "kept". */
 export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "kept"> {
   const { set, progress } = pass;
   if (isHooked(set.spec.lifecycle?.preDelete, pod)) {
@@ -109,7 +109,7 @@ export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "
   throw deleted;
 }
 
-/** Name, labels, volumes and owners of the claims, as today's set wants them. */
+/** Repairs name, labels, volumes and owners of the claims, as the present set wants them. */
 export function* mendPod(pass: Pass, pod: Pod): Steps<void> {
   const { set, updateSet, gates, range, progress } = pass;
   const isRetained = gates.StatefulSetAutoDeletePVC ? yield* attempt(areClaimsRetained(updateSet, pod, range)) : true;
@@ -143,6 +143,6 @@ export function* record(
   reason: string,
   { message }: { readonly message: string },
 ): Steps<void> {
-  // An event that is lost changes nothing.
+  // A lost Event changes nothing.
   yield { kind: "RecordEvent", type, reason, message };
 }
