@@ -14,7 +14,7 @@ import { type Refuse, refusal } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
-/** More than images has changed, so pods must be evicted. */
+/** Other fields than images have changed, so pods must be evicted. */
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 const EVICTION = "CREATE pods/eviction";
 

@@ -37,7 +37,7 @@ const pass = (name: string, through: Cluster = cluster) =>
 const conditionOf = async (name: string) =>
   (await readPods(cluster, name))[0]?.status?.conditions?.find(({ type }) => type === "SidecarSetUpgradable");
 
-/** Writes the condition of a pass that found a difference in more than images. */
+/** Writes the condition of a pass that found differences in other fields than images. */
 async function sayNo(name: string, by = name): Promise<void> {
   const condition = {
     type: "SidecarSetUpgradable",

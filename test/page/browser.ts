@@ -24,7 +24,7 @@ export interface OpenPage {
   readonly said: readonly string[];
 }
 
-/** Opens a document as a file, as a person does who received a report. */
+/** Opens a document as a file, like a person who received a report. */
 export async function openFile(browser: Browser, html: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-page-"));
   const file = join(folder, "report.html");

@@ -42,7 +42,7 @@ const admit = (object: Pod) =>
     { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace, gates },
   );
 
-/** Annotations that everybody may write who can create pods. */
+/** Annotations that everybody who can create pods may write. */
 const KEYS = [
   "kruise.io/sidecarset-injected-list",
   "kruise.io/sidecarset-hash",

@@ -91,7 +91,7 @@ export interface Release {
   readonly areImagesFixed?: boolean;
 }
 
-/** True for pods whose names ask for no sidecars. */
+/** True for pods that decline sidecars by their name. */
 export const isSpared = (name: string) => name.startsWith("spared-");
 
 /** A label that only the judges read. */

@@ -57,13 +57,13 @@ function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["
   );
 }
 
-/** True if the pod differs from the SidecarSet in more than images. */
+/** True if the pod differs from the SidecarSet in other fields than images. */
 export function isReshaped(pod: Pod, { metadata }: SidecarSet): boolean {
   const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
   return records[metadata?.name ?? ""]?.hash !== metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
 }
 
-/** True if only a new pod can be updated: more than images differs, or images may not change. */
+/** True if only a new pod can be updated: other fields than images differ, or images may not change. */
 export function needsAnother(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isReshaped(pod, sidecarSet) || areImagesFixed(sidecarSet);
 }

@@ -82,8 +82,8 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
 }
 
 /**
- * Returns old selected pods that differ in more than images, if such pods stay. `isStopped`: true for a namespace where
- * no pod is replaced.
+ * Returns old selected pods that differ in other fields than images, if such pods stay. `isStopped`: true for a
+ * namespace where no pod is replaced.
  */
 function lostPods(
   set: SidecarSet,

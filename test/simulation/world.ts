@@ -109,7 +109,7 @@ export interface WorkSite {
   readonly process: Process;
 }
 
-/** Changes of a run to its scenario. */
+/** A run's changes to its scenario. */
 export interface Intervention {
   readonly blowAt?: (sending: Sending) => Blow | undefined;
   readonly gate?: NetworkSite["gate"];

@@ -21,7 +21,7 @@ const SLICES = 10;
 const SLICE_MS = 60;
 const WHOLE_CHUNKS = 6;
 
-/** Answers as an API server that refuses the call. */
+/** Refuses the call as an API server does. */
 function refuse(code: number, reason: string, message: string, retryAfterSeconds?: number) {
   return ({ outgoing }: Exchange) => {
     const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
@@ -40,7 +40,7 @@ function refuse(code: number, reason: string, message: string, retryAfterSeconds
   };
 }
 
-/** Answers as a load balancer before the API server that refuses the call. */
+/** Refuses the call as a load balancer in front of the API server does. */
 function refuseAsBalancer({ outgoing }: Exchange, code: number, text: string): void {
   outgoing.writeHead(code, { "content-type": "text/html" }).end(`<html><body><h1>${code} ${text}</h1></body></html>`);
 }

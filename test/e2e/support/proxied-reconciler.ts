@@ -1,4 +1,4 @@
-/** Runs our reconciler as `serve` does, with a fault proxy before the API server. The webhooks use no proxy. */
+/** Runs our reconciler as `serve` does, with a fault proxy in front of the API server. The webhooks use no proxy. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -97,7 +97,7 @@ export class TakeoverRun {
     this.noteVersion(turn);
   }
 
-  /** Remembers which version of the reference the next pass' version stands for. */
+  /** Remembers the reference's version that belongs to the next pass' version. */
   noteVersion({ sidecarSet, expected }: Turn): void {
     const { resourceVersion = "" } = this.seen.sidecarSets.get(sidecarSet)?.metadata ?? {};
     this.#versions.set(resourceVersion, expected.sidecarSetResourceVersionAtRead);

@@ -79,7 +79,7 @@ export class QueueWorld {
   readonly #working = new Map<string, number>();
   /** SidecarSet → time when any pass last listed its pods */
   readonly #lookedAt = new Map<string, number>();
-  /** message id → time of the last news that it stands for */
+  /** message id → time of the last change that the message announces */
   readonly #toldAt = new Map<string, number>();
   readonly #storedUntil = new Map<string, number>();
   readonly #hints: ReturnType<typeof hints>;

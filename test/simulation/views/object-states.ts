@@ -1,4 +1,4 @@
-/** The store of an API server, with every state of every object, and the states that users have been told. */
+/** The store of an API server, with every state of every object. It also has the states that users know. */
 import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -19,7 +19,7 @@ export interface State {
   readonly object: KubernetesObject | undefined;
 }
 
-/** key → number of the object's states about which users were told */
+/** key → number of the object's states that users know */
 export type Told = ReadonlyMap<string, number>;
 
 const NOTHING: State = { version: 0, atMs: 0, object: undefined };
@@ -138,7 +138,7 @@ export class ObjectStates {
     return states.filter((_, at) => (states[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) > since);
   }
 
-  /** Returns every state that a reader may see who began after users were told these states. */
+  /** Returns every state that a reader may see, if it began after users knew these states. */
   since(told: Told, place: Place): readonly State[] {
     const key = keyOf(place);
     const count = told.get(key) ?? 0;

@@ -1,4 +1,4 @@
-/** The states of SidecarSets over time, and the ones that users have been told. */
+/** The states of SidecarSets over time, and the ones that users know. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -12,7 +12,7 @@ interface Kind {
 /** All states of one SidecarSet, oldest first; "" while there is none. */
 type States = readonly string[];
 
-/** name → number of its states about which users were told */
+/** name → number of its states that users know */
 export type Answered = ReadonlyMap<string, number>;
 
 export class Truth {
