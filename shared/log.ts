@@ -208,7 +208,7 @@ function isPlain(fields: LogFields): boolean {
 
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_LENGTH = 64;
-/** field → whether its value is hidden; the few fields repeat in every line. */
+/** Fields by name, true if the value is hidden. The same few fields are in every line. */
 const fieldsSeen = new Map<string, boolean>();
 
 function isSecret(field: string): boolean {

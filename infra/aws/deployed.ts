@@ -15,7 +15,7 @@ export interface DeployedFunction {
   readonly queue?: "sender" | "worker";
   /** reads or writes the registration of the pod webhook, where it is kept up to date */
   readonly isKeepingRegistration?: true;
-  /** only looks at the cluster, with rights that let it do no more */
+  /** true: the caller only reads the cluster, and has no rights to write */
   readonly isReadOnly?: true;
 }
 

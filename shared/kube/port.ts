@@ -194,7 +194,10 @@ export interface Cluster {
   ): Promise<T>;
   delete(resource: Resource, key: ObjectKey, options?: DeleteOptions): Promise<void>;
   watch<T extends KubernetesObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  /** Milliseconds since the epoch by the API server's clock, from its last answer; undefined: none has said so. Absent: it is not known. */
+  /**
+   * Epoch milliseconds by the API server's clock, from its last answer; undefined: no answer had a time. Absent: no
+   * clock.
+   */
   readonly serverTimeMs?: (() => number | undefined) | undefined;
 }
 

@@ -74,7 +74,7 @@ function readPlainScalar(text: string): YamlScalar {
   return Number.isFinite(float) ? float : text;
 }
 
-/** Like strconv.ParseInt and ParseUint with base 0; undefined: no integer of 64 bits. */
+/** An integer as strconv.ParseInt and ParseUint read it with base 0; undefined: no integer of 64 bits. */
 function readInteger(text: string): bigint | undefined {
   if (!INTEGER.test(text)) return undefined;
   const digits = text.replace(/^[-+]/, "").toLowerCase();

@@ -181,7 +181,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** @throws DeployError naming the first that is not ready, with what it says itself */
+/** Waits until all are ready. @throws DeployError with the first one that is not, and its own words */
 export async function untilReady(deployment: Deployment, address: SecretAddress, isInCluster: boolean): Promise<void> {
   const { changes } = deployment;
   const asked = DEPLOYED.filter((one) => one.isCalledFor !== undefined && one.isInCluster === isInCluster);

@@ -117,7 +117,7 @@ async function run(launch: Launch, served: AbortSignal): Promise<void> {
   }
 }
 
-/** Follows by a watch from the list's version, until nothing moves or the watch is lost. */
+/** Follows the pods by a watch from the list's version, until nothing moves or the watch is lost. */
 async function follow(launch: Launch, resourceVersion: string): Promise<void> {
   if (!isMoving(launch)) return;
   const { service } = launch;

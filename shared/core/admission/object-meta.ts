@@ -25,7 +25,7 @@ function annotationsSize(annotations: Readonly<Record<string, string>>): number 
   return Object.entries(annotations).reduce((size, [key, value]) => size + byteLength(key) + byteLength(value), 0);
 }
 
-/** Keys may be written in upper case; their values are free, but not endless. */
+/** Checks annotations: keys may have capital letters, and values any text up to a limit. */
 export function validateAnnotations(annotations: ObjectMeta["annotations"], field: string): readonly FieldError[] {
   const given = annotations ?? {};
   const keys = Object.keys(given).flatMap((key) => invalidEach(field, key, qualifiedNameErrors(key.toLowerCase())));

@@ -149,7 +149,7 @@ function event(names: readonly string[], means: string): TerminationAction {
 interface JobSidecars {
   /** ended by recreation: a completed pod does not restart them */
   readonly normal: readonly string[];
-  /** like normal, after the pod's phase is written: their exit code must not count */
+  /** as `normal`, but after the write of the pod's phase, because their exit code must not count */
   readonly ignoringExitCode: readonly string[];
   /** ended by an image that exits at once, when nothing can recreate a container */
   readonly byImage: readonly string[];

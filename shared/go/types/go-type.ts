@@ -13,8 +13,8 @@ export type Struct = Extract<GoType, { readonly kind: "struct" }>;
 export interface GoField {
   readonly type: GoType;
   /**
-   * How an absent field prints: "zero" as its zero value, "omitted" not at all (nor a given zero), "pointer" not at all
-   * (but a given zero prints), "null" as null.
+   * How an absent field prints. "zero": as its zero value; "null": as null. "omitted": not at all, nor a given zero.
+   * "pointer": not at all, but a given zero prints.
    */
   readonly absent: "zero" | "omitted" | "pointer" | "null";
 }

@@ -24,7 +24,7 @@ export function mayHaveMissed(pods: Sequence<Pod>, sidecarSet: SidecarSet, since
   return where(pods, (pod) => isLater(pod) && !isInjected(pod, name) && isActive(pod) && !isLetBe(pod));
 }
 
-/** The pods that missed it, sorted by namespace and name. */
+/** The pods that missed the injection, sorted by namespace and name. */
 export function missedPods(candidates: readonly Pod[], { exemptNamespaces, canaries }: MissedScope): readonly Pod[] {
   return candidates
     .filter(({ metadata }) => !exemptNamespaces.has(metadata?.namespace ?? ""))

@@ -19,7 +19,7 @@ export type PodPlan =
   | {
       readonly kind: "planned";
       readonly images: readonly ImageChange[];
-      /** absent: no resize */
+      /** change of resources; absent: there is none */
       readonly resources?: readonly ResourceChange[];
       /** changed annotations, with whole values */
       readonly annotations: Annotations;

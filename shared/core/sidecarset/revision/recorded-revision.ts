@@ -68,7 +68,7 @@ export interface RevisionPlace {
   readonly namespace: string;
   /** number in the history, from 1 */
   readonly revision: number;
-  /** undefined adds nothing to what is hashed, 0 does */
+  /** number in the hashed text; undefined adds no text, but 0 does */
   readonly collisionCount: number | undefined;
 }
 

@@ -98,7 +98,7 @@ function validateTemplate({ selector, template }: StatefulSetSpec): readonly Fie
   const isUnreadable = selector && selectorProblem(selector) !== undefined;
   return [
     ...(isUnreadable ? [invalid("spec.selector", selector, "")] : labels),
-    // One without defaults has none (the gate TemplateNoDefaults).
+    // A set without defaults has no restart policy (gate TemplateNoDefaults).
     ...(["", "Always"].includes(restartPolicy)
       ? []
       : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),

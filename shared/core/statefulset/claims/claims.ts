@@ -62,7 +62,7 @@ const DELETE = "Delete";
 const RETAIN = "Retain";
 const RETAIN_ALL = { whenDeleted: RETAIN, whenScaled: RETAIN } as const;
 
-/** Compat: one of which a member is missing, or unknown, retains all (OpenKruise claimOwnerMatchesSetAndPod). */
+/** Compat: a policy with a missing or unknown member retains all claims (OpenKruise claimOwnerMatchesSetAndPod). */
 function retentionPolicy({ spec }: StatefulSet): { readonly whenDeleted: string; readonly whenScaled: string } {
   const { whenDeleted = "", whenScaled = "" } = spec.persistentVolumeClaimRetentionPolicy ?? RETAIN_ALL;
   const isKnown = [whenDeleted, whenScaled].every((member) => member === DELETE || member === RETAIN);
