@@ -1,4 +1,4 @@
-/** Counts and reasons of a decision: where the rollout stands, for the report, conditions and the plan. */
+/** Counts and reasons of a decision: the progress of the rollout, for the report, conditions and the plan. */
 
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
@@ -16,7 +16,7 @@ export interface PodProblem {
   readonly message: string;
 }
 
-/** Pods that are drained, and the seconds until the first one is written to. */
+/** Drained pods, and the seconds until the first one is written to. */
 export interface Draining {
   readonly pods: number;
   readonly seconds: number;
@@ -28,14 +28,14 @@ export interface Summary {
   readonly updated: number;
   readonly ready: number;
   readonly updatedReady: number;
-  /** may be upgraded in place, before partition and budget */
+  /** number of pods that may be upgraded in place, before partition and budget */
   readonly waiting: number;
   readonly notUpgradable: number;
   /** fields that differ from the injected ones and cannot change in place, such as `spec.containers{agent}.env` */
   readonly immutableFields: readonly string[];
-  /** old pods that still carry out an older release */
+  /** number of old pods that are still being updated to an older release */
   readonly inFlight: number;
-  /** old pods that `updateStrategy.selector` leaves out; absent: none, or not counted */
+  /** number of old pods that `updateStrategy.selector` leaves out; absent: none, or not counted */
   readonly notSelected?: number;
   /** old pods that stay because of the partition */
   readonly partition: number;

@@ -1,4 +1,4 @@
-/** The book's words about the holds of rules, side by side. Longer ones are in the folders of their rules. */
+/** The book's words about the holds of rules. Longer words are in the folders of their rules. */
 import { counted } from "../../../go/counted.ts";
 import { failingText, type HoldWords, isStuckBy } from "../hold-words.ts";
 import type { RuleFacts } from "../summary.ts";

@@ -1,4 +1,4 @@
-/** How many of the pods in line may be upgraded now, within partition and maxUnavailable. */
+/** The number of pods in line that may be upgraded now, within partition and maxUnavailable. */
 import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
@@ -22,8 +22,8 @@ export interface Taken {
 }
 
 /**
- * How many waiting pods stay old. `total`: number of all matched pods. Compat: an unreadable partition counts as 0, so
- * everything is upgraded (upgrade-select, hand/partition-abc-of-10).
+ * The number of waiting pods that stay old. `total`: number of all matched pods. Compat: an unreadable partition counts
+ * as 0, so everything is upgraded (upgrade-select, hand/partition-abc-of-10).
  */
 export function partitionOf(strategy: UpdateStrategy | undefined, total: number): number {
   const partition = strategy?.partition ?? 0;
@@ -42,11 +42,11 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
   return scaleIntOrPercentLegacy(strategy?.maxUnavailable ?? 1, total) ?? 0;
 }
 
-/** The use of budget that the pods' own state does not show. */
+/** The use of budget that does not show in the pods' own state. */
 export interface BudgetUse {
   /** uids of pods that may be written to at any moment */
   readonly reserved: ReadonlySet<string>;
-  /** the feature gate: every pod that is down uses budget; without it only updated pods do */
+  /** the feature gate: every pod that is down uses budget; without the gate only updated pods do */
   readonly StrictMaxUnavailable: boolean;
   /** true: all of `reserved` were reserved for the current spec, so there was room for each; absent: unknown */
   readonly isReservedForThis?: boolean;
@@ -61,18 +61,18 @@ export interface BudgetUse {
   readonly rules: Partial<RuleUse>;
 }
 
-/** Facts of each rule about pods that are down, or about to be, by the rule's name. */
+/** Facts of each rule about pods that are down, or soon will be, by the rule's name. */
 export interface RuleUse {
   /** unmatched pods of StatefulSets that are down, when ordinals are followed */
   readonly ordinals: DownPods;
-  /** how many pods of one owner may be down at once */
+  /** number of pods of one owner that may be down at once */
   readonly ownerBudget: Amount;
-  /** disruption budgets as seen at this time */
+  /** disruption budgets, as read at this time */
   readonly disruptionBudgets: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
   /** number of pods that are being evicted and that no other count includes */
   readonly missed: number;
   readonly replacement: ReplacementUse;
-  /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
+  /** workloads that are being restarted, or soon will be; absent: no restarts are requested */
   readonly restarts: readonly Restarted[];
   /** pods that pull images before other pods are updated */
   readonly prePull: PullFactsNow;
@@ -81,24 +81,24 @@ export interface RuleUse {
 interface ReplacementUse {
   /** evicted pods without a successor, by controller; absent: none */
   readonly missing?: Missing;
-  /** the departures themselves; absent: none */
+  /** the departures of these pods; absent: none */
   readonly gone?: readonly Departure[];
   /** namespaces whose evicted pods have lately had no successors in time; absent: none */
   readonly overdue?: ReadonlySet<string>;
-  /** which pods are evicted because they cannot be upgraded in place; absent: none */
+  /** pods that are evicted because they cannot be upgraded in place; absent: none */
   readonly plan?: Replacement;
   /** keys of controllers and namespaces whose evictions were refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
 }
 
-/** The number of pods for percentages. Missing pods are on their way back, so they count. */
+/** The number of pods for percentages. Missing pods will return, so they count. */
 export function totalOf(pods: Sequence<unknown>, { rules }: BudgetUse): number {
   return pods.length + sumOf(rules.replacement?.missing);
 }
 
 /**
  * Pods that use budget: upgraded pods that have not recovered, reserved pods, pods that another SidecarSet drains, and
- * evicted pods until they are replaced. Old pods that are down use none without the gate.
+ * evicted pods until they are replaced. Without the gate old pods that are down use none.
  */
 export function usedBudget(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
   const { missed = 0, replacement } = budgetUse.rules;
@@ -118,7 +118,7 @@ export function drainedElsewhere(pods: Sequence<PodState>, budgetUse: BudgetUse)
   return countOf(pods, (state) => state.isDrainedElsewhere === true && !usesOwnBudget(state, budgetUse));
 }
 
-/** True when the pod is down, so that it uses budget once it is updated. */
+/** True if the pod is down, so that it uses budget once it is updated. */
 export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean {
   return !((isConsistent && isReady) || isIgnored);
 }
@@ -163,14 +163,14 @@ function neededFor(state: PodState, budgetUse: BudgetUse): number {
   return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
 
-/** True when the update stops a working pod. An eviction does so even for an unready one in a hot upgrade. */
+/** True if the update stops a working pod. An eviction does so even for an unready pod in a hot upgrade. */
 export function goesDown(state: PodState, { rules }: Pick<BudgetUse, "rules">): boolean {
   return state.isReady || (state.isWorking && rules.replacement?.plan?.replaces(state) === true);
 }
 
 /**
- * The number of reserved pods that were taken at no cost, because they are down anyway. The gate counts them. A drained
- * pod was ready.
+ * The number of reserved pods that were taken without cost, because they are down already. The gate counts them. A
+ * drained pod was ready.
  */
 function heldForFree(line: Sequence<PodState>, budgetUse: BudgetUse): number {
   if (budgetUse.StrictMaxUnavailable) return 0;

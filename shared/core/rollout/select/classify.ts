@@ -1,4 +1,4 @@
-/** Why a pod cannot be upgraded now, if anything prevents it. */
+/** The reason why a pod cannot be upgraded now, if there is one. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
@@ -8,21 +8,21 @@ import { singleContainerNames } from "../../pod/sidecar-containers.ts";
 
 export type PodClass =
   | "updated"
-  /** updateStrategy.selector leaves it out; not reported even if it could not be upgraded */
+  /** updateStrategy.selector leaves the pod out; this is not reported even if it could not be upgraded */
   | "notSelected"
-  /** more than images differs, or its node cannot change them: only a new pod can follow */
+  /** more than images differs, or the node cannot change them: only a new pod can get the release */
   | "notUpgradable"
   /** the previous upgrade is still running */
   | "inFlight"
   | "waiting";
 
-/** Tells which pods are evicted when they cannot be updated in place. */
+/** Finds the pods that are evicted if they cannot be updated in place. */
 export interface Replaceable {
   readonly wants: (pod: Pod) => boolean;
   readonly allows: (pod: Pod) => boolean;
 }
 
-/** `replacement`: absent when no pod is replaced. */
+/** The class of a pod. `replacement`: absent if no pod is replaced. */
 export function classify(
   { pod, isUpdated, native, resize }: PodState,
   sidecarSet: SidecarSet,

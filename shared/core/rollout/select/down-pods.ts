@@ -16,7 +16,7 @@ import { isDown } from "./budget.ts";
 export interface DownPod {
   readonly namespace: string;
   readonly name: string;
-  /** such as `agent: ImagePullBackOff` */
+  /** the reason, such as `agent: ImagePullBackOff` */
   readonly why: string;
 }
 
@@ -67,7 +67,7 @@ function withoutSuccessor({ namespace, name }: Departure): DownPod {
   return { namespace, name, why: "it was evicted, and no other pod has taken its place yet" };
 }
 
-/** True when a pass updated the ready pod, and it has not been ready since. */
+/** True if a pass updated the ready pod, and it has not been ready since. */
 function wasTakenDown({ pod }: PodState, sidecarSet: SidecarSet): boolean {
   const updatedAt = updateTimeOf(pod, sidecarSet);
   return updatedAt !== undefined && wasReadyAt(pod, updatedAt);
@@ -81,7 +81,7 @@ function namedDown(sidecarSet: SidecarSet, down: readonly PodState[], limit: num
     .map(({ state, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, state) }));
 }
 
-/** Names failing containers first, and the SidecarSet's own before others, because they changed. */
+/** The reason. It names failing containers first, and the SidecarSet's own before others, because they changed. */
 function whyDown(sidecarSet: SidecarSet, state: PodState): string {
   const { pod } = state;
   const ours = ownContainers(sidecarSet);

@@ -1,4 +1,4 @@
-/** The states of all pods, from everything that a pass observed: the only way from an observation to states. */
+/** The states of all pods, from the whole observation of a pass. No other code makes states from an observation. */
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -23,15 +23,15 @@ import type { BudgetUse, RuleUse } from "./budget.ts";
 import { classify } from "./classify.ts";
 import type { Refused, Reserved } from "./reserved.ts";
 
-/** The observations beside the pods that their states depend on. */
+/** The observations, beside the pods, on which the states of pods depend. */
 export interface Surroundings {
   /** v1beta1, as read at the beginning of the pass */
   readonly sidecarSet: SidecarSet;
   /** ControllerRevisions of the kruise namespace, by label kruise.io/sidecarset-name */
   readonly revisions: readonly ControllerRevision[];
-  /** node → version of its kubelet; empty when not needed: native sidecars are up to date, or keep their image */
+  /** versions of kubelets by node; empty if not needed: native sidecars are up to date, or keep their image */
   readonly kubelets: ReadonlyMap<string, string>;
-  /** the API server serves pods/resize; false also when not needed */
+  /** true: the API server serves pods/resize; false also if not needed */
   readonly isResizeServed: boolean;
   /** all disruption budgets with gate RespectDisruptionBudgets; empty without it */
   readonly disruptionBudgets: readonly DisruptionBudget[];
@@ -41,13 +41,13 @@ export interface Observed extends Surroundings {
   /** pods selected by spec.selector and namespaceSelector, namespaces sorted, each reduced by `projectPod` */
   readonly pods: Sequence<Pod>;
   readonly reserved: Reserved;
-  /** namespace → the labels that waves read; empty without waves */
+  /** the labels that waves read, by namespace; empty without waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** results of metric checks in the ledger; empty: none was evaluated */
   readonly checks: readonly CheckRecord[];
-  /** absent: no workload is restarted */
+  /** facts about restarts; absent: no workload is restarted */
   readonly restarting?: Restarting | undefined;
-  /** absent: no image is pulled before pods are updated, now or earlier */
+  /** facts about pulls; absent: no image is pulled before pods are updated, now or earlier */
   readonly pulls?: PullFacts | undefined;
 }
 
@@ -69,24 +69,24 @@ export function stateReader(
 export interface Scene {
   readonly states: Sequence<PodState>;
   readonly budgetUse: BudgetUse;
-  /** absent: no waves */
+  /** progress of the waves; absent: there are none */
   readonly waves?: WavesNow;
   /** outdated pods whose writes were refused */
   readonly refused: readonly RefusedPod[];
 }
 
 export interface SceneContext {
-  /** RFC3339, whole seconds, UTC */
+  /** the present time: RFC3339, whole seconds, UTC */
   readonly now: string;
   readonly settings: RolloutSettings;
-  /** absent: all rules; empty: OpenKruise's behaviour alone */
+  /** the rules to use; absent: all; empty: OpenKruise's behaviour alone */
   readonly rules?: readonly Rule[];
 }
 
 export function sceneOf(observation: Observed, { settings, now, rules = RULES }: SceneContext): Scene {
   const { sidecarSet, pods, reserved } = observation;
   const isRefused = refusedReader(reserved.refused);
-  // Pods whose resources have begun to change are on their way too, and drained pods.
+  // Pods with changing resources and drained pods are being updated too.
   const isReservedNow = (state: PodState) =>
     (state.resize?.isUnderWay === true && !(state.resize.step === "resize" && isRefused(state))) ||
     (state.drain !== undefined && !reserved.refused.passedOver.takenBack.has(uidOf(state.pod))) ||
@@ -98,7 +98,7 @@ export function sceneOf(observation: Observed, { settings, now, rules = RULES }:
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
-    // Drained pods may belong to a larger budget.
+    // Drained pods may be from a time with a larger budget.
     isReservedForThis: reserved.areForThis && countOf(states, ({ drain }) => drain !== undefined) === 0,
     passedOver: reserved.refused.passedOver,
     ...countedUse(observation, states, found),
@@ -108,7 +108,7 @@ export function sceneOf(observation: Observed, { settings, now, rules = RULES }:
   return { states, budgetUse, refused, ...(waves ? { waves } : {}) };
 }
 
-/** True for a pod whose last write was refused, whether it waits or is tried again: its resources have not changed. */
+/** True for a pod whose last write was refused, whether it waits or is tried again. Its resources have not changed. */
 function refusedReader({ passedOver: { uids, due } }: Refused): (state: PodState) => boolean {
   return ({ pod }) => uids.has(uidOf(pod)) || due.has(uidOf(pod));
 }
@@ -141,19 +141,19 @@ interface Findings extends RuleUse {
 interface ObservedByRules extends Observed {
   readonly states: Sequence<PodState>;
   readonly refused: readonly RefusedPod[];
-  /** RFC3339, whole seconds, UTC */
+  /** the present time: RFC3339, whole seconds, UTC */
   readonly now: string;
 }
 
 interface RuleNamed<Name extends keyof Findings> {
   readonly name: Name;
-  /** `known`: results of the earlier rules. Undefined: the rule is not in use. */
+  /** returns the rule's facts; `known`: results of the earlier rules; undefined: the rule is not in use */
   readonly look: (seen: ObservedByRules, known: Partial<Findings>) => Findings[Name] | undefined;
 }
 
 export type Rule = { readonly [Name in keyof Findings]: RuleNamed<Name> }[keyof Findings];
 
-/** The rules that look at all pods before any is selected, in order. Without them a rollout is OpenKruise's. */
+/** The rules that look at all pods before any pod is selected, in order. Without them a rollout follows OpenKruise. */
 export const RULES: readonly Rule[] = [
   {
     name: "ordinals",
@@ -197,7 +197,7 @@ export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: read
   const told = pods.filter(({ metadata }) => forbidden.has(metadata?.uid ?? ""));
   const [first] = told;
   if (first === undefined) return "";
-  // The words so far may come from a pod that was refused for another reason.
+  // These words may be from a pod that was refused for another reason.
   const noImages = told.length < pods.length ? `Kubernetes lets no image of pod ${podName(first)} change` : NO_IMAGES;
   if (told.some((pod) => plan?.isForbidden(pod)))
     return `; ${noImages}, so such pods are replaced, as the annotation replace asks for`;
@@ -206,7 +206,7 @@ export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: read
   return `; ${noImages}: the annotation ${REPLACE_ANNOTATION} with NotUpgradable has pods replaced instead`;
 }
 
-/** Undefined when no pod is replaced, and none is awaited. */
+/** The use of replaced pods; undefined: no pod is replaced, and none is awaited. */
 function replacementUse({ states, refused, now, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
   const { sidecarSet, pods, revisions, reserved } = seen;
   const { uids, departed, keptOwners } = reserved;

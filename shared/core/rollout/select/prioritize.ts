@@ -1,4 +1,4 @@
-/** Tells which waiting pods go first by their labels, as updateStrategy.priorityStrategy asks for. */
+/** Orders waiting pods by their labels, as updateStrategy.priorityStrategy asks for. */
 import type { Labels, Pod } from "../../../api/kubernetes.ts";
 import type { UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
@@ -7,7 +7,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 type OrderPriority = readonly { readonly orderedKey: string }[];
 
-/** A stable sort by weight, or, without weights, by the first ordered label and the number at its end. */
+/** Sorts stably by weight or, without weights, by the first ordered label and the number at its end. */
 export function prioritize(pods: readonly Pod[], strategy: UpdateStrategy["priorityStrategy"]): readonly Pod[] {
   const weights = strategy?.weightPriority ?? [];
   if (weights.length > 0) return byWeight(pods, weights);
@@ -33,7 +33,7 @@ function byOrder(pods: readonly Pod[], keys: OrderPriority): readonly Pod[] {
   return ranked.sort((a, b) => a.level - b.level || compareBig(b.order, a.order)).map(({ pod }) => pod);
 }
 
-/** Compat: a pod with none of the labels comes before all others (upgrade-select, hand/priority-order). */
+/** Compat: a pod without any of the labels comes before all others (upgrade-select, hand/priority-order). */
 function rankOf(labels: Labels, keys: OrderPriority) {
   const level = keys.findIndex(({ orderedKey }) => Object.hasOwn(labels, orderedKey));
   return { level, order: trailingNumber(labels[keys[level]?.orderedKey ?? ""] ?? "") };

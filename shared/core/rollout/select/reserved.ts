@@ -3,9 +3,9 @@ import type { Departure } from "../../actions.ts";
 import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
 import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../../refused-pods.ts";
 
-/** Pods whose writes were refused, and the pods that are skipped now because of that. */
+/** Pods with refused writes, and pods that are skipped now because of that. */
 export interface Refused {
-  /** excluding pods that this pass tries again now, if the API server accepts writes to other pods */
+  /** refused pods, without pods that this pass tries again now, if the API server accepts writes to other pods */
   readonly named: readonly RefusedPod[];
   readonly passedOver: PassedOver;
   /** a plan assumes that every change of an image is refused; absent: only tried writes are known */
@@ -18,7 +18,7 @@ const NONE_REFUSED: Refused = { named: [], passedOver: NONE_PASSED_OVER };
 export interface Reserved {
   /** uids of pods that may be written to at any moment: they use budget although they do not look updated yet */
   readonly uids: ReadonlySet<string>;
-  /** all were reserved for the current generation and hash */
+  /** true: all were reserved for the current generation and hash */
   readonly areForThis: boolean;
   /** number of lines that fit into the ledger: no more pods are planned */
   readonly room: number;
@@ -31,7 +31,7 @@ export interface Reserved {
   readonly unfenced: ReadonlySet<string>;
 }
 
-/** `kept`: valid reservations. `keptOwners`, `refused`, `unfenced`: absent when nothing was refused. */
+/** The reservations. `kept`: valid ones. `keptOwners`, `refused`, `unfenced`: absent if nothing was refused. */
 export function reservedOf(
   kept: readonly Reservation[],
   subject: Subject,

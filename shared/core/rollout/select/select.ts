@@ -1,4 +1,4 @@
-/** Tells which pods of a rollout are upgraded next: which ones wait, in which order, and how many are allowed. */
+/** Selects the pods of a rollout that are upgraded next: waiting pods, their order, and how many are allowed. */
 import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
@@ -34,7 +34,7 @@ export interface Selection {
   readonly inFlight: number;
   /** number of pods that `updateStrategy.selector` leaves out */
   readonly notSelected: number;
-  /** in the order of the rollout */
+  /** waiting pods, in the order of the rollout */
   readonly waiting: Sequence<PodState>;
   /** the waiting pods that may be next */
   readonly line: Sequence<PodState>;
@@ -49,16 +49,16 @@ export interface Selection {
   /** pods that wait for other pods of their owner, and sentences about such owners */
   readonly crowded: readonly PodState[];
   readonly fullOwners: readonly string[];
-  /** number of pods that wait for earlier waves */
+  /** number of pods of later waves, which wait for earlier waves */
   readonly ofLaterWaves: number;
   /** pods that disruption budgets hold, and the budgets that must count the selected ones */
   readonly held: readonly HeldPod[];
   readonly disruptions: ReadonlyMap<string, Disruption>;
-  /** absent: no images are pulled first */
+  /** image pulls; absent: no images are pulled first */
   readonly pulls?: PullPlan | undefined;
 }
 
-/** Limits beyond the spec. */
+/** Limits that are not in the spec. */
 export interface Asked {
   /** filters the selected pods; absent: each can be taken */
   readonly canTake?: (state: PodState) => boolean;
@@ -154,13 +154,13 @@ function orderWaiting(
   return ordinals ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
 }
 
-/** Groups pods by workload, in the order of each first pod, so that a partition keeps whole workloads. */
+/** Groups pods by workload, in the order of the workloads' first pods, so that a partition keeps whole workloads. */
 function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
   const keyOf = ({ pod }: PodState) => restartedWorkloadOf(pod)?.key ?? pod.metadata?.uid;
   return pickedAll([...Map.groupBy(waiting, keyOf).values()].flat());
 }
 
-/** Namespaces whose evicted pods have lately had no successors: each of their pods may hold the budget for ten minutes. */
+/** Puts pods last whose namespace has evicted pods without a successor: each may hold the budget for ten minutes. */
 function overdueLast(waiting: Picked<PodState>, { replacement }: BudgetUse["rules"]): Picked<PodState> {
   const overdue = replacement?.overdue;
   return overdue ? byRank(waiting, ({ pod }) => (overdue.has(pod.metadata?.namespace ?? "") ? 1 : 0)) : waiting;
@@ -172,13 +172,13 @@ function restartedFirst(waiting: Picked<PodState>, restarts: readonly Restarted[
   return byRank(waiting, ({ pod }) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1));
 }
 
-/** A late patch to such a pod may land at any time, so the partition keeps other pods. */
+/** Puts pods first to which a late patch may be written at any time, so that the partition keeps other pods. */
 function countedFirst(waiting: Picked<PodState>, counted: ReadonlySet<string> | undefined): Picked<PodState> {
   if (counted === undefined) return waiting;
   return byRank(waiting, ({ pod }) => (counted.has(pod.metadata?.uid ?? "") ? 0 : 1));
 }
 
-/** Sorts stably by rank. With waves a partition keeps pods of the last ones. */
+/** Sorts stably by rank. With waves a partition keeps pods of the last waves. */
 function byRank(waiting: Picked<PodState>, rankOf: (state: PodState) => number): Picked<PodState> {
   return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
 }
@@ -201,7 +201,7 @@ function spread(
   return pickedAll(scattered.flatMap((pod) => states.get(pod) ?? []));
 }
 
-/** The sort is unstable, exactly like Go's: equal pods must be upgraded in the same order as in OpenKruise. */
+/** Sorts unstably, exactly as Go does: equal pods must be upgraded in the same order as in OpenKruise. */
 export function sortByDefault(waiting: Sequence<PodState>): Picked<PodState> {
   const compare = podOrder(waiting);
   const places = pdqsort(placesOf(waiting), (a: number, b) => compare(a, b) < 0);
@@ -255,19 +255,19 @@ export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: 
     compareTimes(created[a] ?? UNKNOWN, created[b] ?? UNKNOWN);
 }
 
-/** One number from assignment, phase and readiness, in this order of weight. */
+/** One number from assignment, phase and readiness, in this order of importance. */
 function standingOf(pod: Pod): number {
   const phaseRank = PHASE_RANK.get(pod.status?.phase ?? "") ?? 0;
   return (pod.spec.nodeName ? 8 : 0) + 2 * phaseRank + (isPodReady(pod) ? 1 : 0);
 }
 
-/** The time since the pod is ready; unknown for an unready pod. */
+/** The time since which the pod is ready; unknown for an unready pod. */
 function readySinceOf(pod: Pod): number {
   const ready = readyCondition(pod);
   return ready?.status === "True" ? timeOf(ready.lastTransitionTime) : UNKNOWN;
 }
 
-/** Unknown before known, then the later time first. */
+/** Compares times: unknown before known, then the later time first. */
 function compareTimes(a: number, b: number): number {
   if (a === b) return 0;
   if (a === UNKNOWN || b === UNKNOWN) return a === UNKNOWN ? -1 : 1;
@@ -303,7 +303,7 @@ interface Grouping {
   readonly groups: number;
   readonly matchedSize: number;
   readonly otherSize: number;
-  /** number of pods without the label before the first group */
+  /** number of pods without the label that come before the first group */
   readonly leading: number;
 }
 
@@ -335,7 +335,7 @@ function orderTerms(terms: readonly ScatterTerm[], waiting: readonly Pod[]): rea
     .map(({ term }) => term);
 }
 
-/** The last pod with the label goes to the very end. */
+/** Spreads pods with one label. The last pod with the label goes to the very end. */
 function scatterBy({ key, value }: ScatterTerm, waiting: readonly Pod[], all: readonly Pod[]): readonly Pod[] {
   const isMatch = (pod: Pod) => labelOf(pod, key) === value;
   const matched = waiting.filter(isMatch);

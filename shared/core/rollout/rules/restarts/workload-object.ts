@@ -18,7 +18,7 @@ interface Strategy {
   };
 }
 
-/** A Deployment, StatefulSet or DaemonSet of apps/v1, as far as restarts read it. */
+/** A Deployment, StatefulSet or DaemonSet of apps/v1, with the fields that restarts read. */
 export interface Workload extends KubernetesObject {
   readonly spec?: {
     readonly replicas?: number;
@@ -34,13 +34,13 @@ export interface Workload extends KubernetesObject {
 export interface Restarting {
   /** pods that missed their sidecars, when their workloads are restarted */
   readonly missed: readonly Pod[];
-  /** by key; null: it does not exist, or is not the one that its pods name */
+  /** workloads by key; null: it does not exist, or is not the one that its pods name */
   readonly workloads: ReadonlyMap<string, Workload | null>;
   /** restarts in the ledger */
   readonly restarted: readonly Restarted[];
-  /** key → the end of a sentence about a workload that was not read, such as: cannot be read: … */
+  /** ends of sentences about workloads that were not read, by key, such as: cannot be read: … */
   readonly unread?: ReadonlyMap<string, string> | undefined;
-  /** from 0 to 1, exclusive: where in a long line the reading begins */
+  /** number from 0 to 1, exclusive: the place in a long line where the reading begins */
   readonly turn?: number | undefined;
 }
 
@@ -50,17 +50,17 @@ interface OwedFacts {
   readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
 }
 
-/** Time without a new pod after which a restart no longer delays others. */
+/** Seconds without a new pod after which a restart no longer delays others. */
 const HOLDING_SECONDS = 3_600;
-/** Clocks differ by less; a later time is no time of a restart. */
+/** Limit of seconds between clocks. A later time is no time of a restart. */
 const AHEAD_SECONDS = 300;
 
 interface OpenFacts {
-  /** uids of what a late write may still change */
+  /** uids of objects that a late write may still change */
   readonly reserved: ReadonlySet<string>;
   /** all pods that the SidecarSet selects */
   readonly pods: Sequence<Pod>;
-  /** RFC3339, by the API server's clock */
+  /** the present time, RFC3339, by the API server's clock */
   readonly now: string;
 }
 
@@ -110,8 +110,8 @@ function isMoving(key: string, { spec }: Workload, { pods, now }: OpenFacts): bo
 }
 
 /**
- * Workloads whose restart would give pods their missed sidecars, as far as is known: until then a wave is not complete.
- * A workload that also has an outdated pod waits for that pod, or has to stay.
+ * Workloads whose restart would give pods their missed sidecars, if it is known: until then a wave is not complete. A
+ * workload with an outdated pod waits for that pod, or must stay.
  */
 export function owedRestarts(
   { missed, workloads }: Restarting,
@@ -144,7 +144,7 @@ export function withRestartFor(workload: Workload, sidecarSet: string, hash: str
   return [...new Map([...restartsOf(workload), [sidecarSet, hash]])].map((pair) => pair.join("=")).join(",");
 }
 
-/** Why the workload is not restarted for this version now; undefined: nothing about it prevents that. */
+/** The reason why the workload is not restarted for this version now; undefined: nothing prevents it. */
 export function whyNotRestarted(
   kind: RestartedKind,
   workload: Workload,
@@ -161,7 +161,7 @@ export function whyNotRestarted(
 
 const IS_PARTITIONED = "its update strategy has a partition";
 
-/** Why its controller makes no new pods for a restart, or not all of them; undefined: it makes all. */
+/** The reason why its controller makes no new pods for a restart, or not all of them; undefined: it makes all. */
 export function whyStopped(workload: Workload): string | undefined {
   const { metadata, spec } = workload;
   const { type, rollingUpdate } = strategyOf(workload);
@@ -171,19 +171,19 @@ export function whyStopped(workload: Workload): string | undefined {
   return (rollingUpdate?.partition ?? 0) > 0 ? IS_PARTITIONED : undefined;
 }
 
-/** True when complete by the rules of `kubectl rollout status`. */
+/** True if the rollout is complete by the rules of `kubectl rollout status`. */
 export function isThrough(kind: RestartedKind, workload: Workload): boolean {
   const available = kind === "DaemonSet" ? "numberAvailable" : "availableReplicas";
   return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
 }
 
-/** The time of the restart, RFC3339. The time of the last one, in the same second, would restart nothing. */
+/** The time of the restart, RFC3339. A second restart in the same second would have no effect. */
 export function restartTime({ spec }: Workload, now: string): string {
   const before = spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
   return before === now ? (addSeconds(now, 1) ?? now) : now;
 }
 
-/** True when every pod has the newest template, ready or not. */
+/** True if every pod has the newest template, ready or not. */
 function isRolledOut(kind: RestartedKind, workload: Workload): boolean {
   if (numberOf(workload, "observedGeneration") < (workload.metadata?.generation ?? 0)) return false;
   const updated = numberOf(workload, kind === "DaemonSet" ? "updatedNumberScheduled" : "updatedReplicas");

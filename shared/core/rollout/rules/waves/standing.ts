@@ -22,13 +22,13 @@ export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
 type WaveRecord = WavesRecord["list"][number];
 
 /**
- * The stage of a wave: passed, in progress, complete for too short a time, complete but unchecked, complete and paused,
- * or not begun.
+ * The stage of a wave: passed, updating, complete for too short a time, complete but unchecked, complete and paused, or
+ * not begun.
  */
 type WaveStage = "passed" | "updating" | "soaking" | "checking" | "paused" | "waiting";
 
 export interface WaveRow {
-  /** "": namespaces outside all waves, which come last */
+  /** name of the wave; "" for namespaces outside all waves, which come last */
   readonly name: string;
   readonly stage: WaveStage;
   readonly pods: number;
@@ -36,9 +36,9 @@ export interface WaveRow {
   readonly updatedReady: number;
   /** number of pods to update or to become ready, and of workloads to restart */
   readonly left: number;
-  /** the workloads among them; absent: none */
+  /** number of workloads to restart; absent: none */
   readonly restarts?: number;
-  /** end of its soak, RFC3339, while it soaks or its later checks run */
+  /** end of the wave's soak, RFC3339, while it soaks or its later checks run */
   readonly soaksUntil?: string;
 }
 
@@ -50,36 +50,36 @@ export interface WavesSummary extends AtWork {
   readonly behind: number;
   /** a wave passed just now: the status must say so before the next one begins */
   readonly isTurning: boolean;
-  /** an unpassed wave has checks that must see all of it: the rollout is not over before */
+  /** true: an unpassed wave has checks that must see all of it, so the rollout is not over */
   readonly isProving?: true;
 }
 
 export interface WavesNow {
   readonly summary: WavesSummary;
-  /** waves for the status */
+  /** record of the waves for the status */
   readonly record: WavesRecord;
-  /** the index of a pod's wave, from 0 */
+  /** returns the index of a pod's wave, from 0 */
   readonly rankOf: (state: PodState) => number;
-  /** true when its wave has begun, and no earlier one is paused */
+  /** returns true if the pod's wave has begun, and no earlier one is paused */
   readonly isOpen: (state: Pick<PodState, "pod">) => boolean;
 }
 
 export interface WavesScene {
   readonly sidecarSet: SidecarSet;
-  /** namespace → the labels that waves read */
+  /** the labels that waves read, by namespace */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
-  /** RFC3339, whole seconds, UTC */
+  /** the present time: RFC3339, whole seconds, UTC */
   readonly now: string;
   /** results of metric checks */
   readonly checks: readonly CheckRecord[];
-  /** which pods are replaced; absent: none */
+  /** pods to replace; absent: none */
   readonly replacement?: TallyFacts["replacement"];
-  /** evicted pods that have no successor yet; absent: none */
+  /** evicted pods without a successor yet; absent: none */
   readonly gone?: TallyFacts["gone"];
   readonly restarts?: TallyFacts["restarts"];
 }
 
-/** Undefined: waves are not configured, or the annotation cannot be read. */
+/** The waves; undefined: none are configured, or the annotation cannot be read. */
 export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNow | undefined {
   const { sidecarSet, namespaceLabels, now } = scene;
   const { waves: asked, areWavesSkipped: isSkipping } = steeringOf(sidecarSet);
@@ -118,14 +118,14 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
   };
 }
 
-/** True when a wave with pods still has to pass its checks and neither it nor an earlier one is paused. */
+/** True if a wave with pods still has to pass its checks, and neither it nor an earlier one is paused. */
 function isProving(rows: readonly WaveRow[], asksChecks: (wave: string) => boolean): boolean {
   const paused = rows.findIndex(({ stage }) => stage === "paused");
   const left = paused < 0 ? rows : rows.slice(0, paused);
   return left.some(({ name, stage, pods }) => name !== "" && stage !== "passed" && pods > 0 && asksChecks(name));
 }
 
-/** True for a release that reached every pod and finished: metrics no longer concern it. */
+/** True for a finished release that reached every pod: metrics no longer concern it. */
 function isOver(sidecarSet: SidecarSet, tallies: readonly Tally[]): boolean {
   const { metadata, status } = sidecarSet;
   const isSeen = status?.observedGeneration === metadata?.generation && wasFinished(sidecarSet, status?.latestRevision);
@@ -146,8 +146,8 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
 }
 
 /**
- * True when the stored times would start a soak too early. They belong to another release, or call a wave complete that
- * no longer is. The pods written to now may be done before the next pass looks.
+ * True if the stored times would start a soak too early. They belong to another release, or call a wave complete that
+ * no longer is. The pods that are now written to may be done before the next pass looks.
  */
 export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }: WavesRecord): boolean {
   const isOver = ({ name, completeSince }: WaveRecord) =>
@@ -158,9 +158,9 @@ export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }
 interface Since {
   readonly stored: ReadonlyMap<string, WaveRecord>;
   readonly now: string;
-  /** true when the checks of a wave with so many pods have passed since that time */
+  /** returns true if the checks of a wave with this many pods have passed since that time */
   readonly isProven: (wave: Wave, soakedAt: string, pods: number) => boolean;
-  /** all waves pass at once */
+  /** true: all waves pass at once */
   readonly isSkipping: boolean;
 }
 
@@ -180,7 +180,7 @@ function advance(waves: readonly Wave[], tallies: readonly Tally[], since: Since
 
 type Times = Pick<WaveRecord, "completeSince" | "passedAt">;
 
-/** The time starts again when a pod of the wave stops being ready before it is over. */
+/** The times of the waves. A time starts again if a pod of the wave stops being ready before it is over. */
 function timesOf(
   wave: Wave,
   known: WaveRecord | undefined,
@@ -241,18 +241,18 @@ function rowOf(
   return { name, stage, pods, updated, updatedReady, left, ...(restarts > 0 ? { restarts } : {}) };
 }
 
-// The remaining work of each wave.
+// Counts the remaining work of each wave.
 
 /** Counts of pods. */
 interface Tally {
   readonly pods: number;
   readonly updated: number;
   readonly updatedReady: number;
-  /** pods to update, or to become ready, before the wave is complete */
+  /** number of pods to update, or to become ready, before the wave is complete */
   readonly left: number;
-  /** the workloads in `left` that are being restarted, or will be */
+  /** number of workloads in `left` that are being restarted, or will be */
   readonly restarts: number;
-  /** the pods in `left` that could be upgraded now */
+  /** number of pods in `left` that could be upgraded now */
   readonly waiting: number;
 }
 
@@ -261,10 +261,10 @@ const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, restarts
 /** The facts that the counts depend on. */
 interface TallyFacts {
   readonly sidecarSet: SidecarSet;
-  /** the rank of a namespace's wave, from 0 */
+  /** returns the rank of a namespace's wave, from 0 */
   readonly rankOf: (namespace: string) => number;
   readonly count: number;
-  /** absent: no pod is replaced */
+  /** pods to replace; absent: no pod is replaced */
   readonly replacement?: Replaceable | undefined;
   /** evicted pods without a successor; absent: none */
   readonly gone?: readonly { readonly namespace: string }[] | undefined;
@@ -273,7 +273,7 @@ interface TallyFacts {
 }
 
 /**
- * One tally per rank. A wave does not wait for pods that need a recreation which nobody does, nor for pods that the
+ * One tally for each rank. A wave does not wait for pods that must be recreated if nobody does it, or for pods that the
  * update selector leaves out.
  */
 function tallyWaves(states: Sequence<PodState>, facts: TallyFacts): readonly Tally[] {
@@ -312,7 +312,7 @@ function one(state: PodState, facts: TallyFacts): Tally {
   };
 }
 
-/** True while the pod has work left. A pass may write to a reserved pod at any moment, whatever the pod looks like. */
+/** True while the pod has work left. A pass may write to a reserved pod in any state at any moment. */
 function isLeft(state: PodState, { sidecarSet, replacement }: TallyFacts): boolean {
   if (state.isReservedNow === true) return true;
   if (state.isUpdated) return !isThrough(state, sidecarSet);
@@ -328,25 +328,25 @@ function isThrough(state: PodState, sidecarSet: SidecarSet): boolean {
   return isUp && !canFlip(state.pod, sidecarSet) && (state.resize === undefined || state.resize.step === "none");
 }
 
-// Tells which metric checks are asked now: those of the current wave, before each batch and before the wave passes.
-// At its end only results count that are newer than its soak and its last batch.
+// Chooses the metric checks to ask now: checks of the current wave, before each batch and before the wave passes. At
+// its end only results count that are newer than its soak and its last batch.
 
 /** The current wave. */
 export interface AtWork {
-  /** the last wave that has begun; "": the namespaces outside all waves, which come last */
+  /** the last wave that has begun; "" for the namespaces outside all waves, which come last */
   readonly atWork: string;
-  /** set while it waits only for its checks, RFC3339: earlier results do not count */
+  /** time after which results count, RFC3339, while the wave waits only for its checks */
   readonly checkedFrom?: string;
 }
 
-/** `wave`: its name; undefined or unknown: all checks. */
+/** The checks. `wave`: name of a wave; undefined or unknown: all checks. */
 export function checksAsked(sidecarSet: SidecarSet, wave: string | undefined): readonly MetricCheck[] {
   const { checks, waves } = steeringOf(sidecarSet);
   const named = waves?.find(({ name }) => name === wave)?.checks;
   return checks.filter(({ name }) => named === undefined || named.includes(name));
 }
 
-/** The checks to evaluate now, with their results. `waves`: absent without waves. */
+/** The checks to evaluate now, with their results. `waves`: absent if there are none. */
 export function checksNow(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],
@@ -357,9 +357,9 @@ export function checksNow(
   return from === undefined ? known : known.map((one) => withoutOld(one, from));
 }
 
-/** True when a complete wave has passed these checks. `from`: start of its soak, RFC3339. `pods`: its number. */
+/** True if a complete wave has passed these checks. `from`: start of its soak, RFC3339. `pods`: its number of pods. */
 function areChecksPassed(known: readonly KnownCheck[], from: string, pods: number): boolean {
-  // A wave without pods shows nothing of the release, but earlier results stay valid.
+  // A wave without pods shows nothing about the release, but earlier results stay valid.
   if (pods === 0) return known.every(({ record }) => record === undefined || record.outcome === "pass");
   return known
     .map((one) => withoutOld(one, from))

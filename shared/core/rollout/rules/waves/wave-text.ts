@@ -1,9 +1,9 @@
-/** The texts about the wave that holds the others, the same for passes, conditions, explanations and the page. */
+/** The texts about the wave that holds the others. Passes, conditions, explanations and the page use the same ones. */
 import { counted } from "../../../../go/counted.ts";
 import type { HoldWords } from "../../hold-words.ts";
 import type { WaveRow, WavesSummary } from "./standing.ts";
 
-/** Why pods of later waves wait, as conditions and explanations call it. */
+/** The reason why pods of later waves wait, with its name in conditions and explanations. */
 type WaveReason = "LaterWave" | "WaveSoaking" | "WaveChecking" | "WavePaused";
 
 function waveReason({ holder }: WavesSummary): WaveReason {
@@ -12,12 +12,12 @@ function waveReason({ holder }: WavesSummary): WaveReason {
   return holder?.stage === "paused" ? "WavePaused" : "LaterWave";
 }
 
-/** The wave that holds later ones, as the middle of a sentence; undefined: none. */
+/** The wave that holds later ones, as the middle of a sentence; undefined: there is none. */
 function holderText({ holder }: WavesSummary): string | undefined {
   return holder && textOf(holder);
 }
 
-/** The holding wave, and how many pods wait for it. */
+/** Text about the holding wave, and how many pods wait for it. */
 export function wavesText(summary: WavesSummary): string {
   const { behind, isTurning } = summary;
   const waiting = counted(behind, "pod of later waves waits", "pods of later waves wait");
@@ -44,7 +44,7 @@ function textOf({ name, stage, pods, left, restarts = 0, soaksUntil }: WaveRow):
   return `wave ${name} comes first, ${parts.join(", and ")}`;
 }
 
-/** A wave by name; the namespaces outside all waves have none. */
+/** The name of a wave in a text. The namespaces outside all waves have none. */
 export function waveName(name: string): string {
   return name === "" ? "no wave" : `wave ${name}`;
 }
