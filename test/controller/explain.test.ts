@@ -217,12 +217,12 @@ test.each<[string, Partial<Summary>, string]>([
   [
     "a pod that is being replaced",
     { hold: "nothingWaits", rules: { replacement: { ...REPLACED, waiting: 1 } } },
-    `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is replaced`,
+    `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is to be replaced`,
   ],
   [
     "pods that are being replaced",
     { hold: "nothingWaits", rules: { replacement: { ...REPLACED, waiting: 2 } } },
-    `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are replaced`,
+    `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are to be replaced`,
   ],
 ])("explain writes one sentence about %s", (_what, summary, sentence) => {
   expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);

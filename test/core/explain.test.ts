@@ -811,6 +811,7 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
     [takenDown(waitingPod("CrashLoopBackOff")), pod({ name: "q" }), elsewhere(pod({ name: "r" }))],
     /halt-on is 0 and does not stop the rollout yet: the pods are in 2 namespaces, and those of one alone do not stop it$/,
   ],
+  ["BudgetUsed", "stop", setOf(), [BEHIND_A_GATE, pod({ name: "q" })], /gate "lb\/x" is shut/],
   ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
   ["PodNotReady", "stop", setOf(), [BEHIND_A_GATE], /not all are ready: .+ gate "lb\/x" is shut/],
   ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],

@@ -23,7 +23,7 @@ import {
   storedVerdict,
 } from "../../shared/core/rollout/conditions/verdict.ts";
 import { type DecideContext, decide, type Observation } from "../../shared/core/rollout/decide.ts";
-import type { Hold } from "../../shared/core/rollout/hold.ts";
+import { CAUSES, type Hold } from "../../shared/core/rollout/hold.ts";
 import { isStill } from "../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../shared/core/rollout/narrow.ts";
 import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
@@ -229,9 +229,10 @@ export const PLACES = {
 
   "explain names the cause of the hold, as grave as the book has it": ({ observation, facts, decision, words }) => {
     const steps = explainSidecarSet(observation.sidecarSet, facts).filter(({ reason }) => reason === words.cause);
+    const areKeptElsewhere = decision.summary.down.some(({ why }) => why.includes("ReadinessGatesNotReady"));
     const verdicts = {
       trouble: ["stop"],
-      wait: ["wait", ...(decision.failing.length > 0 ? ["stop"] : [])],
+      wait: ["wait", ...(decision.failing.length > 0 || areKeptElsewhere ? ["stop"] : [])],
       held: ["stop", "wait"],
       none: ["ok", "note"],
     };
@@ -239,6 +240,37 @@ export const PLACES = {
     if (decision.summary.matched === 0 || (decision.summary.hold === "none" && steps.length === 0)) return [];
     return [isOneOf(`explain of ${words.cause}`, steps[0]?.verdict, verdicts[words.severity])];
   },
+
+  "explain gives each reason once, and the page has every cause at which explain stops": ({
+    observation,
+    facts,
+    decision,
+    page,
+  }) => {
+    if (decision.summary.matched === 0) return [];
+    const steps = explainSidecarSet(observation.sidecarSet, facts);
+    const reasons = steps.map(({ reason }) => reason as string);
+    const stops = steps.flatMap(({ verdict, reason }) => (verdict === "stop" && reason in CAUSES ? reason : []));
+    const shown = new Set<string>(page().reasons.map(({ reason }) => reason));
+    return [
+      differs(
+        "reasons given twice",
+        reasons.filter((one, index) => reasons.indexOf(one) !== index),
+        [],
+      ),
+      differs(
+        "causes missing on the page",
+        stops.filter((one) => !shown.has(one)),
+        [],
+      ),
+    ];
+  },
+
+  "check finds pods that fail where the state is Degraded": ({ observation, decision, state }) => [
+    state === "Degraded" && checkBlocked(observation.sidecarSet, decision).length === 0
+      ? "check finds nothing where pods fail"
+      : undefined,
+  ],
 
   "explain of a pod that waits names the cause of the hold": ({ observation, facts, held, words, name }) => {
     const { sidecarSet } = observation;

@@ -214,9 +214,9 @@ function enumerate(some: readonly string[], total: number): string {
   return [...some, ...(total > some.length ? [`${total - some.length} more`] : [])].join(", ");
 }
 
-function immutableText({ hold, notUpgradable, immutableFields, rules: { replacement: replaced } }: Summary): string {
+function immutableText({ notUpgradable, immutableFields, rules: { replacement: replaced } }: Summary): string {
   if (replaced && replaced.waiting > 0)
-    return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} ${isStill(hold) ? "to be " : ""}replaced`;
+    return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} to be replaced`;
   if (notUpgradable === 0) return "";
   const fields = immutableFields.length > 0 ? `, since more than images changed: ${immutableFields.join(", ")}` : "";
   const stop = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;

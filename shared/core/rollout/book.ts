@@ -58,6 +58,8 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: () => "set spec.updateStrategy.type to RollingUpdate",
   },
   halted: {
+    applies: ({ hold, rules: { halt } }) =>
+      hold === "halted" || (isPassTrouble(hold) && halt?.hasWayBack !== undefined),
     cause: "RolloutHalted",
     isExplainedApart: true,
     severity: "trouble",

@@ -11,6 +11,7 @@ import { refusedText } from "../refused-pods.ts";
 import { planHistory } from "./history/history.ts";
 import { askedHolds, type Hold } from "./hold.ts";
 import { EFFECTS } from "./hold-effects.ts";
+import type { PassTroubleHold } from "./pass-trouble.ts";
 import { type EndedDisruption, endedDisruptions, waitingForBudgets } from "./rules/disruption-budgets/guard.ts";
 import { planPutBacks } from "./rules/drain/drain.ts";
 import { type Standstill, standstillOf } from "./rules/halt/standstill.ts";
@@ -212,7 +213,7 @@ function leftBeside(
 }
 
 /** The hold of a rollout after all pods are updated. */
-function holdOfAll({ rules: { waves } }: Counts): Hold {
+function holdOfAll({ rules: { waves } }: Counts): "wave" | "finished" {
   return waves?.isProving ? "wave" : "finished";
 }
 
@@ -271,19 +272,8 @@ function refusedWrites(scene: Scene, sidecarSet: SidecarSet, { line }: Batch["se
   return { trouble: { text: `${text}${instead}`, isLasting, ...(instead === "" ? {} : { instead }) } };
 }
 
-type Counts = Pick<
-  Summary,
-  | "matched"
-  | "updated"
-  | "ready"
-  | "updatedReady"
-  | "maxUnavailable"
-  | "used"
-  | "drainedElsewhere"
-  | "down"
-  | "leftDown"
-  | "rules"
->;
+type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used"> &
+  Pick<Summary, "drainedElsewhere" | "down" | "leftDown" | "rules">;
 type Plans = Omit<Summary, keyof Counts>;
 
 function recordStatus(sidecarSet: SidecarSet, status: SidecarSetStatus): readonly Action[] {
@@ -329,13 +319,22 @@ function holdNow(batch: Batch, areAllUpdated: boolean, counts: Counts): Hold {
   return areAllUpdated ? holdOfAll(counts) : holdOf(batch);
 }
 
-function holdOf(batch: Batch): Hold {
+/** Holds that are named elsewhere. The compiler refuses a hold that neither such a place nor HELD_BY names. */
+type NamedElsewhere =
+  | ReturnType<typeof askedHolds>[number]
+  | ReturnType<typeof holdOfAll>
+  | Standstill["hold"]
+  | PassTroubleHold
+  | ("flip" | "shrink" | "gate" | "gateDown" | "metrics" | "restart" | "nothingWaits" | "none");
+type Unnamed = Exclude<Hold, NamedElsewhere | (typeof HELD_BY)[number][0]>;
+
+function holdOf(batch: Batch): [Unnamed] extends [never] ? Hold : Readonly<Record<Unnamed, "has no row in HELD_BY">> {
   const isNoneSelected = batch.selection.selected.length === 0;
   return HELD_BY.find(([, isHeld]) => isHeld(batch, isNoneSelected))?.[0] ?? (isNoneSelected ? "nothingWaits" : "none");
 }
 
 /** Conditions for holds. The first one that applies names the hold. */
-const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
+const HELD_BY = [
   ["drain", ({ isDraining }) => isDraining],
   // No pod recovers before the API server accepts a write.
   ["refused", ({ areUsersRefused }, isNoneSelected) => isNoneSelected && areUsersRefused],
@@ -353,7 +352,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["wave", ({ selection }) => selection.ofLaterWaves > 0],
   ["notSelected", ({ selection }, isNoneSelected) => isNoneSelected && selection.notSelected > 0],
   ["partition", ({ selection }) => selection.kept > 0],
-];
+] as const satisfies readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[];
 
 // Counts the status of a SidecarSet from the matched pods as observed, before this pass acts.
 

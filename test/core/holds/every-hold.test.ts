@@ -65,6 +65,16 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
   });
 });
 
+test("pulls that are refused are named beside a disruption budget that holds the same pods", () => {
+  const [, both] = HOLD_SCENES.disruptionBudget;
+  const { observation, facts, page } = judged(both as HoldScene);
+  const causes = [explainSidecarSet(observation.sidecarSet, facts), page().reasons].map((all) =>
+    all.map(({ reason }) => reason),
+  );
+  for (const named of causes)
+    expect(named).toEqual(expect.arrayContaining(["HeldByDisruptionBudget", "PrePullFailed"]));
+});
+
 test("no text suggests another release of a SidecarSet if a container of another owner fails", () => {
   const labels = { app: "web" };
   const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };

@@ -241,6 +241,9 @@ function pulling(reason?: string): PullFacts {
   return { namespace: "kruise-system", pods: [{ ...pod, metadata, status: { phase: "Pending", ...state } }] };
 }
 
+const PULLS_REFUSED = { namespace: "kruise-system", pods: [], refusal: { message: "pods is forbidden", at: NOW } };
+const FULL = budgetOf({ allowed: 0, healthy: 2 });
+
 export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   paused: [scene(setOf({ paused: true }), [old()])],
   NotUpdate: [scene(setOf({ type: "NotUpdate" }), [old()])],
@@ -259,11 +262,12 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   prePull: [
     scene(annotated("pre-pull", "1"), [old()], { pulls: pulling() }),
     scene(annotated("pre-pull", "1"), [old()], { pulls: pulling("ErrImagePull") }),
-    scene(annotated("pre-pull", "1"), [old()], {
-      pulls: { namespace: "kruise-system", pods: [], refusal: { message: "pods is forbidden", at: NOW } },
-    }),
+    scene(annotated("pre-pull", "1"), [old()], { pulls: PULLS_REFUSED }),
   ],
-  passRefused: trouble("PassRefused"),
+  passRefused: [
+    ...trouble("PassRefused"),
+    scene(blockedBy("PassRefused", "configmaps is forbidden", annotated("halt-on", "0")), [failing(), old()]),
+  ],
   unreachable: trouble("Unreachable"),
   contention: trouble("Contention"),
   unread: trouble("Unread"),
@@ -292,6 +296,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   budget: [
     scene(setOf(), [old(), down()]),
     scene(setOf(), [old(), failing()]),
+    scene(setOf(), [old(), gated()]),
     scene(setOf({ maxUnavailable: 0 }), [old()]),
     scene(setOf({}, hotSidecarSetOf()), [
       hotFailing(),
@@ -320,9 +325,13 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     waves(DEV, [inDev(old()), old({ name: "q" })]),
     waves({ ...DEV, soakSeconds: 60 }, [inDev(done()), old({ name: "q" })]),
     waves({ ...DEV, paused: true }, [inDev(done()), old({ name: "q" })]),
+    waves(DEV, [inDev(failing()), old({ name: "q" })]),
     proving(),
   ],
-  disruptionBudget: [scene(setOf(), [old()], { disruptionBudgets: [budgetOf({ allowed: 0, healthy: 2 })] })],
+  disruptionBudget: [
+    scene(setOf(), [old()], { disruptionBudgets: [FULL] }),
+    scene(annotated("pre-pull", "1"), [old()], { disruptionBudgets: [FULL], pulls: PULLS_REFUSED }),
+  ],
   evictionRefused: [
     scene(replacing("NotUpgradable"), [owned(old(LACKING), "ReplicaSet")], {
       reserved: { ...UNTOUCHED.reserved, keptOwners: new Set(["default/uid-web"]) },

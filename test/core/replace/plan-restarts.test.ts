@@ -130,6 +130,6 @@ test("status and the condition NotUpgradable say that pods wait for restarts of 
   const waiting = { ...summary, rules: { replacement: { waiting: 1, selected: 0, kept: 0 } } };
   const conditions = conditionsOf(sidecarSet, { summary: waiting, failing, missed: [] }, CONTEXT.now);
   expect(conditions.find(({ type }) => type === "NotUpgradable")?.message).toBe(
-    "1 pod that cannot be upgraded in place is replaced, by restarts of their workloads",
+    "1 pod that cannot be upgraded in place is to be replaced, by restarts of their workloads",
   );
 });

@@ -17,7 +17,7 @@ import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { waitingFor } from "../../rollout/notifications.ts";
 import { conditionsOfFailure } from "../../rollout/pass-trouble.ts";
-import { NOTHING_COUNTED, saidByRules, unavailableOf } from "../../rollout/summary.ts";
+import { NOTHING_COUNTED, saidByRules } from "../../rollout/summary.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
 
@@ -267,7 +267,6 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
     return leftDown?.areFailing && endOf(summary) !== undefined
       ? [finding("PodsFail", aboutOf(sidecarSet), leftDownText(leftDown), leftAdvice(summary, sidecarSet))]
       : [];
-  if (unavailableOf(summary) < summary.maxUnavailable) return [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
   const name = sidecarSet.metadata?.name ?? "";
   const hint = withMore(

@@ -21,8 +21,8 @@ import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { budgetText } from "./budget-text.ts";
 import { held, note, type Step, stop, told, wait } from "./step.ts";
-import { traceHalt, traceNext, traceUndone, traceWaves } from "./trace-hold.ts";
-import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
+import { traceNext, traceUndone, traceWaves } from "./trace-hold.ts";
+import { traceStill, traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { elsewhereHint } from "./trace-updated.ts";
 
 /** The cluster's facts about one SidecarSet. */
@@ -45,7 +45,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   return [
     updated === matched ? note(told("finished", progress).reason, progress) : note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
-    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...stillOf(summary), halt, undo: decision.undo })]),
+    ...[traceStill(sidecarSet, facts) ?? []].flat(),
     ...heldBy({ ...summary, halt }, name),
     ...traceHeld(
       sidecarSet,
@@ -58,10 +58,6 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ...traceDown(sidecarSet, { states, revisions: facts.revisions }, decision),
     ...traceLater(summary),
   ];
-}
-
-function stillOf({ hold, rules: { halt } }: Summary) {
-  return { hold, hasWayBack: halt?.hasWayBack };
 }
 
 /** The steps for all current holds, in the book's words, except holds with a more detailed step. */
@@ -148,17 +144,15 @@ function traceDown(
       ),
     ];
   const step = told(hold, `pods wait: ${text}`, { maxUnavailable, used, matched });
-  if (EFFECTS[hold].waitsForPods) return [...left, isBroken ? stop(step.reason, step.message, undo()) : step];
+  const advice = isBroken ? undo() : adviceElsewhere(states);
+  const late = (about: Step) => (advice === undefined ? about : stop(about.reason, about.message, advice));
+  if (EFFECTS[hold].waitsForPods) return [...left, late(step)];
   if (updated === updatedReady) return left;
-  const late = `not all are ready: ${text}`;
-  return [...left, isBroken ? stop("ContainerFailing", late, undo()) : traceLate(states, late)];
+  return [...left, late(wait(isBroken ? "ContainerFailing" : "PodNotReady", `not all are ready: ${text}`))];
 }
 
-/** The step about updated pods that are not ready while none of them fails. */
-function traceLate(states: readonly PodState[], text: string): Step {
+/** Undefined: an updated pod that is not ready may become ready by itself. */
+function adviceElsewhere(states: readonly PodState[]): string | undefined {
   const late = states.filter((state) => state.isUpdated && isDown(state));
-  const [first] = late;
-  return first !== undefined && late.every(({ pod }) => isHeldElsewhere(pod))
-    ? stop("PodNotReady", text, elsewhereHint(first.pod))
-    : wait("PodNotReady", text);
+  return late[0] && late.every(({ pod }) => isHeldElsewhere(pod)) ? elsewhereHint(late[0].pod) : undefined;
 }

@@ -124,7 +124,7 @@ function traceRefused(
   return told("refused", text, { trouble: { text, isLasting: true } });
 }
 
-function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+export function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
   const { revisions, now } = facts;
   const { states, waves } = sceneOf({ ...facts, sidecarSet }, facts);
   const checks = checksNow(sidecarSet, facts.checks, waves?.summary);

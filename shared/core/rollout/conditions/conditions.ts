@@ -180,7 +180,7 @@ function notUpgradable({ summary }: Standing, sidecarSet: SidecarSet): Verdict<"
   if (count === 0 && waiting > 0)
     return no(
       "Replaced",
-      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, ${howReplaced(summary, sidecarSet)}`,
+      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} to be replaced, ${howReplaced(summary, sidecarSet)}`,
     );
   if (count > 0 && stop !== undefined)
     return yes(

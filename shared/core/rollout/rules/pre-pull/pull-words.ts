@@ -16,7 +16,8 @@ const STUCK_PULLS: PullsSummary = {
 };
 
 export const PRE_PULL_WORDS: HoldWords = {
-  applies: ({ rules: { prePull: pulls } }) => pulls !== undefined && pulls.waiting + pulls.underWay > 0,
+  applies: ({ rules: { prePull: pulls } }) =>
+    pulls !== undefined && (pulls.isStuck || pulls.waiting + pulls.underWay > 0),
   cause: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "PrePullFailed" : "PrePulling"),
   severity: ({ rules: { prePull: pulls } }) => (pulls?.isStuck ? "trouble" : "wait"),
   isBeside: true,
