@@ -21,7 +21,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
     "test/cli/advice.slow.ts",
   "kubectl -n … delete pod NAME": "the reader chooses the pod",
   "kubectl -n … scale statefulsets.apps.kruise.io/… --replicas=NUMBER": "the reader chooses the number",
-  "set an image that can: sidecarset set image … …=IMAGE": "the reader chooses the image",
+  "set an image that can: sidecarset set image … …=IMAGE": "test/cli/advice.slow.ts, with an image of the reader",
   "# …: the next run of … gets it": "a comment, which a shell ignores",
   'resume it: kubectl patch sidecarset … --type=merge -p \'{"spec":{"updateStrategy":{"paused":false}}}\'':
     "the patch names the field that it is about",

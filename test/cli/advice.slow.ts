@@ -204,6 +204,13 @@ const SITUATIONS: readonly Situation[] = [
     comesTrue: (name) => podsRun(name, "agent:1"),
   },
   {
+    what: "pods whose image cannot be pulled run another image after sidecarset set image",
+    given: brokenRelease,
+    asked: (name) => ["explain", `deployment/${name}`, "-n", "shop"],
+    command: /sidecarset set image \S+ agent=IMAGE/,
+    comesTrue: (name) => podsRun(name, "agent:2"),
+  },
+  {
     what: "the abort of a complete rollout names the undo command that goes back",
     given: (name) => released(name, "agent:2"),
     asked: (name) => ["abort", name],
@@ -299,7 +306,7 @@ it.each(SITUATIONS.map((one, index) => ({ ...one, name: `advice-${index}` })))(
         expect([found === "", printed.includes(name), printed]).toEqual([false, true, printed]);
       }, PATIENT);
     await (isUnasked ? withoutWebhook(ask) : ask());
-    await execute(found);
+    await execute(found.replace("IMAGE", "agent:2"));
     await comesTrue(name);
   },
 );
