@@ -194,7 +194,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     view.isWithout(announced.settle(namedIn(read), { now: options.now(), singly }));
     return read;
   };
-  /** True when no announced or missed write can still be stored. */
+  /** True if no announced or missed write can still be stored. */
   const isKnown = () => announced.isAllSeen(options.now()) && announced.names.size === 0;
   const catchUp = async (cluster: Cluster, { announcements }: Notice, early?: Promise<ListedSidecarSets>) => {
     if (announced.take(announcements, options.now())) isListed = false;
@@ -209,10 +209,10 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     return { ...read, holdsForMs: isKnown() ? LEASE_MS : 0 };
   };
   return async (cluster) => {
-    // A new process reads all that it needs at once: a slow API server then makes a pod wait for one answer, not for two.
+    // A new process reads all objects at once. With a slow API server a pod then waits for one answer, not two.
     const early = isNew ? view.list(cluster) : undefined;
     const reading = readNotice(cluster);
-    // If one fails the other must end too: a late list would replace the next reading's result.
+    // If one read fails, the other must end too: a late list would replace the result of the next reading.
     await Promise.allSettled([reading, early]);
     const notice = await reading;
     await early;
@@ -231,10 +231,10 @@ export class KnownSidecarSets {
   #listedAt = Number.NEGATIVE_INFINITY;
   #isRelisting = false;
   #relistedAt = Number.NEGATIVE_INFINITY;
-  /** since the list under way began */
+  /** SidecarSets that were read since the running list began */
   #readSince = new Map<string, SidecarSet | undefined>();
   #newest = "";
-  /** uids of the latest that were deleted */
+  /** uids of deleted SidecarSets */
   readonly #gone = new Set<string>();
   #readAt = Number.NEGATIVE_INFINITY;
 
@@ -242,7 +242,7 @@ export class KnownSidecarSets {
     this.#now = now;
   }
 
-  /** The answer is no older than the call. `atLeast`: a resourceVersion that others have seen. */
+  /** The list, which is no older than the call. `atLeast`: a resourceVersion that others have seen. */
   async list(cluster: Cluster, atLeast = ""): Promise<ListedSidecarSets> {
     const now = this.#now();
     const newest = this.#newestAt(isWithin(now - this.#readAt, RELIST_MS));
@@ -253,7 +253,7 @@ export class KnownSidecarSets {
     return this.#keep(listed, now);
   }
 
-  /** The known SidecarSets, with a new read of these. */
+  /** The known SidecarSets, with a new read of the named ones. */
   async readSingly(cluster: Cluster, names: ReadonlySet<string>): Promise<ListedSidecarSets> {
     if (this.#known === undefined) return this.list(cluster);
     const now = this.#now();
@@ -279,7 +279,7 @@ export class KnownSidecarSets {
     const relist = async () => {
       const newest = this.#newestAt(isWithin(now - listedAt, LAGS_MS));
       const listed = await listSidecarSets(cluster, { now, ...newest, last });
-      // They were listed for another reason meanwhile.
+      // They were listed by another call in the meantime.
       if (this.#listedAt !== listedAt) return;
       this.#known = withRead(listed, this.#readSince);
       this.#listedAt = now;

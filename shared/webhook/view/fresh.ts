@@ -15,7 +15,7 @@ export interface FreshOptions<T> {
    * before its start
    */
   readonly holdsForMs: (value: T) => number;
-  /** of the kind that is read */
+  /** the breaker for the kind of objects that is read */
   readonly breaker: Breaker;
 }
 
@@ -23,13 +23,13 @@ export interface FreshOptions<T> {
 export interface Clocks {
   /** epoch milliseconds */
   readonly now: () => number;
-  /** milliseconds that never go back; absent: those of this process */
+  /** milliseconds that never go back; absent: the process's own clock */
   readonly steady?: () => number;
 }
 
 export interface Fresh<T> {
   readonly value: T;
-  /** Why the value is older than allowed: it could not be read again. */
+  /** The reason why the value is older than allowed: it could not be read again. */
   readonly staleBecause?: unknown;
 }
 
@@ -47,7 +47,7 @@ interface Last<T> {
 }
 
 interface BreakerOptions extends Clocks {
-  /** absent: trouble is not reported */
+  /** log of trouble; absent: trouble is not logged */
   readonly log?: Pick<Log, "info" | "warn"> | undefined;
 }
 
@@ -59,7 +59,7 @@ export class Breaker {
   readonly log: Pick<Log, "info" | "warn"> | undefined;
   /** the kind of objects, for the log; absent: more than one */
   readonly kind: string | undefined;
-  /** absent: the last reading was in time */
+  /** present trouble; absent: the last reading was in time */
   trouble: Trouble | undefined;
   readonly #clocks: Required<Clocks>;
 
@@ -80,7 +80,7 @@ export class Breaker {
     const begun = this.moment();
     const patienceMs = isKnown ? SLOW_MS : PATIENCE_MS;
     const { trouble } = this;
-    // This caller tries again, and the others rest meanwhile. Trouble seen long ago makes nobody rest.
+    // This caller tries again, and the others do not wait. Old trouble has no effect.
     if (trouble) {
       const isRecent = this.ageOf(trouble.seen) < 2 * trouble.restMs;
       this.trouble = { ...trouble, ...(isRecent ? { seen: begun } : { restMs: 0, isSilent: false }) };
@@ -96,7 +96,7 @@ export class Breaker {
     return { wall: this.#clocks.now(), steady: this.#clocks.steady() };
   }
 
-  /** A clock that was set back says nothing about an age. */
+  /** The age of a moment. A clock that was set back gives no age. */
   ageOf({ wall, steady }: Moment): number {
     const byWall = this.#clocks.now() - wall;
     return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, this.#clocks.steady() - steady);
@@ -113,7 +113,7 @@ export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker
   const patiently = async <T>(call: () => Promise<T>): Promise<T> => {
     if (breaker.isResting(false)) throw breaker.trouble?.because;
     const begun = breaker.moment();
-    // A refusal is an answer about one object, and says nothing of the API server, nor of other calls.
+    // A refusal is an answer about one object. It says nothing about the API server, or about other calls.
     const answer = await breaker.wait(false, () =>
       call().then(
         (value) => () => value,
@@ -139,12 +139,12 @@ export function patientConnect(connect: () => Promise<Cluster>, breaker: Breaker
   };
 }
 
-/** Synchronous if the last value may still be used, which is the usual case. */
+/** Returns the value at once if the last one may still be used, which is the usual case. */
 export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
 
 /**
- * A function that gives the value, read again when need be. Rejects as `read` does when no value of the last five
- * minutes is there.
+ * Returns a function that gives the value and reads it again if needed. It rejects as `read` does if there is no value
+ * of the last five minutes.
  */
 export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader<T> {
   let last: Last<T> | undefined;
@@ -168,7 +168,7 @@ export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader
     return inFlight;
   };
 
-  /** The next reading, shared by all who cannot use the running one, unless its result is valid for them too. */
+  /** The next reading, for all callers who cannot use the running one, unless its result is valid for them too. */
   const beginNext = (): Promise<T> => {
     if (inFlight === undefined) return begin();
     next ??= inFlight.then(noop, noop).then(() => {
@@ -190,7 +190,7 @@ export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader
     try {
       return { value: await breaker.wait(known !== undefined, beginNext) };
     } catch (because) {
-      // A reading from before this caller may have ended meanwhile.
+      // A reading from before this caller may have ended by now.
       return inTrouble(usable() ?? known, because);
     }
   };
@@ -229,13 +229,13 @@ function noop(): void {}
 export class Staleness {
   readonly #doubts: string[] = [];
 
-  /** The value, and a warning about it when it is stale. */
+  /** Returns the value, and records a warning if it is outdated. */
   note<T>(what: string, { value, staleBecause }: Fresh<T>): T {
     if (staleBecause !== undefined) this.#doubts.push(doubtOf(what, staleBecause));
     return value;
   }
 
-  /** The same decision with the warnings, if it allows. */
+  /** Returns the same decision, with the warnings if it allows. */
   warn(admission: Admission): Admission {
     return this.#doubts.length === 0 ? admission : addDoubts(admission, this.#doubts);
   }

@@ -7,12 +7,12 @@ import { type Cluster, type ObjectList, SIDECARSETS } from "../../kube/port.ts";
 
 export interface SidecarSetList {
   readonly sidecarSets: readonly SidecarSet[];
-  /** built once per list, not per pod */
+  /** index of the SidecarSets, built once for each list and not for each pod */
   readonly index: SidecarSetIndex;
 }
 
 export interface ListedSidecarSets extends SidecarSetList {
-  /** of the list */
+  /** resourceVersion of the list */
   readonly resourceVersion: string;
   /** epoch milliseconds: start of the oldest reading with a part still in use */
   readonly keptFrom: number;
@@ -23,7 +23,7 @@ export type ReadByName = ReadonlyMap<string, SidecarSet | undefined>;
 
 const PAGE_SIZE = 500;
 const OLDER_STATE = "OlderState";
-/** A list whose pages expire (410) while they are read, or that is from before another, is begun again this often. */
+/** Limit of new starts for a list whose pages expire (410), or that is older than another one. */
 const MAX_LIST_ATTEMPTS = 3;
 /**
  * Limit of reuse for unchanged objects, because their content may change without their resourceVersion: new defaults of
@@ -40,7 +40,7 @@ interface Newest {
 }
 
 interface ListingOptions extends Newest {
-  /** epoch milliseconds */
+  /** the present time in epoch milliseconds */
   readonly now: number;
   readonly last?: ListedSidecarSets | undefined;
 }
@@ -79,12 +79,12 @@ export function withRead(list: ListedSidecarSets, read: ReadByName): ListedSidec
   return { ...list, ...indexed([...others, ...present]) };
 }
 
-/** The SidecarSet of a name; undefined: there is none. */
+/** The SidecarSet with this name; undefined: there is none. */
 export function namedIn({ sidecarSets }: SidecarSetList): (name: string) => SidecarSet | undefined {
   return (name) => sidecarSets.find(({ metadata }) => metadata?.name === name);
 }
 
-/** @throws KubeError if one cannot be read */
+/** Reads SidecarSets by name. @throws KubeError if one cannot be read */
 export async function readByName(cluster: Cluster, names: ReadonlySet<string>): Promise<ReadByName> {
   const read = async (name: string) => [name, await readOne(cluster, name)] as const;
   return new Map(await Promise.all([...names].map(read)));
@@ -99,7 +99,7 @@ export function isOlder(one: string, other: string): boolean {
   return areNumbers && BigInt(one) < BigInt(other);
 }
 
-/** "" is older than any. */
+/** The newer of two resourceVersions; "" is older than any. */
 export function newerOf(one: string, other: string): string {
   return one === "" || isOlder(one, other) ? other : one;
 }
@@ -117,7 +117,7 @@ function readOne(cluster: Cluster, name: string): Promise<SidecarSet | undefined
   return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }
 
-/** Retries, because one of several API servers may be behind and another may answer next. */
+/** Lists all, and retries: one of several API servers may be behind, and another may answer next. */
 async function readAll(cluster: Cluster, { atLeast, gone }: Newest) {
   for (let attempt = 1; ; attempt++) {
     try {

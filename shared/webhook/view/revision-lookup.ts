@@ -5,7 +5,7 @@ import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revis
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../kube/port.ts";
 
-/** The revision; empty when no revision has the name or version. */
+/** The revision; empty if no revision has the name or version. */
 export async function lookUpRevision(
   cluster: Cluster,
   namespace: string,

@@ -5,18 +5,18 @@ import type { Log } from "../../log.ts";
 import type { Announced } from "./announced.ts";
 import { PATIENCE_MS, SLOW_MS, STALE_WORDS } from "./announcements.ts";
 
-/** Why SidecarSets are listed for each pod, and not known by announcements. */
+/** The reason why SidecarSets are listed for each pod, and not known by announcements. */
 export type Unannounced = "registration" | "notice" | "settling";
 
 export interface Trouble {
-  /** when it was last seen, or looked for */
+  /** time at which it was last seen, or looked for */
   readonly seen: { readonly wall: number; readonly steady: number };
-  /** milliseconds for which nobody waits afterwards */
+  /** milliseconds after it for which no caller waits */
   readonly restMs: number;
   readonly because: unknown;
-  /** Nothing was answered, so a caller without a known state need not wait either. */
+  /** True: there was no answer, so even a caller without a known state does not wait. */
   readonly isSilent: boolean;
-  /** The trouble was longer than a moment, and the log has it. */
+  /** True: the trouble was longer than a moment, and the log has it. */
   readonly isSaid: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Troubled {
   moment(): Trouble["seen"];
 }
 
-/** How the API server answered the last time that somebody waited for it. */
+/** The API server's answer at the last reading for which a caller waited. */
 export type Answering = "in time" | "with errors" | "late" | "never";
 
 export function answeringOf({ trouble }: Pick<Troubled, "trouble">): Answering {
@@ -36,7 +36,7 @@ export function answeringOf({ trouble }: Pick<Troubled, "trouble">): Answering {
   return trouble.isSilent ? "never" : "late";
 }
 
-/** After a failed reading nobody waits for five times its duration, up to this limit. */
+/** Factor of a failed reading's duration for which no caller waits afterwards, up to this limit. */
 const REST_FACTOR = 5;
 const MAX_REST_MS = 5_000;
 const LATE = "the API server does not answer in time: admissions go by what is known, and one waits now and then";
@@ -62,7 +62,7 @@ export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number,
   return because;
 }
 
-/** A reading has succeeded, whether or not somebody waited: one in time ends it. */
+/** Records a successful reading, with or without waiting callers. A reading in time ends the trouble. */
 export function endTrouble(breaker: Troubled, tookMs: number): void {
   const { trouble, log, kind } = breaker;
   if (trouble === undefined) return;
@@ -70,7 +70,7 @@ export function endTrouble(breaker: Troubled, tookMs: number): void {
   if (breaker.trouble === undefined && trouble.isSaid) log?.info("the API server answers in time again", { kind });
 }
 
-/** The warning about what is older than it should be. */
+/** The warning about a state that is older than allowed. */
 export function doubtOf(what: string, because: unknown): string {
   const reason = because instanceof Error ? because.message : String(because);
   return `${STALE_WORDS} ${what}, which cannot be read now: ${reason}`;
@@ -82,8 +82,7 @@ export function addDoubts(admission: Admission, doubts: readonly string[]): Admi
 }
 
 /**
- * True where announcements were ignored, because they claim to replace a version that never existed; the log names
- * them.
+ * True if announcements were ignored because they claim to replace a version that never existed. The log names them.
  */
 export function ignoresImpossible(announced: Announced, version: string, { now, log }: Says): boolean {
   const names = announced.ignoreImpossible(version, now());
@@ -99,16 +98,16 @@ interface Says {
   readonly log?: Troubled["log"];
 }
 
-/** The log's last line about how SidecarSets are read. `why`: absent: by announcements */
+/** The log's last line about the source of SidecarSets. `why`: absent if announcements are the source */
 export interface LoggedSource {
   readonly why: Unannounced | undefined;
   readonly at: number;
 }
 
-/** Milliseconds between two lines: alternating causes would fill the log, and a lasting one is logged in the end. */
+/** Milliseconds between two lines: alternating causes would fill the log, and a lasting cause is logged in any case. */
 const SAY_AGAIN_MS = 10_000;
 
-/** Logs how SidecarSets are read now. `last`: absent: not logged yet */
+/** Logs the present source of SidecarSets. `last`: absent: not logged yet */
 export function saySource(
   last: LoggedSource | undefined,
   why: Unannounced | undefined,
