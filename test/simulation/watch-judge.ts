@@ -63,11 +63,27 @@ function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
   return {
     isSeen: (set.status?.observedGeneration ?? 0) >= (set.metadata?.generation ?? 0),
     isAtRest: paused || type === "NotUpdate",
-    isDone: pods.every(({ pod, isUpdated }) => isUpdated && isWorking(pod) && !isHalfUpgraded(pod, name)),
+    isDone: pods.every(
+      ({ pod, isUpdated }) => isUpdated && isWorking(pod) && !isHalfUpgraded(pod, name) && !hasEarlyStart(pod, name),
+    ),
     down: updated.filter((pod) => !isPodReady(pod)).length,
     owed: Math.max(0, old.length - partitionNow(set, pods.length)),
     endsAll: blocked?.status === "True" && (ENDS_ALL.has(blocked.reason) || isOfFailedPass(set.status)),
   };
+}
+
+/**
+ * True if a container started before the write of its values. It may still have the earlier values, or its node's clock
+ * may be behind: a watch waits a minute.
+ */
+function hasEarlyStart({ metadata, status }: Pod, set: string): boolean {
+  const text = metadata?.annotations?.[`${set}.sidecarset.kruise.io/values`] ?? "{}";
+  const { before = {} } = JSON.parse(text) as {
+    readonly before?: Readonly<Record<string, { readonly since: string }>>;
+  };
+  return (status?.containerStatuses ?? []).some(
+    ({ name, state }) => (state?.running?.startedAt ?? "") < (before[name]?.since ?? ""),
+  );
 }
 
 /** Returns the problem; undefined: the recount allows this exit code. `code`: undefined while the watch continues. */
