@@ -20,9 +20,10 @@ const CALLS_OF_A_POD = 12;
 const CALLS_A_SECOND = 4;
 const RESTARTS_IN_THESE = 2;
 /**
- * The most calls for one refused pod. A refused pod frees its place in the batch, and is retried with growing delays.
+ * The most calls for one refused pod: the patch, a read of the pod, and for the pod that gets its place a read of the
+ * SidecarSet and a write of the ledger. A refused pod is retried with growing delays.
  */
-const CALLS_OF_A_REFUSAL = 2;
+const CALLS_OF_A_REFUSAL = 4;
 const REFUSALS_OF_A_POD = 10;
 
 export interface PassFacts {
@@ -95,7 +96,8 @@ export class PassJudge {
   }
 
   #notesTried(call: string, code: number): void {
-    if (call === "PATCH pods" && code === 422) this.#refusedPods++;
+    // A policy may choose either code.
+    if (call === "PATCH pods" && [403, 422].includes(code)) this.#refusedPods++;
   }
 
   /**
@@ -145,7 +147,8 @@ export class PassJudge {
     const counts = Object.entries(calls).map(([call, one]) => (call === "LIST pods" ? one / pages : one));
     const count = counts.reduce((sum, one) => sum + one, 0);
     const sets = Math.max(1, sidecarSets.length);
-    const aSecond = CALLS_A_SECOND + Math.max(0, this.#facts.restartsAtOnce - RESTARTS_IN_THESE);
+    const readsOfPulls = calls["CREATE pods"] ? 1 : 0;
+    const aSecond = CALLS_A_SECOND + Math.max(0, this.#facts.restartsAtOnce - RESTARTS_IN_THESE) + readsOfPulls;
     const tries = Math.min(this.#refusedPods, REFUSALS_OF_A_POD * this.#facts.pods());
     const aPass = CALLS_OF_ALL + CALLS_OF_A_POD * this.#facts.pods() + (aSecond * durationMs) / 1_000;
     const most = sets * aPass + CALLS_OF_A_REFUSAL * tries;
