@@ -127,7 +127,7 @@ export class PassJudge {
   }
 
   ends(report: PassReport): void {
-    const { heldBy, failure, sidecarSets, notReached, calls, durationMs } = report;
+    const { heldBy, failure, sidecarSets, notReached } = report;
     const text = JSON.stringify(report);
     // A SidecarSet that ended for another reason need not name the earlier refusal.
     const isEnded = sidecarSets.some(
@@ -142,6 +142,10 @@ export class PassJudge {
     const forgotten = this.#facts.sets().filter((name) => !told.has(name));
     if (heldBy === undefined && failure === undefined && forgotten.length > 0)
       this.#violated(`says nothing of ${forgotten}`);
+    this.#judgeCalls(report);
+  }
+
+  #judgeCalls({ sidecarSets, calls, durationMs }: PassReport): void {
     // The pages of a list count as one read.
     const pages = Math.max(1, Math.ceil(this.#facts.pods() / this.#facts.pageSize));
     const counts = Object.entries(calls).map(([call, one]) => (call === "LIST pods" ? one / pages : one));
