@@ -24,7 +24,9 @@ request(new URL("/api/v1/namespaces", cluster.url), { ca: cluster.caCertificate,
 
 let folder: string;
 let archive: string;
-const user = () => join(folder, "user");
+function user(): string {
+  return join(folder, "user");
+}
 const installed = () => join(user(), "node_modules/@sidecarset/local");
 
 /** Links a package of this repository into the user's folder. */
