@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import { ConcurrencyLimit, mapWithin } from "../../shared/controller/loop/concurrency-limit.ts";
-import { steppedClock } from "./stepped-clock.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
 const items = Array.from({ length: 1_000 }, (_, index) => index);
 const WAIT_MS = 50;
@@ -239,6 +239,28 @@ describe("refused items:", () => {
     });
     expect(sent).toEqual(["refused at 0", "other at 0", `refused at ${WAIT_MS}`]);
     expect(slept, "by the other one alone").toEqual([WAIT_MS]);
+  });
+});
+
+describe("workers that leave:", () => {
+  it("mapWithin repeats a refused item when its worker is the last one", async () => {
+    const { clock: shared } = sharedClock();
+    const sent: string[] = [];
+    await mapWithin(["quick", "slow"], new ConcurrencyLimit(2, shared), async (item) => {
+      await shared.sleep(item === "quick" ? 1 : 10);
+      return sent.push(item) === 2 ? WAIT_MS : undefined;
+    });
+    expect(sent).toEqual(["quick", "slow", "slow"]);
+  });
+
+  it("once the time is up mapWithin waits for no refused item", async () => {
+    const { clock: shared } = sharedClock();
+    const durations = [0, 1_000, 1_001];
+    await mapWithin([0, 1, 2, 3], new ConcurrencyLimit(3, shared, 2_000), async (item) => {
+      await shared.sleep(durations[item] ?? 0);
+      return item === 0 ? 60_000 : undefined;
+    });
+    expect(shared.now()).toBe(1_001);
   });
 });
 

@@ -147,8 +147,15 @@ describe("the Lease of a pass:", () => {
     const serve = (key: string) => {
       cursor = key;
     };
+    const underCursor = async (used: LeaseSite) =>
+      holdLease(
+        { site: used, state: await readLease(used) },
+        () => cursor,
+        (error) => troubles.push(error),
+      );
     const calls = () => bare.calls.map(([atMs, call]) => `${atMs} ${call}`);
-    return { ...stepped, ...{ site, over, peek, put, troubles, work, workBeyond, serve, calls, server: bare.server } };
+    const means = { site, over, peek, put, troubles, work, workBeyond, serve, underCursor, calls, server: bare.server };
+    return { ...stepped, ...means };
   }
 
   it("a pass holds the Lease, renews it every ten seconds and stores the last served SidecarSet in it", async () => {
@@ -241,6 +248,35 @@ describe("the Lease of a pass:", () => {
     expect(await readLease(site)).toEqual({ cursor: "" });
     put({}, { "sidecarset.kruise.io/last-served": "web" });
     expect((await readLease(site)).cursor).toBe("web");
+  });
+
+  it("readLease reads the note about drains, also from a Lease without a spec", async () => {
+    const { put, site } = stage();
+    put(undefined, { "sidecarset.kruise.io/drains": "true" });
+    expect(await readLease(site)).toMatchObject({ cursor: "", mayDrain: true });
+  });
+
+  it("a pass writes the note about drains into its Lease, and a later pass removes it", async () => {
+    const { work, peek } = stage();
+    const served = { "sidecarset.kruise.io/last-served": "begun" };
+    await work(0, { drains: { isAsked: true, mayDrain: true } });
+    expect(peek()?.metadata?.annotations).toEqual({ ...served, "sidecarset.kruise.io/drains": "true" });
+    await work(0, { drains: { isAsked: false, mayDrain: false } });
+    expect(peek()?.metadata?.annotations).toEqual(served);
+  });
+
+  it("a pass renews its Lease at once when it asks for it, and without a Lease it asks in vain", async () => {
+    const { site, peek, serve, underCursor } = stage();
+    const held = await underCursor(site);
+    serve("next");
+    await held?.renew();
+    expect(peek()?.metadata?.annotations?.["sidecarset.kruise.io/last-served"]).toBe("next");
+    await held?.end();
+    const on = stage((call) => (call === "CREATE leases" ? refusal(403, "Forbidden") : undefined));
+    const none = await on.underCursor(on.site);
+    await none?.renew();
+    await none?.end();
+    expect(on.calls()).toEqual(["0 GET leases", "0 CREATE leases refused"]);
   });
 
   it("a pass does no work when another pass creates the Lease first", async () => {

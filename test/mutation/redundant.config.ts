@@ -14,10 +14,13 @@ const SILENT = { isDebugEnabled: () => false, debug: () => undefined, info: () =
 /** Returns the instrumented text of each source file, by its path. */
 async function instrument(): Promise<ReadonlyMap<string, string>> {
   const sources = (process.env[SOURCES] ?? "").split(" ");
-  const names = sources.flatMap((name) => (name.endsWith(".ts") ? [name] : globSync(`${name}/**/*.ts`, { cwd: root })));
+  const names = sources.flatMap((name) => (/\.ts\b/.test(name) ? [name] : globSync(`${name}/**/*.ts`, { cwd: root })));
   const texts = names.toSorted().map((name) => {
-    const path = join(root, name);
-    return { name: path, content: readFileSync(path, "utf8"), mutate: true };
+    const [file = "", lines] = name.split(":");
+    const path = join(root, file);
+    const [from = 1, to = from] = (lines ?? "").split("-").map(Number);
+    const range = { start: { line: from - 1, column: 0 }, end: { line: to, column: 0 } };
+    return { name: path, content: readFileSync(path, "utf8"), mutate: lines === undefined || [range] };
   });
   const options = { plugins: null, excludedMutations: [], ignorers: [] };
   const { files, mutants } = await new Instrumenter(SILENT as never).instrument(texts, options);
