@@ -255,12 +255,16 @@ export const PLACES = {
     return [
       differs(
         "reasons given twice",
-        reasons.filter((one, index) => reasons.indexOf(one) !== index),
+        // Pods of two releases may each be not ready.
+        reasons.filter((one, index) => one in CAUSES && reasons.indexOf(one) !== index),
         [],
       ),
       differs(
         "causes missing on the page",
-        stops.filter((one) => !shown.has(one)),
+        // The page names the pods that fail, and explain the budget that they use.
+        stops.filter(
+          (one) => !shown.has(one === "BudgetUsed" && shown.has("ContainerFailing") ? "ContainerFailing" : one),
+        ),
         [],
       ),
     ];
