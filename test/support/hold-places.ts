@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { standingOf } from "../../functions/cli/input/progress.ts";
 import { createMetrics } from "../../functions/server/metrics.ts";
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { explain } from "../../shared/controller/rollout/dry-run.ts";
@@ -183,6 +183,9 @@ const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   none: "no pod",
 };
 
+/** Reasons of the page about pods that may use the budget. */
+const PODS_IN_BUDGET = ["ContainerFailing", "PodNotReady"];
+
 export const PLACES = {
   "where the stored status is blocked by refusals, readers say that they block": ({ observation, held, text }) => {
     const stored = observation.sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
@@ -229,7 +232,9 @@ export const PLACES = {
 
   "explain names the cause of the hold, as grave as the book has it": ({ observation, facts, decision, words }) => {
     const steps = explainSidecarSet(observation.sidecarSet, facts).filter(({ reason }) => reason === words.cause);
-    const areKeptElsewhere = decision.summary.down.some(({ why }) => why.includes("ReadinessGatesNotReady"));
+    // The words about a pod that is down may name its container instead.
+    const isKept = ({ type, reason }: PodCondition) => type === "Ready" && reason === "ReadinessGatesNotReady";
+    const areKeptElsewhere = facts.pods.some(({ status }) => status?.conditions?.some(isKept));
     const verdicts = {
       trouble: ["stop"],
       wait: ["wait", ...(decision.failing.length > 0 || areKeptElsewhere ? ["stop"] : [])],
@@ -261,9 +266,9 @@ export const PLACES = {
       ),
       differs(
         "causes missing on the page",
-        // The page names the pods that fail, and explain the budget that they use.
+        // The page names pods that fail or are kept unready, and explain the budget that they use.
         stops.filter(
-          (one) => !shown.has(one === "BudgetUsed" && shown.has("ContainerFailing") ? "ContainerFailing" : one),
+          (one) => !shown.has(one) && !(one === "BudgetUsed" && PODS_IN_BUDGET.some((pods) => shown.has(pods))),
         ),
         [],
       ),
