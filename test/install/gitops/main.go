@@ -1,6 +1,6 @@
-// Reads {"script", "actions", "failed", "current", "objects"} from stdin. For each object it prints the results of Argo
-// CD's interpreter: the health, and the return value of each action. It also prints the status in Flux, by kstatus and
-// by the two expressions.
+// Reads {"script", "actions", "failed", "current", "objects"} from stdin and prints, for each object, what Argo CD's
+// interpreter makes of it by each script: its health, and what each action returns; and the status that Flux makes of it
+// by kstatus and by the two expressions.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 		for name, script := range input.Actions {
 			one.Actions[name] = evaluate(script, object)
 		}
-		// The integers stay integers, as in a client.
+		// integers, as a client has them
 		whole, err := json.Marshal(object)
 		must(err)
 		var typed unstructured.Unstructured
@@ -55,7 +55,7 @@ func main() {
 		must(err)
 		one.Kstatus = result.Status.String()
 		if flux, err := evaluator.Evaluate(context.Background(), &typed); err != nil {
-			one.Flux = "Unknown" // Flux will look again
+			one.Flux = "Unknown" // Flux looks again
 		} else {
 			one.Flux = flux.Status.String()
 		}
@@ -64,7 +64,7 @@ func main() {
 	must(json.NewEncoder(os.Stdout).Encode(verdicts))
 }
 
-// Only these libraries are open, as in Argo CD.
+// As Argo CD's own: only these libraries are open.
 func evaluate(script string, object map[string]any) []byte {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()

@@ -1,5 +1,6 @@
-// Prints the objects that Helm makes of a chart, as `helm template` does, with Helm's own engine: render CHART
-// NAMESPACE < VALUES.yaml
+// Prints the objects that Helm makes of a chart: `helm template`, by Helm's own engine.
+//
+//	render CHART NAMESPACE < VALUES.yaml
 package main
 
 import (
@@ -35,7 +36,7 @@ func render(directory, namespace string) error {
 		return err
 	}
 	release := chartutil.ReleaseOptions{Name: "sidecarset", Namespace: namespace, Revision: 1, IsInstall: true}
-	// This also checks values.schema.json.
+	// Checks values.schema.json too.
 	values, err := chartutil.ToRenderValues(chart, given, release, nil)
 	if err != nil {
 		return err

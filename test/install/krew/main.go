@@ -1,4 +1,4 @@
-// Krew's own validator of plugin manifests, at the version in go.mod.
+// Krew's own validator of plugin manifests, at the version of go.mod.
 package main
 
 import _ "sigs.k8s.io/krew/cmd/validate-krew-manifest"

@@ -1,5 +1,4 @@
-// Prints the JSON fields of a SidecarSet's containers and volumes, and of pod templates. Each line has a path and a Go
-// kind.
+// Prints the JSON fields of a SidecarSet's containers and volumes, and of pod templates, a line each: path and Go kind.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Prints the errors of Go's encoding/json for texts that are not JSON, for json-problem.test.ts: go run json.go >
-// json.json
+// Prints what Go's encoding/json says of texts that are no JSON, for json-problem.test.ts: go run json.go > json.json
 package main
 
 import (
@@ -24,7 +23,7 @@ var insertions = []string{
 	"\x00", "\x07", "\x1f", "\x7f", "é", "‰",
 }
 
-// Number of texts that are kept of each kind: valid ones, and ones with the same error.
+// Of all texts that are wrong in one way, or not at all, so many are kept.
 const perKind = 15
 
 var character = regexp.MustCompile(`character '.*' `)

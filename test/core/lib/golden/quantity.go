@@ -1,4 +1,4 @@
-// Prints apimachinery's results for quantities, for quantity-golden.test.ts: go run quantity.go > quantity.json
+// Prints what apimachinery makes of quantities, for quantity-golden.test.ts: go run quantity.go > quantity.json
 package main
 
 import (
@@ -38,7 +38,7 @@ type row struct {
 	Rounded string `json:"rounded,omitempty"`
 	Value   string `json:"value,omitempty"`
 	Milli   string `json:"milli,omitempty"`
-	// the previous quantity
+	// the quantity before it
 	Other   string `json:"other,omitempty"`
 	Sum     string `json:"sum,omitempty"`
 	InMilli string `json:"sumInMilli,omitempty"`

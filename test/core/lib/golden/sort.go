@@ -1,5 +1,4 @@
-// Prints the order in which Go's sort.Slice leaves lists with equal keys, for pdqsort.test.ts: go run sort.go >
-// sort.json
+// Prints what Go's sort.Slice makes of lists with equal keys, for pdqsort.test.ts: go run sort.go > sort.json
 package main
 
 import (
@@ -42,7 +41,7 @@ var shapes = map[string]func(i, n int, random func(int) int) int{
 	},
 }
 
-// xorshift returns the same numbers as the generator in the test.
+// The same numbers as the generator in the test.
 func xorshift() func(int) int {
 	state := uint32(2463534242)
 	return func(limit int) int {
@@ -66,7 +65,7 @@ func checksum(keys []int) uint32 {
 	return hash.Sum32()
 }
 
-// killer is McIlroy's antiquicksort: its keys make every pivot of this sort a bad one.
+// McIlroy's antiquicksort: keys that make every pivot of this very sort a bad one.
 func killer(n int) []int {
 	keys := make([]int, n)
 	order := make([]int, n)
@@ -122,7 +121,7 @@ func main() {
 	}
 	kills := []kill{}
 	for _, n := range []int{64, 100, 150, 300} {
-		// The last keys are equal. Heap sort starts while they are in its range.
+		// The last keys are equal: heap sort takes over while they are in its range.
 		for _, settled := range []int{n / 4, n / 2, 3 * n / 4} {
 			keys := killer(n)
 			for i := range keys {

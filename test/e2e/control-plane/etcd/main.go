@@ -1,4 +1,4 @@
-// etcd, started as its own main function does.
+// etcd, as its own main does it.
 package main
 
 import (

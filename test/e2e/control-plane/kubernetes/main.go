@@ -25,7 +25,7 @@ var commands = map[string]func() *cobra.Command{
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 }
 
-// Kubernetes 1.31 to 1.33 take no context here.
+// Kubernetes 1.31 to 1.33 take no context.
 func newKubelet() *cobra.Command {
 	create := reflect.ValueOf(kubelet.NewKubeletCommand)
 	arguments := []reflect.Value{reflect.ValueOf(context.Background())}

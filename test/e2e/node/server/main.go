@@ -1,5 +1,4 @@
-// A sidecar that hands over its traffic. Two instances listen on one port. Connections that wait for an ending instance
-// go to the other.
+// A sidecar that hands its traffic over: two of them listen on one port, and what waits for one that ends is the other's.
 package main
 
 import (
@@ -14,15 +13,14 @@ import (
 	"time"
 )
 
-// SO_REUSEPORT on Linux, which package syscall does not name.
+// SO_REUSEPORT of Linux, which package syscall does not name.
 const reusePort = 0xf
 
-// This wait is longer than an answer takes.
+// Longer than an answer takes.
 const drain = 2 * time.Second
 
 func main() {
-	// With this setting the other listener gets connections that the kernel accepted and the server did not yet take
-	// (Linux 5.14).
+	// Connections that the kernel has taken and nobody accepted yet go to the other listener (Linux 5.14).
 	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_migrate_req", []byte("1"), 0o644); err != nil {
 		log.Fatal(err)
 	}
@@ -55,8 +53,7 @@ func main() {
 	case err := <-ended:
 		log.Fatal(err)
 	case <-told:
-		// The server takes no more connections, and answers the ones it took. http.Server.Shutdown would forget a connection
-		// taken at this moment.
+		// Takes no more, and answers what it has taken: http.Server.Shutdown forgets what was taken at this moment.
 		if err := listener.Close(); err != nil {
 			log.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Prints random parts of pods, one JSON object a line, with the answer of Kubernetes' own code. `parts validate SEED
-// COUNT` prints the errors of its validation. `parts decode SEED COUNT` prints what its decoder keeps of a SidecarSet.
+// Prints random parts of pods, a line of JSON each, and what Kubernetes' own code says of them: `parts validate SEED
+// COUNT` the errors of its validation, `parts decode SEED COUNT` what its decoder keeps of a SidecarSet.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 
 var r *rand.Rand
 
-// The share of the fields of a SidecarSet or a container that are set.
+// How often a field of a SidecarSet, or of a container, is set.
 var setP float64
 
 var pool = []string{"", "a", "b", "main", "data", "A", "a_b", "x.y", "-a", "a-", "a..b", "/", "/a", "/a/", "a/b", "../a", "a/../b", "..", "/a:b", "$(A)", " ", "a b", "http", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.labels['a']", "metadata.annotations['A/b']", "metadata.annotations['x.y/Z']", "metadata.labels['-']", "metadata.annotations['']", "spec.nodeName", "spec.serviceAccountName", "status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs", "status.phase", "spec.hostNetwork", "limits.cpu", "requests.memory", "limits.memory", "limits.ephemeral-storage", "requests.hugepages-2Mi", "limits.hugepages-", "limits.foo", "requests.cpu", "v1", "v2", "1.2.3.4", "1.2.3", "::1", "0.0.0.0", "127.0.0.1", "example.com", "Example.com", "https://x", "CAP_SYS_ADMIN", "SYS_ADMIN", "ALL", "localhost/x", "é", "a\tb", "0123456789012345678901234567890123456789012345678901234567890123", "a.b.c.d/e", "X-Header", "x header", "/dev/termination-log", "{\"a\":1}", "nfs", "disk.example", "NT AUTHORITY\\SYSTEM", "user", "dom\\user", "ContainerAdministrator", "iqn.2001-04.com.example:storage", "eui.0123456789abcdef", "naa.0123456789abcdef", "iqn.x", "zero", "10.0.0.1:3260", "pd", "20", "65536", "ReadWriteOnce", "/tmp/../x", "a/b/..", "C:\\a", "/..a", "..a", "..data", "secretref"}
@@ -112,7 +112,7 @@ func fill(v reflect.Value, depth int) {
 			}
 			return
 		}
-		// A union mostly has one member.
+		// unions: one member mostly
 		p := setP
 		if depth > 0 {
 			p = 0.6
@@ -189,8 +189,7 @@ func volume(i int) v1.Volume {
 
 type problem struct{ Type, Field, Detail string }
 
-// Validates the pod that the SidecarSet alone would make. OpenKruise is stricter about three fields
-// (docs/compatibility.md, W15).
+// The pod that a SidecarSet alone would make. OpenKruise is stricter in three fields (docs/compatibility.md, W15).
 func validate() any {
 	setP = 0.15
 	spec := v1.PodSpec{}
