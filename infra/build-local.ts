@@ -26,7 +26,8 @@ export async function buildLocal(folder: string, published?: Published): Promise
     format: "esm",
     logLevel: "warning",
   });
-  await promisify(execFile)("node_modules/.bin/tsc", ["-p", SOURCE, "--outDir", join(folder, "types")]);
+  const toTypes = ["-p", join(SOURCE, "tsconfig.types.json"), "--outDir", join(folder, "types")];
+  await promisify(execFile)("node_modules/.bin/tsc", toTypes);
   const manifest = {
     ...kept,
     exports: { types: "./types/cluster.d.ts", default: "./cluster.mjs" },
