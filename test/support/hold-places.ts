@@ -183,6 +183,11 @@ const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   none: "no pod",
 };
 
+/** True if the scheduler, or a readiness gate of others, keeps the pod unready. */
+function isOfOthers({ type, status, reason }: PodCondition): boolean {
+  return (type === "PodScheduled" && status === "False") || (type === "Ready" && reason === "ReadinessGatesNotReady");
+}
+
 /** Reasons of the page about pods that may use the budget. */
 const PODS_IN_BUDGET = ["ContainerFailing", "PodNotReady"];
 
@@ -233,8 +238,9 @@ export const PLACES = {
   "explain names the cause of the hold, as grave as the book has it": ({ observation, facts, decision, words }) => {
     const steps = explainSidecarSet(observation.sidecarSet, facts).filter(({ reason }) => reason === words.cause);
     // The words about a pod that is down may name its container instead.
-    const isKept = ({ type, reason }: PodCondition) => type === "Ready" && reason === "ReadinessGatesNotReady";
-    const areKeptElsewhere = facts.pods.some(({ status }) => status?.conditions?.some(isKept));
+    const areKeptElsewhere = facts.pods.some(
+      ({ spec, status }) => (spec.schedulingGates ?? []).length > 0 || status?.conditions?.some(isOfOthers),
+    );
     const verdicts = {
       trouble: ["stop"],
       wait: ["wait", ...(decision.failing.length > 0 || areKeptElsewhere ? ["stop"] : [])],
