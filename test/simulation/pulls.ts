@@ -196,10 +196,12 @@ function problemsOf(world: World, set: SidecarSet): readonly string[] {
   const isOrdinal = world.scenario.sets.some(({ name, isOrdinal: is }) => is && name === set.metadata?.name);
   const others = late.filter((pod) => !held.includes(pod) && !(isOrdinal && held.some((one) => isBehind(pod, one))));
   const matched = world.server.all<Pod>(PODS).filter((pod) => selects(set, pod, world.witness.namespaces.now)).length;
-  const isUnnamed = late.length > 0 && others.length === 0 && !isNamed(set);
+  const kept = partitionNow(set, matched);
+  // If the partition keeps all late pods, none of them waits for a node.
+  const isUnnamed = late.length > kept && others.length === 0 && !isNamed(set);
   return [
     ...others
-      .slice(partitionNow(set, matched))
+      .slice(kept)
       .map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
     ...(isUnnamed ? [`pods of ${FIRST_NODE} wait, and it is not named: ${wordsOf(set)}`] : []),
   ];

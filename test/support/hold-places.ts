@@ -303,7 +303,7 @@ export const PLACES = {
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (NAMED_FOR[held.hold] === "every pod") return [differs(`pods that name ${words.cause}`, naming, old.length)];
     // A pod has no reason to wait if a pass writes to it, if it cannot be written to, or if it stays unchanged.
-    const others = ["Reserved", "UpdateRefused", "NotUpgradable"].filter((one) => one !== words.cause);
+    const others = ["Reserved", "WritesRefused", "UpdateRefused", "NotUpgradable"].filter((one) => one !== words.cause);
     const waits = causes.some((reasons) => !others.some((one) => reasons.includes(one)));
     if (!waits || NAMED_FOR[held.hold] === "no pod") return [];
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
