@@ -58,8 +58,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: () => "set spec.updateStrategy.type to RollingUpdate",
   },
   halted: {
-    applies: ({ hold, rules: { halt } }) =>
-      hold === "halted" || (isPassTrouble(hold) && halt?.hasWayBack !== undefined),
+    applies: ({ hold, halt }) => hold === "halted" || (isPassTrouble(hold) && halt !== undefined),
     cause: "RolloutHalted",
     isExplainedApart: true,
     severity: "trouble",
