@@ -281,6 +281,11 @@ export const PLACES = {
     ];
   },
 
+  "no sentence of the page has a value that is not there": ({ page }) =>
+    page().reasons.map(({ title, text }) =>
+      `${title} ${text}`.includes("undefined") ? `page: ${title}: ${text}` : undefined,
+    ),
+
   "check finds pods that fail where the state is Degraded": ({ observation, decision, state }) => [
     state === "Degraded" && checkBlocked(observation.sidecarSet, decision).length === 0
       ? "check finds nothing where pods fail"
