@@ -33,7 +33,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     atMost: 1,
   },
   {
-    what: "rollout over 110 pods of a real node, as a multiple of a bare loop of patches",
+    what: "time of a rollout over 110 pods of a real node, divided by the time of a bare loop of patches",
     by: "bench",
     from: "node.figures",
     pick: ofBareLoop,
