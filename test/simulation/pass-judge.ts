@@ -25,6 +25,8 @@ const RESTARTS_IN_THESE = 2;
  */
 const CALLS_OF_A_REFUSAL = 4;
 const REFUSALS_OF_A_POD = 10;
+/** The most calls after a lost swap of the ledger: the pass reads the ledger, the SidecarSet and its pods again. */
+const CALLS_OF_A_LOST_SWAP = 3;
 
 export interface PassFacts {
   readonly name: string;
@@ -60,6 +62,8 @@ export class PassJudge {
   #read = "";
   /** number of writes to pods that were answered with 422 */
   #refusedPods = 0;
+  /** number of writes to the ledger before which another process wrote to it */
+  #lostSwaps = 0;
   /** true after any call of the pass failed */
   hasFailed = false;
 
@@ -98,6 +102,13 @@ export class PassJudge {
   #notesTried(call: string, code: number): void {
     // A policy may choose either code.
     if (call === "PATCH pods" && [403, 422].includes(code)) this.#refusedPods++;
+    if (/^(CREATE|PATCH) configmaps$/.test(call) && [409, 422].includes(code)) this.#losesSwap();
+  }
+
+  /** A pass that lost a swap decides anew, and perhaps without the reads that were refused before. */
+  #losesSwap(): void {
+    this.#lostSwaps++;
+    for (const refusal of this.#wishes.keys()) this.#refusals.delete(refusal);
   }
 
   /**
@@ -118,12 +129,15 @@ export class PassJudge {
   }
 
   /**
-   * True if the refused read is no longer needed: its spec has changed or is reached, or one of its pods is deleted.
+   * True if the refused read is no longer needed: its spec has changed or is reached, one of its pods is deleted, or
+   * another workload restarts first.
    */
   #isOver(refusal: string, { sidecarSets }: PassReport): boolean {
     const wish = this.#wishes.get(refusal);
     const isTrue = sidecarSets.every(({ summary }) => summary?.hold === "finished");
-    return wish !== undefined && (wish !== this.#facts.wish() || isTrue || this.#goneOf.get(refusal)?.() === true);
+    if (wish === undefined) return false;
+    const isLater = sidecarSets.some(({ summary }) => summary?.rules.restarts?.underWay.length);
+    return wish !== this.#facts.wish() || isTrue || isLater || this.#goneOf.get(refusal)?.() === true;
   }
 
   ends(report: PassReport): void {
@@ -155,7 +169,7 @@ export class PassJudge {
     const aSecond = CALLS_A_SECOND + Math.max(0, this.#facts.restartsAtOnce - RESTARTS_IN_THESE) + readsOfPulls;
     const tries = Math.min(this.#refusedPods, REFUSALS_OF_A_POD * this.#facts.pods());
     const aPass = CALLS_OF_ALL + CALLS_OF_A_POD * this.#facts.pods() + (aSecond * durationMs) / 1_000;
-    const most = sets * aPass + CALLS_OF_A_REFUSAL * tries;
+    const most = sets * aPass + CALLS_OF_A_REFUSAL * tries + CALLS_OF_A_LOST_SWAP * this.#lostSwaps;
     if (count > most)
       this.#violated(`makes ${Math.round(count)} calls, ${Math.round(most)} allowed: ${JSON.stringify(calls)}`);
   }
