@@ -2,7 +2,8 @@
  * `npm run sample -- --seed N`: draws comments, test titles and sentences of docs for a reader to judge.
  *
  * Each text has what a reader sees beside it: a comment its line of code, a sentence the one before it or its heading,
- * a table's cell its column and the first cell of its row. A title has to be clear without more.
+ * a table's cell its column and the first cell of its row. A title has to be clear without more. Titles
+ * that stand in a table of cases, such as "%s", are left out.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -51,9 +52,9 @@ const comments = texts(["*.ts", "*.mjs"], (source) =>
   }),
 );
 const titles = texts(["test/*.ts", "infra/local/test/*.ts"], (source) =>
-  [...source.matchAll(TITLE)].map(
-    (found): Found => [found.index + found[0].search(/\S/), found[1] ?? found[2] ?? "", ""],
-  ),
+  [...source.matchAll(TITLE)]
+    .map((found): Found => [found.index + found[0].search(/\S/), found[1] ?? found[2] ?? "", ""])
+    .filter(([, title]) => title.includes(" ")),
 );
 
 /** The cells of a page's tables, each with its column and the first cell of its row. */
