@@ -165,6 +165,20 @@ test("a drained pod that its SidecarSet no longer selects is put back into endpo
   expect(trafficOf([await cluster.get<Pod>(PODS, place)])).toEqual(["serving"]);
 });
 
+test("a drained pod that is being deleted is not put back into endpoints", async () => {
+  await deployed("leaving", 1, "1h");
+  await release(cluster, "leaving", 2);
+  await pass({ follow: false });
+  const place = { namespace: NAMESPACE, name: "leaving-0" };
+  const kept = { metadata: { finalizers: ["example.com/slow"] } };
+  await cluster.patch(PODS, place, { type: "merge", body: kept });
+  await cluster.delete(PODS, place);
+  await cluster.delete(SIDECARSETS, { name: "leaving" });
+  await pass({ follow: false });
+  expect(writesTo("leaving-0")).toEqual(["serving 1", "drained 1"]);
+  await cluster.patch(PODS, place, { type: "merge", body: { metadata: { finalizers: null } } });
+});
+
 test("a drained pod whose new image is refused delays no other pod, and is drained less often each time", async () => {
   await deployed("picky", 3, "3s");
   await release(cluster, "picky", 2);

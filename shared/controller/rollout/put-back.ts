@@ -22,7 +22,8 @@ const PODS_AT_ONCE = 16;
 export async function putBackLeft(service: Service): Promise<boolean> {
   const { cluster, clock, isDryRun } = service;
   const keepers = keepersOf(service);
-  const keep = (pod: Pod) => (Object.keys(drainHolds(pod)).length > 0 ? projectPod(pod) : undefined);
+  const keep = (pod: Pod) =>
+    Object.keys(drainHolds(pod)).length > 0 && !pod.metadata?.deletionTimestamp ? projectPod(pod) : undefined;
   try {
     const { items } = await listAll<Pod, Pod>(cluster, PODS, DRAINED_PODS, keep);
     if (!isDryRun)
