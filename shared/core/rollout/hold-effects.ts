@@ -99,3 +99,11 @@ export function nextEnd(held: Summary, now: string, holds: readonly Hold[] = HOL
 
 /** Holds that end by the clock. A pass waits for the moment. */
 export const CLOCKED = HOLDS.filter((hold) => EFFECTS[hold].follow === "clock");
+
+/** True if only pods that an older release took down use the budget, and none of them is next. */
+export function areAwaited(held: Summary): boolean {
+  const { hold, selected, used, down, leftDown } = held;
+  // Drains by other SidecarSets end by themselves.
+  if (EFFECTS[hold].waitsForPods !== true || waitsForOthers(held)) return false;
+  return selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
+}

@@ -7,6 +7,7 @@ import {
   TRAFFIC_LABEL,
 } from "../../../shared/api/names.ts";
 import type { SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { checkBlocked } from "../../../shared/core/inspect/check/passes.ts";
 import { endOf } from "../../../shared/core/rollout/book.ts";
 import { conditionsOf } from "../../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
@@ -64,7 +65,8 @@ function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}, setting
   const message = conditions.find(({ type }) => type === "Ready")?.message;
   const blocked = conditions.find(({ type }) => type === "Blocked")?.message;
   const beside = { end: endOf(summary), degraded: said("Degraded"), message, blocked };
-  const words = { ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
+  const checked = checkBlocked(sidecarSet, { summary, failing }).map(({ id }) => id);
+  const words = { checked, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
   return { summary, ofPods, ...words, ...beside };
 }
 
@@ -146,13 +148,11 @@ describe("pods that an older release left down:", () => {
     const labels = { first: "yes" };
     const weightPriority = [{ weight: 1, matchSelector: { matchLabels: labels } }];
     const pods = [...down, podOf({ name: "d", labels })];
-    const { summary, ready, degraded } = look(
-      pods,
-      { maxUnavailable: 2, priorityStrategy: { weightPriority } },
-      settings,
-    );
+    const found = look(pods, { maxUnavailable: 2, priorityStrategy: { weightPriority } }, settings);
+    const { summary, ready, degraded, checked } = found;
     expect([summary.hold, summary.selected, summary.used]).toEqual(["budget", 0, 3]);
     expect([ready, degraded]).toEqual(["False Degraded", "True PodsFail"]);
+    expect(checked).toEqual(["PodsFail"]);
   });
 });
 

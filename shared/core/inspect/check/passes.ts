@@ -13,7 +13,7 @@ import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { Decision } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/history.ts";
 import type { Hold } from "../../rollout/hold.ts";
-import { EFFECTS } from "../../rollout/hold-effects.ts";
+import { areAwaited, EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { waitingFor } from "../../rollout/notifications.ts";
 import { conditionsOfFailure } from "../../rollout/pass-trouble.ts";
@@ -264,7 +264,7 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
   const { failing, summary } = decided;
   const { leftDown } = summary;
   if (failing.length === 0)
-    return leftDown?.areFailing && endOf(summary) !== undefined
+    return leftDown?.areFailing && (areAwaited(summary) || endOf(summary) !== undefined)
       ? [finding("PodsFail", aboutOf(sidecarSet), leftDownText(leftDown), leftAdvice(summary, sidecarSet))]
       : [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;

@@ -5,7 +5,7 @@ import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsAtOnce, restartsMissed } from "../../pod/replaced.ts";
 import { BOOK, saidBy, wordsOf } from "../book.ts";
 import { countsText } from "../counts-text.ts";
-import { EFFECTS, isRestarting, isStill, waitsForOthers } from "../hold-effects.ts";
+import { areAwaited, EFFECTS, isRestarting, isStill, waitsForOthers } from "../hold-effects.ts";
 import { failingText, leftDownText, listed } from "../hold-words.ts";
 import { isPassTrouble } from "../pass-trouble.ts";
 import { lastUndone, wasFinished } from "../rules/halt/undone.ts";
@@ -164,14 +164,6 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
   if (summary.leftDown?.areFailing && (areAwaited(summary) || progressing(standing, sidecarSet).status === "False"))
     return yes("PodsFail", leftDownText(summary.leftDown));
   return no("AsExpected", "no pod with the latest sidecars fails");
-}
-
-/** True if only pods that an older release took down use the budget, and none of them is next. */
-function areAwaited(summary: Summary): boolean {
-  const { hold, selected, used, down, leftDown } = summary;
-  // Drains by other SidecarSets end by themselves.
-  if (EFFECTS[hold].waitsForPods !== true || waitsForOthers(summary)) return false;
-  return selected + down.length === 0 && (leftDown?.count ?? 0) >= used;
 }
 
 function notUpgradable({ summary }: Standing, sidecarSet: SidecarSet): Verdict<"NotUpgradable"> {
