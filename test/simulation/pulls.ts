@@ -3,17 +3,19 @@
  * judges how passes use them. Remembers which images each node has had.
  */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, PRE_PULL_LABEL, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
 import { hashOfPod, imageIDOf, isPodReady, isSidecarOf, KRUISE_NAMESPACE, type SetPlan, timeOf } from "./objects.ts";
 import { isOfSet, ordinalOf, ownerOf } from "./ordinals.ts";
 import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { mostPasses, writtenByPass } from "./settle.ts";
+import type { WavePlan } from "./wave-witness.ts";
 import type { World } from "./world.ts";
 
 /** The nodes' pulls while faults occur, and until the other judges have finished. */
@@ -194,7 +196,9 @@ function problemsOf(world: World, set: SidecarSet): readonly string[] {
   const late = latePods(world, set);
   const held = late.filter((pod) => world.pulls.isHeld(pod, set));
   const isOrdinal = world.scenario.sets.some(({ name, isOrdinal: is }) => is && name === set.metadata?.name);
-  const others = late.filter((pod) => !held.includes(pod) && !(isOrdinal && held.some((one) => isBehind(pod, one))));
+  const waveOf = wavesOf(set, world.witness.namespaces.now);
+  const waits = (pod: Pod, one: Pod) => (isOrdinal && isBehind(pod, one)) || waveOf(pod) > waveOf(one);
+  const others = late.filter((pod) => !held.includes(pod) && !held.some((one) => waits(pod, one)));
   const matched = world.server.all<Pod>(PODS).filter((pod) => selects(set, pod, world.witness.namespaces.now)).length;
   const kept = partitionNow(set, matched);
   // If the partition keeps all late pods, none of them waits for a node.
@@ -205,6 +209,15 @@ function problemsOf(world: World, set: SidecarSet): readonly string[] {
       .map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
     ...(isUnnamed ? [`pods of ${FIRST_NODE} wait, and it is not named: ${wordsOf(set)}`] : []),
   ];
+}
+
+/** Returns the number of a pod's wave by its namespace. Pods of no wave come last. */
+function wavesOf({ metadata }: SidecarSet, isIn: IsInNamespace): (pod: Pod) => number {
+  const waves: readonly WavePlan[] = JSON.parse(metadata?.annotations?.[WAVES_ANNOTATION] ?? "[]");
+  return (pod) => {
+    const wave = waves.findIndex(({ namespaceSelector }) => isIn(pod, namespaceSelector));
+    return wave < 0 ? waves.length : wave;
+  };
 }
 
 function latePods({ server, witness }: World, set: SidecarSet): readonly Pod[] {
