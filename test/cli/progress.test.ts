@@ -1,12 +1,14 @@
 /** Tests when a watch ends because the rollout needs a person. Also tests the estimated time of the other pods. */
 import { expect, it } from "vitest";
-import { progressOf } from "../../functions/cli/input/progress.ts";
+import { progressOf, standingOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SetFacts } from "../../shared/core/inspect/explain/trace-rollout.ts";
 import { addSeconds } from "../../shared/go/seconds-between.ts";
 import { LABELS, setOf, updatedPod } from "../core/check/fixture.ts";
+import { HOLD_SCENES } from "../core/holds/scenes.ts";
 import { seededChance } from "../simulation/chance.ts";
+import { type HoldScene, type Judged, judged } from "../support/hold-places.ts";
 import { CONTEXT, NOW, podOf, reservedFor, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const SET = setOf("ss", { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
@@ -59,6 +61,40 @@ it("status -w of a rollout with a partition ends when the updated pods have fail
   const own = { revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT };
   expect(progressOf(held, { ...own, pods: [LOST, oldPod("a")] }).isStopped).toBe(true);
   expect(progressOf(held, { ...own, pods: [down("new", "ErrImagePull"), oldPod("a")] }).isStopped).toBeUndefined();
+});
+
+const WAVES = {
+  "sidecarset.kruise.io/waves": JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]),
+};
+
+it.each<readonly [string, boolean, readonly Pod[]]>([
+  ["the only pod that is left of a wave has failed", true, [LOST]],
+  ["one pod of a wave has failed, and another is starting", false, [LOST, down("new", "ContainerCreating")]],
+])("when %s and later waves wait, isStopped is %s", (_title, isStopped, pods) => {
+  const inDev = ({ metadata, ...pod }: Pod): Pod => ({ ...pod, metadata: { ...metadata, namespace: "dev" } });
+  const metadata = { ...SET.metadata, annotations: { ...SET.metadata?.annotations, ...WAVES } };
+  const own = { revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT };
+  const facts = {
+    ...own,
+    pods: [...pods.map(inDev), oldPod("a")],
+    namespaceLabels: new Map([["dev", { stage: "dev" }]]),
+  };
+  const progress = progressOf(
+    { ...SET, metadata, spec: { ...SET.spec, updateStrategy: { maxUnavailable: 5 } } },
+    facts,
+  );
+  expect([progress.summary.hold, progress.isStopped === true]).toEqual(["wave", isStopped]);
+});
+
+it("status -w of a rollout in the order of StatefulSets ends when the awaited pod never becomes ready", () => {
+  const stuck = judged(HOLD_SCENES.order[2] as HoldScene);
+  const waiting = judged(HOLD_SCENES.order[3] as HoldScene);
+  const isStopped = ({ observation, facts }: Judged) => standingOf(observation.sidecarSet, facts).isStopped === true;
+  expect([stuck, waiting].map(({ held, decision, state }) => [held.hold, decision.failing.length, state])).toEqual([
+    ["order", 0, "Blocked"],
+    ["order", 0, "Updating"],
+  ]);
+  expect([stuck, waiting].map(isStopped)).toEqual([true, false]);
 });
 
 /** Returns the estimate if each updated pod was ready that many seconds after its update. */

@@ -1,11 +1,12 @@
 /** Tests `status NAME -w` on the embedded cluster: it ends with a reason when no pod can progress without help. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../functions/library/pass-input.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { deploy, KRUISE_NAMESPACE, readSet, release } from "../controller/fixture.ts";
+import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { deploy, injectedPod, KRUISE_NAMESPACE, readSet, release } from "../controller/fixture.ts";
 import { onCluster } from "./on-cluster.ts";
 
 const { cluster, cli } = onCluster();
@@ -61,6 +62,26 @@ it("status -w ends with 3 when pods are not replaced, and explain says why", asy
   expect(code).toBe(3);
   expect(stdout).toContain("none is replaced: ");
   expect((await cli("explain", "sidecarset/kept")).stdout).toMatch(/NotUpgradable: 2 pods .*; none is replaced: /);
+});
+
+it("status -w ends with 3 and names the pod when a pod of the current wave has failed and later waves wait", async () => {
+  const name = "waved";
+  await cluster().create(NAMESPACES, { metadata: { name: "first", labels: { stage: "first" } } });
+  await deploy(cluster(), name, 1, {});
+  const { metadata, ...pod } = injectedPod(name, "waved-first");
+  await cluster().create<Pod>(PODS, { ...pod, metadata: { ...metadata, namespace: "first" } });
+  await pass();
+  const waves = JSON.stringify([{ name: "first", namespaceSelector: { matchLabels: { stage: "first" } } }]);
+  const annotations = { "sidecarset.kruise.io/waves": waves };
+  await cluster().patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
+  await release(cluster(), name, 2, { image: "registry.example/proxy:does-not-exist", maxUnavailable: 2 });
+  await pass();
+  const { code, stdout } = await untilEnded(name);
+  expect(stdout).toMatch(
+    /wave first comes first, 1 of its 1 pod is not updated and ready yet; 1 pod of later waves waits/,
+  );
+  expect(stdout).toMatch(/not ready: first\/waved-first \(.*ImagePullBackOff.*\)/);
+  expect(code).toBe(3);
 });
 
 it("status -w ends with 0 when all selected pods are updated, although the strategy's selector excludes others", async () => {

@@ -220,6 +220,12 @@ export const PLACES = {
     ];
   },
 
+  "a rollout that is stalled is not progressing": ({ condition }) => [
+    condition("Stalled")?.status === "True"
+      ? differs("Progressing", condition("Progressing")?.status, "False")
+      : undefined,
+  ],
+
   "STATE, the page and the condition Ready say the same word": ({ page, after, state, stateSince }) => {
     return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page().verdict, stateSince)];
   },

@@ -9,6 +9,7 @@ import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containe
 import { classify } from "../../../shared/core/rollout/select/classify.ts";
 import { downPods } from "../../../shared/core/rollout/select/down-pods.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import { compareUtf8 } from "../../../shared/go/json/go-json.ts";
 import type { ReadSet } from "./read-set.ts";
 
 export interface PodRow {
@@ -28,17 +29,17 @@ export interface PodRow {
 /** One row for each pod that takes part in rollouts, by namespace and name. */
 export function podRows({ sidecarSet, facts }: ReadSet): readonly PodRow[] {
   const names = new Map(
-    facts.revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", nameOf(one)]),
+    facts.revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", one.metadata?.name ?? ""]),
   );
   return [...sceneOf({ ...facts, sidecarSet }, facts).states]
     .map((state) => rowOf(state, sidecarSet, names))
-    .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+    .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
 }
 
 function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<string, string>): PodRow {
   const { pod, isUpdated, isConsistent, isReady } = state;
   const { namespace = "", name = "", annotations } = pod.metadata ?? {};
-  const record = parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
+  const record = parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[sidecarSet.metadata?.name ?? ""];
   const sidecars = sidecarContainerNames(sidecarSet);
   const images = pod.spec.containers.filter((one) => sidecars.has(one.name)).map((one) => [one.name, one.image ?? ""]);
   return {
@@ -53,14 +54,11 @@ function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<strin
   };
 }
 
-/** The state of an updated pod that no count includes among pods that are down. */
-function uncountedText({ isReady }: PodState): string {
-  return isReady ? "ready" : "not ready, as before its update, and not counted";
-}
-
 function stateText(state: PodState, sidecarSet: SidecarSet): string {
   const failure = failureOf(state.pod);
-  if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? uncountedText(state);
+  // No count includes an updated pod among pods that are down if it was not ready before.
+  const uncounted = state.isReady ? "ready" : "not ready, as before its update, and not counted";
+  if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? uncounted;
   switch (classify(state, sidecarSet)) {
     case "notSelected":
       return "left out by updateStrategy.selector";
@@ -78,13 +76,4 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
 function notUpgradableText({ pod, native }: PodState, sidecarSet: SidecarSet): string {
   const isReplaced = replacesNotUpgradable(sidecarSet) && whyNotRecreated(pod, sidecarSet) === undefined;
   return native?.hindrance ?? (isReplaced ? "waiting to be replaced" : "must be recreated");
-}
-
-function nameOf({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
-  return metadata?.name ?? "";
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

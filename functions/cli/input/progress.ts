@@ -9,7 +9,7 @@ import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { BOOK, endOf, severityOf } from "../../../shared/core/rollout/book.ts";
-import { decide } from "../../../shared/core/rollout/decide.ts";
+import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
 import { EFFECTS } from "../../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
@@ -52,15 +52,30 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 /** The progress without the estimate of the remaining time, which costs many times as much. */
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
-  const { summary, undo, failing, halt } = asLastAnswered(observation, decide(observation, facts), facts.now);
-  const { waitsForPods, isEnd } = EFFECTS[summary.hold];
+  const decision = asLastAnswered(observation, decide(observation, facts), facts.now);
+  const { summary, undo } = decision;
+  const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !EFFECTS[summary.hold].isEnd;
+  if (isTrouble && undo !== undefined) return { summary, isUndone: true };
+  return isTrouble || isLeftToLostPods(decision, () => sceneOf(observation, facts))
+    ? { summary, isStopped: true }
+    : { summary };
+}
+
+/** True if the rollout waits for pods, and none of them becomes ready by itself. */
+function isLeftToLostPods({ summary, failing, halt }: Decision, scene: () => Scene): boolean {
   // While something else still moves, more pods than these may change.
   const isBlocked = BOOK[summary.hold].blocked?.text({ ...summary, halt }, failing) !== undefined;
-  const isLeftToPods = waitsForPods || (failing.length > 0 && (isBlocked || severityOf(summary) !== "wait"));
-  const isLost = isLeftToPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
-  const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;
-  if (isTrouble && undo !== undefined) return { summary, isUndone: true };
-  return isLost || isTrouble ? { summary, isStopped: true } : { summary };
+  // The order names a pod that stays unready, also one without a failing container.
+  if (isBlocked && failing.length === 0 && summary.rules.ordinals?.isStuck) return true;
+  const isAwaitingPods = EFFECTS[summary.hold].waitsForPods || isWaveAwaitingPods(summary);
+  const isLeftToPods = isAwaitingPods || (failing.length > 0 && (isBlocked || severityOf(summary) !== "wait"));
+  return isLeftToPods && summary.selected === 0 && isStuck(scene());
+}
+
+/** True if the current wave lacks only updated pods that are not ready. */
+function isWaveAwaitingPods({ rules: { waves } }: Summary): boolean {
+  const { stage, left = 0, updated = 0, updatedReady = 0 } = waves?.holder ?? {};
+  return stage === "updating" && left <= updated - updatedReady;
 }
 
 /** True if no pod that holds the budget comes back by itself. */

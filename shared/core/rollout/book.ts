@@ -122,7 +122,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     isExplainedApart: true,
     severity: (held) => (hasNoBudget(held) ? "held" : "wait"),
     ends: (held) => (hasNoBudget(held) ? "badly" : undefined),
-    reason: (held) => (hasNoBudget(held) ? "Paused" : "NothingToUpgrade"),
+    reason: (held) => (hasNoBudget(held) ? "Paused" : "WaitingForPods"),
     progress: ({ maxUnavailable }) => (maxUnavailable === 0 ? "maxUnavailable is 0" : undefined),
     verdict: (held) => (hasNoBudget(held) ? "Paused" : "Blocked"),
     blocked: {

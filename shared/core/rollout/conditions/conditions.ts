@@ -59,35 +59,32 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
   return [...ours, ...others];
 }
 
-type Progress = NonNullable<Verdict<"Progressing">>;
-
-function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarSet) {
-  return progressOf(summary, wasFinished(sidecarSet, latestRevision));
-}
-
 /**
- * The text while pods are upgraded or recover. A rollout that `isFinished` stays finished, whatever happens to its
+ * The text while pods are upgraded or recover. A rollout that was finished stays finished, whatever happens to its
  * pods, until a pod needs an update.
  */
-function progressOf(summary: Summary, isFinished: boolean): Progress {
-  const count = countsText(summary);
-  const [status, reason] =
-    isFinished && BOOK[summary.hold].reason === "Finished" ? (["False", "Finished"] as const) : reasonOf(summary);
+function progressing(standing: Standing, sidecarSet: SidecarSet): NonNullable<Verdict<"Progressing">> {
+  const { summary, latestRevision } = standing;
   const { leftDown, hold } = summary;
+  const isFinished = BOOK[hold].reason === "Finished" && wasFinished(sidecarSet, latestRevision);
+  const [status, reason] = isFinished ? (["False", "Finished"] as const) : reasonOf(standing);
   // Images are pulled for the next pods while others are updated.
   const ways = [BOOK[hold], BOOK.prePull].map(({ progress }) => progress?.(summary));
-  const beside = new Set([...ways, leftDown && leftDownText(leftDown)]);
-  return { status, reason, message: [count, ...beside].filter((text) => text !== undefined).join("; ") };
+  const beside = new Set([countsText(summary), ...ways, leftDown && leftDownText(leftDown)]);
+  return { status, reason, message: [...beside].filter((text) => text !== undefined).join("; ") };
 }
 
 function isMoving(held: Summary): boolean {
   return held.selected > 0 || held.used > 0 || isRestarting(held) || waitsForOthers(held);
 }
 
-function reasonOf(held: Summary): readonly ["True" | "False", ConditionReason<"Progressing">] {
-  const { goesOn, reason } = BOOK[held.hold];
+function reasonOf(standing: Standing): readonly ["True" | "False", ConditionReason<"Progressing">] {
+  const { summary: held } = standing;
+  const { goesOn, reason, verdict } = BOOK[held.hold];
   const atRest = saidBy(reason, held);
-  if (isStill(held.hold) || (held.trouble?.isLasting && isPassTrouble(held.hold))) return ["False", atRest];
+  const isStalled = natureOf(saidBy(verdict, held)).isStalled && blocked(standing)?.status === "True";
+  if (isStalled || isStill(held.hold) || (held.trouble?.isLasting && isPassTrouble(held.hold)))
+    return ["False", atRest];
   // The next batch begins by itself, some time after the last one.
   if (isMoving(held)) return ["True", "RollingOut"];
   if (EFFECTS[held.hold].follow === "clock" && goesOn?.(held)) return ["True", atRest];

@@ -142,17 +142,13 @@ export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy
   return { verdict: askedHolds({ spec }).length > 0 ? "Paused" : "Updating", message };
 }
 
-/** Sorts the worst first, then by name. */
+/** Sorts the worst first, then by name. A SidecarSet that no pass has seen ranks as an updating one. */
 export function byVerdict<T extends { readonly name: string; readonly verdict?: RolloutVerdict | undefined }>(
   one: T,
   other: T,
 ): number {
-  return rankOf(one.verdict) - rankOf(other.verdict) || (one.name < other.name ? -1 : 1);
-}
-
-/** The rank of a state. A SidecarSet that no pass has seen ranks as an updating one. */
-function rankOf(verdict: RolloutVerdict = "Updating"): number {
-  return ROLLOUT_VERDICTS.indexOf(verdict);
+  const [rank = 0, otherRank = 0] = [one, other].map(({ verdict = "Updating" }) => ROLLOUT_VERDICTS.indexOf(verdict));
+  return rank - otherRank || (one.name < other.name ? -1 : 1);
 }
 
 // All reasons that conditions of a SidecarSet may give, by the type of the condition.

@@ -49,7 +49,7 @@ export const ORDER_WORDS: HoldWords = {
   applies: ({ rules: { ordinals } }) => ordinals !== undefined,
   cause: "OrderOfSets",
   severity: "wait",
-  reason: "NothingToUpgrade",
+  reason: "WaitingForPods",
   verdict: "Blocked",
   blocked: {
     reason: "OrderedSet",

@@ -29,11 +29,7 @@ export function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]
         !isBaseOf(other, sidecarSet) &&
         maySharePods(sidecarSet, other),
     )
-    .sort((one, other) => compareUtf8(nameOf(one), nameOf(other)));
-}
-
-function nameOf(sidecarSet: SidecarSet): string {
-  return sidecarSet.metadata?.name ?? "";
+    .sort((one, other) => compareUtf8(one.metadata?.name ?? "", other.metadata?.name ?? ""));
 }
 
 interface Named {
@@ -48,7 +44,7 @@ function findTaken<T extends Named>(
 ): { readonly owner: string; readonly item: T } | undefined {
   const found = others.flatMap((other) => {
     const item = itemsOf(other.spec)?.find((candidate) => candidate.name === name);
-    return item === undefined ? [] : [{ owner: nameOf(other), item }];
+    return item === undefined ? [] : [{ owner: other.metadata?.name ?? "", item }];
   });
   return found.at(-1);
 }
@@ -87,7 +83,7 @@ function findPatched(
   const found = others.flatMap((other) =>
     insistentPatches(other.spec)
       .filter(({ annotations }) => Object.hasOwn(annotations ?? {}, key))
-      .map(({ patchPolicy = "" }) => ({ owner: nameOf(other), patchPolicy })),
+      .map(({ patchPolicy = "" }) => ({ owner: other.metadata?.name ?? "", patchPolicy })),
   );
   return found.at(-1);
 }

@@ -173,7 +173,7 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
   const { namespace, uid = "" } = workload.metadata ?? {};
   if (isOwnerKept(rules.replacement?.keptOwners, namespace, uid))
     return "its restart, or others of its namespace, were refused a moment ago";
-  return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
+  return whyNotRestarted(kind, workload, sidecarSet.metadata?.name ?? "", currentHash(sidecarSet));
 }
 
 /** The workloads that maxUnavailable allows if each takes down its maximum. A larger workload restarts alone. */
@@ -192,7 +192,7 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
     if (down > mayBeDown(restarting, facts) && !isAlone) break;
     const object = workloads.get(key) ?? {};
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
-    const restartedFor = withRestartFor(object, nameOf(sidecarSet), currentHash(sidecarSet));
+    const restartedFor = withRestartFor(object, sidecarSet.metadata?.name ?? "", currentHash(sidecarSet));
     const subject = { workload, namespace, name, uid, resourceVersion };
     actions.push({ kind: "RestartWorkload", workload: subject, at: restartTime(object, now), restartedFor });
   }
@@ -211,10 +211,6 @@ function stillToGo(costOf: (one: Restarted) => number, { states, budgetUse }: Re
     if (key !== undefined) left.set(key, Math.max(0, (left.get(key) ?? 0) - 1));
   });
   return [...left.values()].reduce((sum, one) => sum + one, 0);
-}
-
-function nameOf({ metadata }: SidecarSet): string {
-  return metadata?.name ?? "";
 }
 
 /** Workloads in the order of their first pods; ones with pods that are down come last, as they may never finish. */
