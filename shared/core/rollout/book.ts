@@ -135,6 +135,8 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     clause: (held) => (hasNoBudget(held) ? NO_BUDGET : usedText(held)),
     sentence: (held) => {
       if (hasNoBudget(held)) return NO_BUDGET;
+      if (held.maxUnavailable === 0)
+        return "the next pods get their turn when spec.updateStrategy.maxUnavailable is 1 or more";
       const until = held.used === 0 && waitsForOthers(held) ? "other SidecarSets put theirs back" : "these are ready";
       return `the next pods get their turn when ${until}, or when spec.updateStrategy.maxUnavailable is higher`;
     },

@@ -75,6 +75,13 @@ test("pulls that are refused are named beside a disruption budget that holds the
     expect(named).toEqual(expect.arrayContaining(["HeldByDisruptionBudget", "PrePullFailed"]));
 });
 
+test("the page promises no turn to ready pods while maxUnavailable is 0 and a pod fails", () => {
+  const { page, held } = judged(HOLD_SCENES.budget[5] as HoldScene);
+  expect([held.maxUnavailable, held.used]).toEqual([0, 1]);
+  const { text } = page().reasons.find(({ reason }) => reason === "BudgetUsed") ?? {};
+  expect(text).toBe("The next pods get their turn when spec.updateStrategy.maxUnavailable is 1 or more.");
+});
+
 test("no text suggests another release of a SidecarSet if a container of another owner fails", () => {
   const labels = { app: "web" };
   const set = { ...sidecarSetOf(), spec: { ...sidecarSetOf().spec, selector: { matchLabels: labels } } };

@@ -302,6 +302,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
       hotFailing(),
       hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { labels: LABELS }),
     ]),
+    scene(setOf({ maxUnavailable: 0 }), [failing(), old()]),
   ],
   order: [
     scene(annotated("follow-ordinals", "true"), [
