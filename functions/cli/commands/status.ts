@@ -6,7 +6,6 @@ import { explain } from "../../../shared/controller/rollout/dry-run.ts";
 import { withStatusRefusals } from "../../../shared/controller/rollout/read-observation.ts";
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/rows.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
-import { failingText } from "../../../shared/core/rollout/hold-words.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/rules/waves/wave-text.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
@@ -245,15 +244,9 @@ async function readStatus(session: Session, cluster: Cluster, name: string): Pro
 
 function lookAt(status: SetStatus, hasAll: boolean) {
   const { sidecarSet, progress, rows } = status;
-  const why = whyOf(progress);
+  const why = explain("oneRound", progress.summary);
   const data = { name: sidecarSet.metadata?.name, why, ...progress, pods: rows };
   return { why, data, show: (screen: Screen) => showOne(status, screen, hasAll), code: watchCode(status) };
-}
-
-/** The reason in one sentence. If the rollout has stopped, it names pods that are not ready. */
-function whyOf({ summary, isStopped }: Progress): string {
-  const text = explain("oneRound", summary);
-  return isStopped && summary.down.length > 0 ? `${text}; not ready: ${failingText(summary.down)}` : text;
 }
 
 function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: Screen, hasAll: boolean): void {
@@ -265,7 +258,7 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
     ...bar(summary.updatedReady, summary.updated, summary.matched),
     eta,
   );
-  for (const line of wrap(whyOf(progress), screen.width)) screen.line(line);
+  for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
   for (const row of summary.rules.waves?.rows ?? []) screen.line(`  ${waveName(row.name)}: ${stageText(row)}`);
   const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
   showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
