@@ -73,7 +73,7 @@ async function check({ script, mostSeeds }: Simulation, patch: string, listed?: 
     if (again !== undefined) return again;
     if (listed === undefined && !values.search) return "is in no list: npm run simulate:bugs -- --search";
     const seeds = values.search ? mostSeeds : Math.min(SPARE_SEEDS, mostSeeds);
-    return (await findBug(bug, script, 0, seeds)) ?? `is not found by ${seeds} seeds, or by as many as fit into ten minutes`;
+    return (await findBug(bug, script, 0, seeds)) ?? `is not found by ${seeds} seeds, or by fewer in ten minutes`;
   } finally {
     await bug.remove();
   }
