@@ -22,11 +22,11 @@ const pass = (of: Cluster = cluster(), clock = systemClock) =>
 const LATER = { ...systemClock, epochMs: () => systemClock.epochMs() + 2_000 };
 
 /** Returns a cluster with a policy that refuses the status of SidecarSets. */
-const underPolicy = (code: number): Cluster => ({
+const underPolicy = (code: number, message = "policy freeze says no"): Cluster => ({
   ...cluster(),
   patch: (resource, key, patch, options) =>
     resource.plural === SIDECARSETS.plural && options?.subresource === "status"
-      ? Promise.reject(new KubeError("policy freeze says no", { code, reason: "Invalid" }))
+      ? Promise.reject(new KubeError(message, { code, reason: "Invalid" }))
       : cluster().patch(resource, key, patch, options),
 });
 
@@ -104,6 +104,16 @@ it.each([401, 429])(
     await pass(underPolicy(code));
     expect(await eventsOf(name)).toEqual([]);
     await pass(underPolicy(403));
+    expect(await eventsOf(name)).toHaveLength(1);
+  },
+);
+
+it.each([401, 429])(
+  "a status write that a webhook denies with %i is refused, and an Event reports it",
+  async (code) => {
+    const name = `denied-${code}`;
+    await deploy(cluster(), name, 1, {});
+    await pass(underPolicy(code, 'admission webhook "freeze.example.com" denied the request: no'));
     expect(await eventsOf(name)).toHaveLength(1);
   },
 );

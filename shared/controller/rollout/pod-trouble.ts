@@ -10,12 +10,12 @@ export type Refused = Extract<Outcome, { kind: "refused" }>;
 
 type Busy = Refused & { readonly error: { readonly code: 429 } };
 
-/** Matches the API server's words before those of a webhook or a policy. */
-const DENIED = /denied (?:the )?request/;
+/** True if the words of a webhook or a policy follow: it denied this request, and may allow others. */
+export const isDenial = ({ message }: Refused["error"]) => /denied (?:the )?request/.test(message);
 
 /** True when the write did not happen: its reservation stays for a retry. A webhook's 429 concerns one pod only. */
 export function isBusy(outcome: Outcome): outcome is Busy {
-  return outcome.kind === "refused" && outcome.error.code === 429 && !DENIED.test(outcome.error.message);
+  return outcome.kind === "refused" && outcome.error.code === 429 && !isDenial(outcome.error);
 }
 
 export function waitMsOf({ error }: Refused): number {

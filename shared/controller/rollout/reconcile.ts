@@ -20,6 +20,7 @@ import { evictMissed } from "./evict-missed.ts";
 import { beginNotify, notificationsAreSent, podsAreTold } from "./notify.ts";
 import type { Context } from "./observe.ts";
 import { listAll, missedReport, readSidecarSet } from "./observe-pods.ts";
+import { isDenial } from "./pod-trouble.ts";
 import { sayRefused } from "./refused-writes.ts";
 import { newTally, type SidecarSetReport, type Stop, untoldText } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
@@ -242,7 +243,7 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
 
 /** True if the write was refused, without another author. An expired token, load or a broken connection refuses nothing. */
 async function isStatusRefused({ cluster }: Context, before: SidecarSet, { kind, error }: NotDone): Promise<boolean> {
-  if (kind !== "conflict") return kind === "refused" && ![0, 401, 429].includes(error.code);
+  if (kind !== "conflict") return kind === "refused" && (isDenial(error) || ![0, 401, 429].includes(error.code));
   const now = await readSidecarSet(cluster, before.metadata?.name ?? "").catch(() => undefined);
   return now?.metadata?.resourceVersion === before.metadata?.resourceVersion;
 }
