@@ -243,7 +243,6 @@ describe("migrate", () => {
     await writeFile(files.secrets, `${address.pathSecret}\n`);
     const back = await migration("to-kruise");
     await convert(await patchIn(back));
-    // Each tick on AWS reads this way, so that it notices webhooks that the API server cannot call.
     await until("a read as v1alpha1 fails, because the API server cannot call the webhook", () =>
       readOlder().then(
         () => false,

@@ -15,8 +15,10 @@ import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Front } from "../../infra/local/http/http-message.ts";
+import { VALIDATING_CONFIGURATION } from "../../shared/api/names.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { logTokenEnd } from "../../shared/kube/token-access.ts";
 import { createLog, type Log } from "../../shared/log.ts";
@@ -155,23 +157,21 @@ const removePod = (name: string) =>
     { namespace: "default", name },
   );
 
-/** Registers this address for conversions, as deployments do; undefined: none. */
-const convertAt = (url: string | undefined) =>
-  clusterOfTests().patch(
-    DEFINITIONS,
-    { name: "sidecarsets.apps.kruise.io" },
-    { type: "json", operations: [{ op: "add", path: "/spec/conversion", value: conversionTo(url) }] },
-  );
-const conversionTo = (url: string | undefined) =>
-  url === undefined
-    ? { strategy: "None" }
-    : { strategy: "Webhook", webhook: { clientConfig: { url }, conversionReviewVersions: ["v1"] } };
-const DEFINITIONS = {
-  group: "apiextensions.k8s.io",
+const REGISTRATIONS = {
+  group: "admissionregistration.k8s.io",
   version: "v1",
-  plural: "customresourcedefinitions",
+  plural: "validatingwebhookconfigurations",
   namespaced: false,
 };
+/** Registers this address for SidecarSets, as deployments do, and makes a pass. */
+const passWithWebhookAt = async (url: string, options: Call = {}) => {
+  const [, registration] = webhookConfigurations({ url, caBundle: "" });
+  await clusterOfTests().create(REGISTRATIONS, registration);
+  const moved = await call("rollout", options);
+  await clusterOfTests().delete(REGISTRATIONS, { name: VALIDATING_CONFIGURATION });
+  return moved;
+};
+const isProbe = ({ parameters }: Parameters<Front>[0]) => parameters.has("dryRun");
 
 /** Minute, from 0 on → differences from a healthy minute. */
 type Minutes = (minute: number) => Moved;
@@ -235,14 +235,9 @@ const OUTAGES: readonly Outage[] = [
   },
   {
     outage:
-      "API servers cannot call the functions (DNS, routes, certificates, a deleted function), `failurePolicy: Fail`",
+      "API servers cannot call validate-sidecarset, and perhaps no function (DNS, routes, certificates, the front door)",
     rings: "`SidecarSetErrors` 3",
-    minutes: async () => {
-      await convertAt("https://127.0.0.1:1/convert");
-      const moved = await call("rollout");
-      await convertAt(undefined);
-      return always(moved);
-    },
+    minutes: async () => always(await passWithWebhookAt("https://127.0.0.1:1")),
   },
   {
     outage: "SSM throttles, or has no valid secret, without `path-digests`",
@@ -424,6 +419,23 @@ const OUTAGES: readonly Outage[] = [
         },
       });
       return always(together(stale, await call("rollout", { variables: NOTHING_LISTENS })), 1);
+    },
+  },
+  {
+    outage: "the API server has trouble of its own when a pass asks it to call a webhook",
+    rings: "nothing",
+    minutes: async () => {
+      let probes = 0;
+      const meanwhile = () => {
+        trouble = (request) => {
+          if (!isProbe(request)) return undefined;
+          probes += 1;
+          return answered(503, "ServiceUnavailable")();
+        };
+      };
+      const moved = await passWithWebhookAt("https://127.0.0.1:1", { meanwhile });
+      expect(probes).toBeGreaterThan(0);
+      return always(moved);
     },
   },
   {

@@ -44,7 +44,7 @@ const otherSecret = () => ({
 });
 
 /** The words of kube-apiserver. */
-const UNREACHED = `conversion webhook for apps.kruise.io/v1beta1, Kind=SidecarSet failed: Post "https://x.example.com/s/${"s".repeat(43)}/convert?timeout=30s": dial tcp: i/o timeout`;
+const UNREACHED = `Internal error occurred: failed calling webhook "vsidecarset.kb.io": failed to call webhook: Post "https://x.example.com/s/${"s".repeat(43)}/announce-apps-kruise-io-sidecarset?timeout=5s": dial tcp: i/o timeout`;
 
 interface Outage {
   readonly outage: string;
@@ -101,11 +101,11 @@ const OUTAGES: readonly Outage[] = [
   {
     outage: "API servers that cannot call the functions",
     alarm: "SidecarSetErrors",
-    told: ["`LOG rollout` has `unreached`", "with `Fail`"],
+    told: ["`LOG rollout` has `unreached`", "If pods cannot be created either"],
     name: "rollout",
     // The API server quotes the registered address, which has the callers' secret.
     logged: /"unreached":"(?!.*ssss).*\[not shown\].*i\/o timeout/,
-    trouble: (request) => (request.path.includes("/v1alpha1/") ? refusing(500, UNREACHED)() : undefined),
+    trouble: (request) => (request.path.endsWith("/status") ? refusing(500, UNREACHED)() : undefined),
   },
   {
     outage: "a message of the queue whose pass fails",
