@@ -239,6 +239,23 @@ it("diffSidecarSets names the annotation with which the rollout recreates pods, 
   expect(told(LATER, [owned])).toBeUndefined();
 });
 
+it("diffSidecarSets says that no running pod gets a change while the update strategy is NotUpdate", () => {
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "u1", controller: true };
+  const pod = injected(BEFORE);
+  const owned = { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+  const still = (of: SidecarSet) => {
+    const annotations = { ...of.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable" };
+    const updateStrategy = { type: "NotUpdate" };
+    return { ...of, metadata: { ...of.metadata, annotations }, spec: { ...of.spec, updateStrategy } };
+  };
+  for (const after of [LATER, setOf({ containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] })]) {
+    const diff = diffSidecarSets({ before: BEFORE, after: still(after), pods: [owned], ...NOTHING_KNOWN });
+    expect(diff.pods).toMatchObject([{ kind: "recreate", hindrance: "the update strategy is NotUpdate" }]);
+    expect(diff.byRollout).toBeUndefined();
+    expect(diff.changes.map(({ effect }) => effect)).not.toContain("inPlace");
+  }
+});
+
 it("specChanges says that a gate applies new cpu and memory to running pods, unless a resize cannot", () => {
   const withCpu = (requests: object, fields: object = {}) =>
     setOf({ containers: [{ ...AGENT, resources: { requests }, ...fields } as SidecarContainer] });

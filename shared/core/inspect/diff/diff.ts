@@ -30,7 +30,7 @@ import { type Surroundings, stateReader } from "../../rollout/select/observed-st
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/recorded-revision.ts";
 import { whyNeverInjected, whyNotByNewPods } from "../restart-advice.ts";
-import { type SpecChange, specChanges } from "./spec-changes.ts";
+import { isHeld, type SpecChange, specChanges } from "./spec-changes.ts";
 
 interface PodName {
   readonly namespace: string;
@@ -151,7 +151,7 @@ function renewalOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff
 const BY_ROLLOUT = `The rollout recreates them within maxUnavailable if you set the annotation ${REPLACE_ANNOTATION}: NotUpgradable, or "NotUpgradable, Restart" to restart their workloads.`;
 
 function byRolloutOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff, "byRollout"> {
-  const isPossible = !replacesNotUpgradable(after) && whyNotByNewPods(after) === undefined;
+  const isPossible = !(replacesNotUpgradable(after) || isHeld(after)) && whyNotByNewPods(after) === undefined;
   return isPossible && pods.some((pod) => whyNotRecreated(pod, after) === undefined) ? { byRollout: BY_ROLLOUT } : {};
 }
 
@@ -171,25 +171,25 @@ function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
 
 function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings): PodFate | undefined {
   const { pod } = state;
-  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const place = { namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" };
   const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");
   if (selectorMatches(after.spec.selector, pod.metadata?.labels) !== true)
-    return isInjectedHere ? { kind: "left", namespace, name } : undefined;
-  if (!isInjectedHere) return { kind: "lacks", namespace, name };
-  if (state.isUpdated) return { kind: "updated", namespace, name };
-  if (canBeUpdated(state, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
-  return { kind: kindOf(pod, after), namespace, name, ...lackingOf(state, after, revisions) };
+    return isInjectedHere ? { kind: "left", ...place } : undefined;
+  if (!isInjectedHere) return { kind: "lacks", ...place };
+  if (state.isUpdated) return { kind: "updated", ...place };
+  if (!isHeld(after) && canBeUpdated(state, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", ...place };
+  return { kind: kindOf(pod, after), ...place, ...lackingOf(state, after, revisions) };
 }
 
 /** How the pod gets a successor. */
 function kindOf(pod: Pod, after: SidecarSet): "replace" | "restart" | "recreate" {
-  if (!replacesNotUpgradable(after) || whyNotRecreated(pod, after) !== undefined) return "recreate";
+  if (isHeld(after) || !replacesNotUpgradable(after) || whyNotRecreated(pod, after) !== undefined) return "recreate";
   return restartsAtOnce(after) > 0 ? "restart" : "replace";
 }
 
 function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: readonly ControllerRevision[]) {
-  const fields = immutableFields(after, [pod], revisions);
-  return { fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
+  const hindrance = isHeld(after) ? "the update strategy is NotUpdate" : native?.hindrance;
+  return { fields: immutableFields(after, [pod], revisions), ...(hindrance ? { hindrance } : {}) };
 }
 
 /** The disruption budgets that a change concerns: those of pods that are updated in place. */

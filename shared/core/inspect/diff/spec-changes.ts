@@ -71,16 +71,20 @@ export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPl
   const isOnlyResized = changes.every((one) => one.effect !== "recreate" || isResized(one));
   const areValues = valueChanges(before, after);
   const isInPlace = (one: SpecChange) =>
+    one.effect === "inPlace" ||
     areValues.has(one.path) ||
     (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) ||
     (inPlace.canResize && isOnlyResized && isResized(one));
-  const asVariables = argumentPaths(after);
+  const moved = isHeld(after) ? "newPods" : "inPlace";
   return changes.map((one) => {
-    if (isInPlace(one)) return { ...one, effect: "inPlace" };
+    if (isInPlace(one)) return { ...one, effect: moved };
     if (isOnlyResized && isResized(one)) return { ...one, advice: BY_GATE };
-    return asVariables.has(one.path) && hasNewLiteral(one) ? { ...one, advice: AS_VARIABLE } : one;
+    return argumentPaths(after).has(one.path) && hasNewLiteral(one) ? { ...one, advice: AS_VARIABLE } : one;
   });
 }
+
+/** True if passes write to no running pod. */
+export const isHeld = ({ spec }: SidecarSet) => spec.updateStrategy?.type === "NotUpdate";
 
 const AS_VARIABLE = "put what changes into a variable, and write $(NAME) here: its next change goes in place";
 const BY_GATE = "with the feature gate InPlaceResize, and Kubernetes 1.33 or newer, this goes in place";
