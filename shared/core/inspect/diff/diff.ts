@@ -111,10 +111,7 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
     changes: specChanges(before, after, { ...settings, canResize: settings.InPlaceResize && input.isResizeServed }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
-    ...askedBudgets(
-      input.disruptionBudgets,
-      inPlace.map(({ pod }) => pod),
-    ),
+    ...askedBudgets(input.disruptionBudgets, inPlace),
     ...beforeRestarts(after, inPlace),
     ...waveFates(
       after,
@@ -207,11 +204,11 @@ interface AskedBudget {
 /** `pods`: pods updated in place. The strictest budgets come first. */
 function askedBudgets(
   budgets: readonly DisruptionBudget[],
-  pods: readonly Pod[],
+  pods: readonly PodState[],
 ): { readonly disruptionBudgets?: readonly AskedBudget[] } {
   const coverageOf = coverageBy(budgets);
   const podsOf = new Map<DisruptionBudget, number>();
-  for (const budget of pods.flatMap((pod) => coverageOf(pod).budgets))
+  for (const budget of pods.flatMap(({ pod }) => coverageOf(pod).budgets))
     podsOf.set(budget, (podsOf.get(budget) ?? 0) + 1);
   const asked = budgets.flatMap((budget): readonly AskedBudget[] => {
     const own = podsOf.get(budget);
