@@ -1,6 +1,6 @@
 /** The thread that runs beside the webhooks of `serve`; behind.ts starts it. */
 import { once } from "node:events";
-import { constants, setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import {
@@ -73,7 +73,7 @@ async function run({ kubeconfig, tickMs, logFrom, isReporting }: BehindPlan): Pr
 function yieldToReviews(): void {
   if (process.platform !== "linux") return;
   try {
-    setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+    setPriority(0, Math.min(19, getPriority(0) + 10));
   } catch {
     // Some sandboxes forbid a process to change its priority.
   }

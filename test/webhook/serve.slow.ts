@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { createServer } from "node:net";
@@ -286,6 +286,22 @@ describe("the process of serve:", () => {
       await once(child, "exit");
       expect(argv?.slice(1, 5)).toEqual(["--max-semi-space-size=2", "--no-maglev", CLI, "serve"]);
       expect(env).toEqual(expect.arrayContaining(["MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_=131072"]));
+    },
+  );
+
+  test.runIf(process.platform === "linux")(
+    "passes have a lower priority than reviews, with any priority of the process",
+    async () => {
+      const argv = [CLI, "serve", "--kubeconfig", cluster.kubeconfig, "--port", "0", ...tls()];
+      const child = spawn("nice", ["-n", "3", process.execPath, ...argv]);
+      for await (const chunk of child.stdout) if (String(chunk).includes('"serving"')) break;
+      const tasks = `/proc/${child.pid}/task`;
+      const niceOf = (task: string) =>
+        Number(readFileSync(`${tasks}/${task}/stat`, "utf8").split(") ")[1]?.split(" ")[16]);
+      const [own, lowest] = [niceOf(`${child.pid}`), Math.max(...readdirSync(tasks).map(niceOf))];
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      expect(lowest).toBe(Math.min(19, own + 10));
     },
   );
 
