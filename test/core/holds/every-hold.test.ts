@@ -32,6 +32,14 @@ test("every hold of the book occurs in one of the test clusters", () => {
   expect(SCENES.map(([, , scene]) => judged(scene).decision.summary.hold)).toEqual(SCENES.map(([hold]) => hold));
 });
 
+/** Holds beside which a pass updates pods. During every other hold, plan-batch.ts and select.ts leave all pods out. */
+const UPDATES_PODS: readonly Hold[] = ["flip", "shrink", "drain", "order", "wave", "none"];
+
+test("a pass updates pods in the test clusters of these holds only", () => {
+  const selecting = SCENES.filter(([, , scene]) => judged(scene).decision.summary.selected > 0).map(([hold]) => hold);
+  expect([...new Set(selecting)]).toEqual(UPDATES_PODS);
+});
+
 test("the clusters reach every cause of the book", () => {
   const reached = new Set<string>(SCENES.map(([, , scene]) => judged(scene).words.cause));
   expect(Object.keys(CAUSES).filter((cause) => !reached.has(cause))).toEqual([]);
