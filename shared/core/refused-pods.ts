@@ -21,7 +21,7 @@ export interface RefusedPod {
 /** Limit of stored pods. Passes retry the others, and namespaces get equal shares. */
 const MOST_KEPT = 50;
 /** Number of refused pods at which a namespace's other pods wait too: the usual cause is a policy of the namespace. */
-const MOST_OF_NAMESPACE = 5;
+export const MOST_OF_NAMESPACE = 5;
 const MOST_MESSAGE = 200;
 /** Seconds from the first refusal to the next try; the time doubles with each refusal. */
 const FIRST_WAIT_SECONDS = 1;

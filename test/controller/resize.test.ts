@@ -173,3 +173,31 @@ it("a rollout stays Blocked while a quota refuses a resize, and does not show Up
     await runPass(later, options({ sidecarSet: "tight" }));
   expect(await memory()).toEqual(new Set(["128Mi"]));
 });
+
+it.each<[string, ResourceRequirements, ResourceRequirements]>([
+  ["grows", SMALL, LARGE],
+  ["shrinks", LARGE, SMALL],
+])("a pod that %s, and whose owner takes that back each time, holds up no other pods", async (what, before, after) => {
+  const name = `back-${what}`;
+  await deploy(name, before);
+  await release(name, "registry.example/proxy:2", after);
+  let takenBack = 0;
+  const reverting: Cluster = {
+    ...cluster,
+    patch: async (resource, place, patch, more) => {
+      const written = await cluster.patch(resource, place, patch, more);
+      if (more?.subresource === "resize" && place.name === `${name}-0`) {
+        takenBack++;
+        const containers = [{ name: "proxy", resources: before }];
+        await cluster.patch(resource, place, { type: "strategic", body: { spec: { containers } } }, more);
+      }
+      return written as never;
+    },
+  };
+  for (let pass = 0; pass < 3; pass++) await runPass(reverting, options({ sidecarSet: name }));
+  const pods = await readPods(cluster, name);
+  const done = pods.filter((pod) => pod.spec.containers[1]?.image === "registry.example/proxy:2");
+  expect(done.filter((pod) => memoryOf(pod) === after.requests?.["memory"])).toHaveLength(PODS_OF_EACH - 1);
+  expect(takenBack).toBeGreaterThan(1);
+  expect(takenBack).toBeLessThan(20);
+});

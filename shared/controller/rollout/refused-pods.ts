@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Action } from "../../core/actions.ts";
+import type { Action, ResourceChange } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, PodState, Reservation, Subject } from "../../core/ledger.ts";
 import { podStateOf } from "../../core/pod/pod-state.ts";
 import {
@@ -17,6 +17,7 @@ import {
   waitSecondsAfter,
 } from "../../core/refused-pods.ts";
 import { currentHash } from "../../core/rollout/history/history.ts";
+import { hasResources } from "../../core/rollout/rules/resize/resize.ts";
 import type { Refused } from "../../core/rollout/select/reserved.ts";
 import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
@@ -48,7 +49,9 @@ interface Known {
 /** A write that was accepted, while the SidecarSet stays the same. */
 interface Carried {
   readonly hash: string;
-  readonly as: "updated" | "drained" | "served";
+  readonly as: "updated" | "drained" | "served" | "resized";
+  /** the written resources; absent: no resize */
+  readonly resources?: readonly ResourceChange[] | undefined;
   /** version of the pod when it was seen last */
   readonly version: string | null | undefined;
   /** number of earlier reverts */
@@ -195,22 +198,29 @@ export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
   vague.delete(uid);
 }
 
-type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose" | "annotations">;
+type CarriedWrite = Pick<Extract<Action, { kind: "PatchPod" }>, "pod" | "purpose" | "annotations" | "resources">;
+
+const CARRIED_AS: { readonly [Purpose in CarriedWrite["purpose"]]?: Carried["as"] } = {
+  drain: "drained",
+  putBack: "served",
+  resize: "resized",
+};
 
 /** Records a write before `noteAcceptedPod`, when the view shows the written pod. */
-export function noteCarried(rollout: Rollout, snapshot: SeenPods, { pod: before, purpose, annotations }: CarriedWrite) {
+export function noteCarried(rollout: Rollout, snapshot: SeenPods, write: CarriedWrite) {
+  const { pod: before, purpose, annotations, resources } = write;
   const { sidecarSet, stored, observed } = snapshot;
   const { uid, resourceVersion } = before;
-  const as = purpose === "drain" ? "drained" : purpose === "putBack" ? "served" : "updated";
+  const as = CARRIED_AS[purpose] ?? "updated";
   const pod = observed.view.get(uid);
   if (pod === undefined) return;
-  const isBack = isTakenBack(pod, sidecarSet, as);
+  const isBack = isTakenBack(pod, sidecarSet, { as, resources });
   // Some updates take several writes. After any other, a webhook may have reverted the write before it was stored.
   if (isBack && as === "updated" && annotations[HASH_ANNOTATION] === undefined) return;
   const last = lastOf(rollout, stored, uid);
   const times = last && isOfTakenBack(last) ? last.times : 0;
   const version = isBack ? resourceVersion : observed.view.versionOf(uid);
-  known(rollout).carried.set(uid, { hash: currentHash(sidecarSet), as, version, times });
+  known(rollout).carried.set(uid, { hash: currentHash(sidecarSet), as, resources, version, times });
 }
 
 /**
@@ -245,14 +255,15 @@ function noteChanged(
 ): void {
   const { carried } = known(context);
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
-  if (!isTakenBack(pod, snapshot.sidecarSet, one.as)) return void carried.set(uid, one);
+  if (!isTakenBack(pod, snapshot.sidecarSet, one)) return void carried.set(uid, one);
   carried.delete(uid);
   const message = one.as === "served" ? DRAINED_AGAIN : TAKEN_BACK;
   const told = { message, isCertain: false, isSlow: false, timesBefore: one.times };
   noteRefusedPod(context, snapshot, { namespace, name, uid, resourceVersion }, told);
 }
 
-function isTakenBack(pod: Pod, sidecarSet: SidecarSet, as: Carried["as"]): boolean {
+function isTakenBack(pod: Pod, sidecarSet: SidecarSet, { as, resources }: Pick<Carried, "as" | "resources">): boolean {
+  if (as === "resized") return !hasResources(pod, resources ?? []);
   const { isUpdated, drain } = podStateOf(pod, sidecarSet, undefined);
   if (as === "served") return drain !== undefined;
   return !isUpdated && (as === "updated" || drain === undefined);

@@ -22,6 +22,8 @@ export interface ResizeState {
   readonly changes: readonly ResourceChange[];
   /** true: the pod uses budget, although it is not updated yet */
   readonly isUnderWay: boolean;
+  /** true: an updated pod uses no budget while it waits for less; absent: it does */
+  readonly isFree?: boolean;
   /** the kubelet's reason why the node does not resize; undefined: it does, or it has done so */
   readonly hindrance?: string;
 }

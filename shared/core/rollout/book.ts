@@ -179,7 +179,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     goesOn: () => true,
     verdict: "Updating",
     blocked: undefined,
-    clause: ({ inFlight }) => `${counted(inFlight, "pod still carries", "pods still carry")} out an older release`,
+    clause: ({ inFlight }) => `${counted(inFlight, "pod has", "pods have")} not finished an earlier step`,
   },
   notSelected: {
     isToldWithPods: true,

@@ -72,6 +72,40 @@ function decideOn(sidecarSet: SidecarSet, pods: readonly Pod[], made = revisionO
 
 const change = (resources: ResourceRequirements) => [expect.objectContaining({ container: "sc", resources })];
 
+const RESTARTS = { resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }] };
+const pending = (reason: string) => [{ type: "PodResizePending", status: "True", reason, message: "no room" }] as const;
+
+function named(name: string, pod: Pod, namespace = "default"): Pod {
+  return { ...pod, metadata: { ...pod.metadata, namespace, name, uid: `uid-${name}` } };
+}
+
+function pendingPod(name: string, reason: string): Pod {
+  return named(name, podWith({ wanted: LARGE, has: SMALL, mark: "new", conditions: pending(reason) }));
+}
+
+function refusing(isDue: boolean) {
+  const refusal = { namespace: "default", name: "p", uid: "uid-p", times: 3, until: NOW, message: "exceeded quota" };
+  const refused = { named: [refusal], passedOver: passedOver([refusal], () => isDue) };
+  return { ...NOTHING_RESERVED, refused };
+}
+
+/** The used budget, and the pods that are written to after the resize of the pod p was refused. */
+function decideRefused(sidecarSet: SidecarSet, pods: readonly Pod[], isDue: boolean, made = revisionOf(SMALL)) {
+  const observation = { sidecarSet, pods, revisions: [made], ...UNTOUCHED, isResizeServed: true };
+  const { actions, summary } = decide(
+    { ...observation, reserved: refusing(isDue) },
+    { ...CONTEXT, settings: SETTINGS },
+  );
+  return [summary.used, ...actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []))];
+}
+
+/** The used budget, and the pods that are written to beside these. */
+function begunBeside(stuck: readonly Pod[], { sidecar = {}, namespace = "default" } = {}) {
+  const pods = [...stuck, named("q", podWith({}), namespace)];
+  const { patches, summary } = decideOn(setWith(LARGE, sidecar), pods, revisionOf(SMALL, sidecar));
+  return [summary.used, ...patches.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []))];
+}
+
 describe("a resize to more resources", () => {
   const set = setWith(LARGE);
 
@@ -94,18 +128,9 @@ describe("a resize to more resources", () => {
   });
 
   it("a pod whose resize is refused uses no budget while it waits, and only what it needs when it is tried again", () => {
-    const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
-    const pods = [podWith({ mark: "new" }), other];
-    const refusal = { namespace: "default", name: "p", uid: "uid-p", times: 3, until: NOW, message: "exceeded quota" };
-    const next = (isDue: boolean) => {
-      const refused = { named: [refusal], passedOver: passedOver([refusal], () => isDue) };
-      const reserved = { ...NOTHING_RESERVED, refused };
-      const observation = { sidecarSet: set, pods, revisions: [revisionOf(SMALL)], ...UNTOUCHED, isResizeServed: true };
-      const { actions, summary } = decide({ ...observation, reserved }, { ...CONTEXT, settings: SETTINGS });
-      return [summary.used, ...actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []))];
-    };
-    expect(next(false)).toEqual([0, "q"]);
-    expect(next(true)).toHaveLength(2);
+    const pods = [podWith({ mark: "new" }), named("q", podWith({}))];
+    expect(decideRefused(set, pods, false)).toEqual([0, "q"]);
+    expect(decideRefused(set, pods, true)).toHaveLength(2);
   });
 
   it.each<[string, Facts]>([
@@ -122,16 +147,31 @@ describe("a resize to more resources", () => {
     expect(summary.problems.map(({ message }) => message)).toEqual(["resize Deferred: no room"]);
   });
 
-  it("no other pod begins while the node of one defers its resize or cannot do it", () => {
-    const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
-    const decided = ["Deferred", "Infeasible"].map((reason) => {
-      const conditions = [{ type: "PodResizePending", status: "True", reason }] as const;
-      return decideOn(set, [podWith({ wanted: LARGE, has: SMALL, mark: "new", conditions }), other]);
-    });
-    expect(decided.map(({ patches, summary }) => [patches, summary.used])).toEqual([
-      [[], 1],
-      [[], 1],
-    ]);
+  it.each<[string, object, string, readonly unknown[]]>([
+    ["another pod begins while the node of one defers its resize", {}, "Deferred", [0, "q"]],
+    ["another pod begins while the node of one cannot do its resize", RESTARTS, "Infeasible", [0, "q"]],
+    ["no other pod begins while a deferred resize may restart its container", RESTARTS, "Deferred", [1]],
+  ])("%s", (_, sidecar, reason, expected) => {
+    expect(begunBeside([pendingPod("p", reason)], { sidecar })).toEqual(expected);
+  });
+
+  it("five pods whose nodes do not resize them hold the other pods of their namespace only", () => {
+    const stuck = ["a", "b", "c", "d", "e"].map((name) => pendingPod(name, "Deferred"));
+    expect(begunBeside(stuck.slice(1))).toEqual([0, "q"]);
+    expect(begunBeside(stuck)).toEqual([0]);
+    expect(begunBeside(stuck, { namespace: "another" })).toEqual([0, "q"]);
+  });
+
+  it("a pod that never started and has a forged resize annotation uses no budget", () => {
+    const { status: _, ...pod } = pendingPod("p", "Deferred");
+    expect(begunBeside([{ ...pod, status: { phase: "Pending" } }])).toEqual([0, "q"]);
+  });
+
+  it("the image of a pod whose deferred resize is done waits for its place in the budget", () => {
+    const late = named("p", podWith({ wanted: LARGE, mark: "new" }));
+    const busy = named("q", podWith({ wanted: LARGE, has: SMALL, mark: "new" }));
+    expect(decideOn(set, [late, busy])).toMatchObject({ patches: [], summary: { used: 1 } });
+    expect(decideOn(set, [late]).patches).toMatchObject([{ images: [{ to: "reg/sc:v2" }] }]);
   });
 
   it("the image and both hashes are written after the node has applied the resources", () => {
@@ -172,6 +212,31 @@ describe("a resize to fewer resources", () => {
     expect(done).toMatchObject({ patches: [], status: { updatedPods: 1, updatedReadyPods: 1 } });
     const open = decideOn(set, [podWith({ wanted: SMALL, has: LARGE, mark: "new", isUpdated: true })], made);
     expect(open).toMatchObject({ patches: [], status: { readyPods: 0 } });
+  });
+
+  it.each<[string, object, Facts, number]>([
+    ["uses no budget while its node cannot make it smaller", {}, { conditions: pending("Error") }, 0],
+    ["uses no budget while a node cannot do it at all", RESTARTS, { conditions: pending("Infeasible") }, 0],
+    ["uses budget while its container may still restart", RESTARTS, { conditions: pending("Deferred") }, 1],
+    ["uses budget while its node makes it smaller", {}, {}, 1],
+  ])("an updated pod %s", (_, sidecar, facts, used) => {
+    const pod = podWith({ wanted: SMALL, has: LARGE, mark: "new", isUpdated: true, ...facts });
+    const { summary, status } = decideOn(setWith(SMALL, sidecar), [pod], made);
+    expect([summary.used, status.readyPods]).toEqual([used, 0]);
+  });
+
+  it("an updated pod uses no budget while smaller resources are refused, and is named", () => {
+    const pods = [
+      named("p", podWith({ wanted: LARGE, mark: "new", isUpdated: true })),
+      named("q", podWith({ wanted: LARGE })),
+    ];
+    expect(decideRefused(set, pods, false, made)).toEqual([0, "q"]);
+    const [first = podWith({})] = pods;
+    const facts = { pods, revisions: [made], ...UNTOUCHED, isResizeServed: true, ...CONTEXT, settings: SETTINGS };
+    const steps = traceUpdate(first, set, { ...facts, reserved: refusing(false) });
+    expect(steps.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      "WritesRefused: the API server refuses to change pod default/p: exceeded quota",
+    ]);
   });
 
   it("an updated pod without the resize annotation is not resized, because somebody else may have changed it", () => {
@@ -228,7 +293,6 @@ function hotPod(): Pod {
 }
 
 describe("resizeStanding", () => {
-  const pending = (reason: string) => [{ type: "PodResizePending", status: "True", reason, message: "no room" }];
   const ofLarge = { has: SMALL, wanted: LARGE, mark: "new" };
   const rows: readonly [sentence: string, set: SidecarSet, facts: Facts, expected: string | undefined][] = [
     [
@@ -291,7 +355,7 @@ describe("resizeStanding", () => {
     expect(step).toEqual({
       reason: "ResizeUnderWay",
       verdict,
-      message: `resize ${reason}: no room; the pod uses a share of maxUnavailable until then`,
+      message: `resize ${reason}: no room; other pods go on`,
       ...(hint ? { hint } : {}),
     });
   });

@@ -54,14 +54,14 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const state = stateReader({ ...facts, sidecarSet }, settings)(pod);
   const plain = podStateOf(pod, sidecarSet, undefined);
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
-  if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
+  if (resize !== undefined && state.isUpdated) return [traceShrink(state, sidecarSet, facts, resize)];
   const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
   if (state.isUpdated)
     return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state, sidecarSet, facts.now)];
   const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const replacement = shared.scene().budgetUse.rules.replacement?.plan;
-  const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
+  const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize, state);
   const inTheWay = [
     ...still,
     ...[
@@ -143,9 +143,15 @@ export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step 
   );
 }
 
-/** A resize that the node cannot give stops the rollout until somebody asks for less. */
-function resizeStep(standing: string): Step {
-  const message = `${standing}; the pod uses a share of maxUnavailable until then`;
+function traceShrink(state: PodState, sidecarSet: SidecarSet, facts: UpdateFacts, standing: string): Step {
+  const { shared } = traceInTheWay(state.pod, sidecarSet, facts);
+  return traceRefused(state.pod, sidecarSet, facts, shared) ?? resizeStep(standing, state);
+}
+
+/** A resize that the node cannot give waits until somebody asks for less. */
+function resizeStep(standing: string, { isUpdated, resize }: PodState): Step {
+  const isFree = isUpdated ? resize?.isFree === true : resize?.isUnderWay === false;
+  const message = `${standing}; ${isFree ? "other pods go on" : "the pod uses a share of maxUnavailable until then"}`;
   const hint = "give the SidecarSet resources that the node has, or its old ones";
   const step = told("shrink", message);
   return standing.startsWith("resize Infeasible") ? stop(step.reason, message, hint) : step;

@@ -119,7 +119,8 @@ export function drainedElsewhere(pods: Sequence<PodState>, budgetUse: BudgetUse)
 }
 
 /** True if the pod is down, so that it uses budget once it is updated. */
-export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean {
+export function isDown({ isConsistent: runs, isReady, isIgnored, resize }: PodState): boolean {
+  const isConsistent = runs || resize?.isFree === true;
   return !((isConsistent && isReady) || isIgnored);
 }
 

@@ -86,13 +86,19 @@ export interface SceneContext {
 export function sceneOf(observation: Observed, { settings, now, rules = RULES }: SceneContext): Scene {
   const { sidecarSet, pods, reserved } = observation;
   const isRefused = refusedReader(reserved.refused);
+  const isResizeRefused = (state: PodState) => state.resize?.step === "resize" && isRefused(state);
   // Pods with changing resources and drained pods are being updated too.
   const isReservedNow = (state: PodState) =>
-    (state.resize?.isUnderWay === true && !(state.resize.step === "resize" && isRefused(state))) ||
+    (state.resize?.isUnderWay === true && !isResizeRefused(state)) ||
     (state.drain !== undefined && !reserved.refused.passedOver.takenBack.has(uidOf(state.pod))) ||
     isDownWithOtherValues(state, sidecarSet) ||
     (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
-  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);
+  const read = stateReader(observation, settings, now);
+  const withRefusal = (state: PodState) =>
+    state.resize && state.isUpdated && isResizeRefused(state)
+      ? { ...state, resize: { ...state.resize, isFree: true } }
+      : state;
+  const states = matchedStates(pods, sidecarSet, (pod) => withRefusal(read(pod)), isReservedNow);
   const refused = refusedOf(reserved.refused, states);
   const found = lookBy(rules, { ...observation, states, refused, now });
   const budgetUse: BudgetUse = {

@@ -5,7 +5,7 @@ import { countOf, each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, PodPurpose, ResourceChange } from "../../actions.ts";
 import { hasOtherValues, type PodState, uidOf } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
-import { isPassedOver, type PassedOver } from "../../refused-pods.ts";
+import { isPassedOver, MOST_OF_NAMESPACE, type PassedOver } from "../../refused-pods.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import type { Disruption } from "../rules/disruption-budgets/guard.ts";
 import { type DrainWait, drainingOf, isDrainedForAnother, withDrain } from "../rules/drain/drain.ts";
@@ -167,7 +167,9 @@ export function planBatch(
   const left = { pods: room, lines };
   const isRestarting = (budgetUse.rules.restarts ?? []).length > 0;
   const withoutTurn = new Set<string>();
+  const isKept = keptByResizes(pods);
   const mayTake = (state: PodState) => {
+    if (isKept(state)) return false;
     // An eviction is not a patch, so refused patches do not stop it.
     if (replacement?.isForbidden(state.pod) || hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
     withoutTurn.add(state.pod.metadata?.uid ?? "");
@@ -220,6 +222,14 @@ export function planBatch(
     ordinals: waitingForTurn(selection, plans, sidecarSet, facts.now),
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindrancesOf(pods, sidecarSet)],
   };
+}
+
+/** True for a pod that would begin in a namespace whose nodes do not do as many resizes as a pass tries. */
+function keptByResizes(pods: Sequence<PodState>): (state: PodState) => boolean {
+  const isStuck = ({ resize }: PodState) => resize?.step === "wait" && !resize.isUnderWay && Boolean(resize.hindrance);
+  const stuck = Map.groupBy(where(pods, isStuck), ({ pod }) => pod.metadata?.namespace);
+  return ({ pod, resize }) =>
+    resize?.step === "begin" && (stuck.get(pod.metadata?.namespace) ?? []).length >= MOST_OF_NAMESPACE;
 }
 
 function hindrancesOf(pods: Sequence<PodState>, sidecarSet: SidecarSet): readonly PodProblem[] {

@@ -71,12 +71,20 @@ function isMoving(state: PodState, scene: OrdinalScene): boolean {
   const { pod, native, resize } = state;
   if (scene.budgetUse.reserved.has(pod.metadata?.uid ?? "")) return true;
   if (state.isUpdated) return isDown(state);
-  return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || resize?.step === "wait";
+  return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || isResizing(resize);
+}
+
+/** A resize that a node does not do holds its own set, not the others. */
+function isResizing(resize: PodState["resize"]): boolean {
+  return resize?.step === "wait" && resize.isUnderWay;
 }
 
 function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
-  const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse));
-  return new Map(down.map((member) => [member.place.setKey, holderOf(member, "down")]));
+  const isWaiting = ({ resize }: PodState) => resize?.step === "wait";
+  const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse) || isWaiting(state));
+  return new Map(
+    down.map((one) => [one.place.setKey, holderOf(one, goesDown(one.state, budgetUse) ? "moving" : "down")]),
+  );
 }
 
 /** Adds pods that other SidecarSets drain. They hold no pod that has begun: two SidecarSets could wait forever. */

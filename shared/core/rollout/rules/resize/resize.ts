@@ -1,6 +1,7 @@
 /** The next step of a pod whose sidecars get other resources in place. No image ever runs with too little. */
 import type { Container, ContainerStatus, ControllerRevision, Pod, Quantity } from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESIZE_ANNOTATION } from "../../../../api/names.ts";
+import type { ContainerDetails } from "../../../../api/pod-parts.ts";
 import type { SidecarContainer, SidecarSet } from "../../../../api/sidecarset.ts";
 import { goJson } from "../../../../go/json/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../../../../go/json/json-object.ts";
@@ -76,6 +77,13 @@ function changesTo(pod: Pod, sidecarSet: SidecarSet, target: Target): readonly R
   });
 }
 
+/** True if the containers have what a write gave them. */
+export function hasResources({ spec }: Pod, changes: readonly ResourceChange[]): boolean {
+  return changes.every(({ container, resources }) =>
+    isSame(spec.containers.find(({ name }) => name === container)?.resources, resources),
+  );
+}
+
 /** True when only cpu and memory of containers differ, none was removed, and none is a hot upgrade pair. */
 export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonly ControllerRevision[]): boolean {
   if (isUpgradable(pod, sidecarSet)) return false;
@@ -131,25 +139,40 @@ function isUnderConditions(pod: Pod): boolean {
 }
 
 function hindranceOf(pod: Pod): string | undefined {
-  const found = pod.status?.conditions?.find(
-    ({ type, status, reason }) => RESIZE_CONDITIONS.has(type) && status === "True" && Boolean(reason),
-  );
+  const found = conditionIn(pod);
   return found && `resize ${found.reason}${found.message ? `: ${found.message}` : ""}`;
 }
 
-function oldPod(pod: Pod, sidecarSet: SidecarSet): ResizeState {
+function conditionIn({ status: podStatus }: Pod) {
+  return podStatus?.conditions?.find(
+    ({ type, status, reason }) => RESIZE_CONDITIONS.has(type) && status === "True" && Boolean(reason),
+  );
+}
+
+/** True if a container may restart when its resources change. The SidecarSet says so, not the pod. */
+function mayRestart({ spec }: SidecarSet): boolean {
+  return (spec.containers ?? []).some(({ resizePolicy = [] }: ContainerDetails) =>
+    resizePolicy.some(({ restartPolicy }) => restartPolicy === "RestartContainer"),
+  );
+}
+
+/** True if the resize that the node does not do takes the pod down at no later time. */
+function isHarmless(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const { reason } = conditionIn(pod) ?? {};
+  return reason !== undefined && (reason === "Infeasible" || !mayRestart(sidecarSet));
+}
+
+function oldPod({ pod, isReady }: PodState, sidecarSet: SidecarSet): ResizeState {
   const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
   const isUnderWay = markOf(pod, sidecarSet) === hash;
   const changes = changesTo(pod, sidecarSet, grown);
   if (!isUnderWay) return { step: changes.length > 0 ? "begin" : "update", changes: [], isUnderWay };
   if (changes.length > 0) return { step: "resize", changes, isUnderWay };
+  // The image of a ready pod is a step like any other: a resize that comes late finds the budget in use by others.
+  if (isActuated(pod, sidecarSet)) return { step: "update", changes, isUnderWay: !isReady };
   const hindrance = hindranceOf(pod);
-  return {
-    step: isActuated(pod, sidecarSet) ? "update" : "wait",
-    changes,
-    isUnderWay,
-    ...(hindrance === undefined ? {} : { hindrance }),
-  };
+  const isFree = isHarmless(pod, sidecarSet) || !(isReady || mayRestart(sidecarSet));
+  return { step: "wait", changes, isUnderWay: !isFree, ...(hindrance === undefined ? {} : { hindrance }) };
 }
 
 /** The resize of an updated pod: a smaller value is set only after the new image runs. */
@@ -162,6 +185,7 @@ function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): Re
     step: isDone ? "none" : "wait",
     changes,
     isUnderWay: false,
+    ...(isConsistent && isHarmless(pod, sidecarSet) ? { isFree: true } : {}),
     ...(hindrance === undefined ? {} : { hindrance }),
   };
 }
@@ -192,7 +216,7 @@ export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisio
 /** The state with its resize; the same object when resizing does not concern the pod. */
 export function withResize(state: PodState, sidecarSet: SidecarSet, canResize: (pod: Pod) => boolean): PodState {
   const { pod, isUpdated } = state;
-  if (!isUpdated) return canResize(pod) ? { ...state, resize: oldPod(pod, sidecarSet) } : state;
+  if (!isUpdated) return canResize(pod) ? { ...state, resize: oldPod(state, sidecarSet) } : state;
   if (markOf(pod, sidecarSet) === undefined) return state;
   const resize = updatedPod(state, sidecarSet);
   return { ...state, resize, isConsistent: state.isConsistent && resize.step === "none" };
