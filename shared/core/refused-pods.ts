@@ -41,6 +41,8 @@ export interface PassedOver {
   /** pods that somebody drains again after each restore; they use no budget */
   readonly takenBack: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
+  /** namespaces with slow writes, where not even a due pod is tried before the pods of others */
+  readonly slow?: ReadonlySet<string>;
   /** uids of pods that passes try even if their namespace waits */
   readonly due: ReadonlySet<string>;
 }
@@ -87,8 +89,9 @@ interface Named {
   readonly namespace?: string;
 }
 
-export function isPassedOver({ uids, namespaces, due }: PassedOver, { uid = "", namespace = "" }: Named): boolean {
-  return uids.has(uid) || (namespaces.has(namespace) && !due.has(uid));
+export function isPassedOver(passed: PassedOver, { uid = "", namespace = "" }: Named): boolean {
+  const { uids, namespaces, due, slow } = passed;
+  return uids.has(uid) || slow?.has(namespace) || (namespaces.has(namespace) && !due.has(uid));
 }
 
 /** The refusals for the ledger. If there are too many, namespaces get equal shares, most refused pods first. */

@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { DRAIN_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, type ObjectKey, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
 import { injectedPod, KRUISE_NAMESPACE } from "./fixture.ts";
@@ -15,6 +16,8 @@ const MODEST = "mmm-modest";
 interface Wanted {
   readonly greedy: number;
   readonly modest: number;
+  /** the namespace of each hostile pod beside the greedy ones; absent: there are none */
+  readonly hostile?: readonly string[];
   readonly maxUnavailable: number | string;
   /** annotations of the SidecarSet; absent: none */
   readonly annotations?: Readonly<Record<string, string>>;
@@ -25,7 +28,7 @@ interface Wanted {
 }
 
 /** Releases version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
-function world({ greedy, modest, maxUnavailable, annotations, labels, beforePatch }: Wanted) {
+function world({ greedy, modest, hostile = [], maxUnavailable, annotations, labels, beforePatch }: Wanted) {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   const release = (version: number) => {
     on.release(version, { maxUnavailable });
@@ -37,19 +40,26 @@ function world({ greedy, modest, maxUnavailable, annotations, labels, beforePatc
       });
   };
   const reasons = new Set<string>();
+  let patchedAtMs = 0;
   release(1);
   const put = (namespace: string, name: string) => {
     const { metadata, ...pod } = injectedPod("web", name);
     const place = { ...metadata, labels: { ...metadata?.labels, ...labels }, namespace, uid: `${namespace}-${name}` };
     on.server.put("test", PODS, running({ ...pod, metadata: place }));
   };
-  for (const name of ["default", GREEDY, MODEST]) on.server.put("test", NAMESPACES, { metadata: { name, uid: name } });
+  for (const name of new Set(["default", GREEDY, MODEST, ...hostile]))
+    on.server.put("test", NAMESPACES, { metadata: { name, uid: name } });
   for (let nth = 0; nth < greedy; nth++) put(GREEDY, `g-${nth}`);
+  for (const [nth, namespace] of hostile.entries()) put(namespace, `h-${nth}`);
   for (let nth = 0; nth < modest; nth++) put(MODEST, `m-${nth}`);
   release(2);
+  const before = async (key: ObjectKey) => {
+    if (key.namespace === MODEST) patchedAtMs = on.clock.now();
+    else await beforePatch(on, key);
+  };
   const patch: Cluster["patch"] = async (resource, key, body, options) => {
     const isPod = resource === PODS && !options?.subresource;
-    if (isPod && key.namespace === GREEDY) await beforePatch(on, key);
+    if (isPod) await before(key);
     const answered = await on.cluster.patch(resource, key, body, options);
     for (const { reason } of on.readSet().status?.conditions ?? []) reasons.add(reason);
     const pod = isPod && on.server.peek<Pod>(PODS, key);
@@ -73,7 +83,7 @@ function world({ greedy, modest, maxUnavailable, annotations, labels, beforePatc
       .all<Pod>(PODS)
       .filter(({ metadata, spec }) => metadata?.namespace === namespace && spec.containers[1]?.image?.endsWith(":2"))
       .length;
-  return { ...on, pass, updated, reasons };
+  return { ...on, pass, updated, reasons, patchedAtMs: () => patchedAtMs };
 }
 
 const allowAfter =
@@ -133,4 +143,52 @@ it("a pod that its owner changes before each patch is skipped after five conflic
   await pass();
   const blocked = readSet().status?.conditions?.find(({ type }) => type === "Blocked");
   expect([blocked?.status, blocked?.reason]).toEqual(["True", "Refused"]);
+});
+
+/** Returns the seconds of virtual time until the last pod of the modest namespace is updated. */
+async function secondsOfModest(hostile: readonly string[], wanted: Pick<Wanted, "beforePatch" | "maxUnavailable">) {
+  const { pass, updated, patchedAtMs, clock } = world({ greedy: 0, hostile, modest: 12, ...wanted });
+  const beganMs = clock.now();
+  for (let passes = 0; passes < 20 && updated(MODEST) < 12; passes++) await pass();
+  return updated(MODEST) < 12 ? Number.POSITIVE_INFINITY : Math.round((patchedAtMs() - beganMs) / 1_000);
+}
+
+const WORDS = 'admission webhook "tenant.example.com" denied the request: no';
+
+it.each([
+  ["allowed", undefined],
+  ["denied with 401", new KubeError(WORDS, { code: 401, reason: "Unauthorized" })],
+  ["denied with 403", new KubeError(WORDS, { code: 403, reason: "Forbidden" })],
+  ["denied with 409", new KubeError(WORDS, { code: 409, reason: "Conflict" })],
+  ["denied with 429", new KubeError(WORDS, { code: 429, reason: "TooManyRequests", retryAfterSeconds: 5 })],
+  ["denied with 500", new KubeError(WORDS, { code: 500, reason: "InternalError" })],
+] as const)(
+  "three pods whose writes are %s after 29 seconds delay the pods of another namespace by 30 seconds, and pods of three namespaces by 19 minutes at most",
+  async (_what, error) => {
+    const beforePatch: Wanted["beforePatch"] = async ({ clock }) => {
+      await clock.sleep(29_000);
+      if (error) throw error;
+    };
+    for (const maxUnavailable of [1, 3, "100%"]) {
+      const wanted = { beforePatch, maxUnavailable };
+      const alone = await secondsOfModest([], wanted);
+      const beside = await secondsOfModest([GREEDY, GREEDY, GREEDY], wanted);
+      const spread = await secondsOfModest([GREEDY, "bbb-greedy", "ccc-greedy"], wanted);
+      expect(beside - alone).toBeLessThanOrEqual(30);
+      expect(spread - alone).toBeLessThanOrEqual(1_140);
+    }
+  },
+);
+
+it("three pods whose writes are slow and meet a change by their owner delay another namespace by 30 seconds at most", async () => {
+  let count = 0;
+  const beforePatch: Wanted["beforePatch"] = async ({ server, clock }, key) => {
+    await clock.sleep(29_000);
+    const pod = server.peek<Pod>(PODS, key);
+    const annotations = { ...pod?.metadata?.annotations, count: String(count++) };
+    if (pod) server.put("owner", PODS, { ...pod, metadata: { ...pod.metadata, annotations } });
+  };
+  const wanted = { beforePatch, maxUnavailable: 1 };
+  const alone = await secondsOfModest([], wanted);
+  expect((await secondsOfModest([GREEDY, GREEDY, GREEDY], wanted)) - alone).toBeLessThanOrEqual(30);
 });

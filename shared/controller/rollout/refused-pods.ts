@@ -159,8 +159,8 @@ interface SeenPods extends Seen {
   readonly observed: { readonly view: Pick<PodView, "get" | "versionOf"> };
 }
 
-/** Seconds to skip a pod after a write without an answer in time, which took half a pass. */
-const SLOW_WAIT_SECONDS = 60;
+/** Number of refusals that a slow one adds: it took half a pass, so the pod is skipped for a minute at least. */
+const SLOW_TIMES = 6;
 
 interface RefusalFacts {
   readonly message: string;
@@ -186,7 +186,7 @@ export function noteRefusedPod(
   const { namespace, name, uid } = state;
   if (isCertain) refused.add(stateKey(state));
   const times = (timesBefore ?? lastOf(context, stored, uid)?.times ?? 0) + 1;
-  const waitMs = 1_000 * Math.max(waitSecondsAfter(times), isSlow ? SLOW_WAIT_SECONDS : 0);
+  const waitMs = 1_000 * waitSecondsAfter(isSlow ? times + SLOW_TIMES : times);
   const until = secondText(Date.parse(serverTimestamp(context)) + waitMs);
   const pod = { namespace, name, uid, times, until, message: refusalText(message) };
   news.set(uid, { pod, notBeforeMs: context.clock.now() + waitMs });

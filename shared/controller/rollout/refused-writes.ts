@@ -102,7 +102,7 @@ export function isRefused(context: Rollout): boolean {
 // Namespaces with slow writes to pods or budgets, for example by a slow webhook. Other namespaces go first.
 
 /** Milliseconds of a write that make its namespace slow. */
-const SLOW_MS = 5_000;
+export const SLOW_MS = 5_000;
 /** Limit of parallel writes to one namespace while other namespaces have writes to begin. */
 const MOST_AT_ONCE = 16;
 
@@ -119,8 +119,7 @@ export function withoutSlow(rollout: object, reserved: Reserved): Reserved | und
   const slow = slowNamespaces(rollout);
   if (slow.size === 0) return undefined;
   const { refused } = reserved;
-  const namespaces = new Set([...refused.passedOver.namespaces, ...slow]);
-  return { ...reserved, refused: { ...refused, passedOver: { ...refused.passedOver, namespaces } } };
+  return { ...reserved, refused: { ...refused, passedOver: { ...refused.passedOver, slow } } };
 }
 
 interface InNamespace {

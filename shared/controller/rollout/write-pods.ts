@@ -25,7 +25,7 @@ import {
   noteUnsent,
   noteVague,
 } from "./refused-pods.ts";
-import { NamespaceTurns, noteAccepted, noteBusy } from "./refused-writes.ts";
+import { NamespaceTurns, noteAccepted, noteBusy, SLOW_MS } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
 import { setCondition } from "./write-condition.ts";
 import { BatchStatus } from "./write-status.ts";
@@ -84,13 +84,15 @@ export async function writePods(
   };
   const patchPod = async (patch: PatchPod) => {
     if (isForgotten(patch, serverTimestamp(context))) return undefined;
+    const beganAtMs = context.clock.now();
     const outcome = await sendPatch(context, snapshot, patch);
+    const isSlow = context.clock.now() - beganAtMs > SLOW_MS;
     if (isBusy(outcome)) {
       const { namespace, name } = patch.pod;
       busy = `the API server is too busy to change pods (429), such as ${namespace}/${name}: ${outcome.error.message}`;
       return waitMsOf(outcome);
     }
-    if (await isPatchedBy(context, snapshot, patch, outcome)) {
+    if (await isPatchedBy(context, snapshot, { patch, isSlow }, outcome)) {
       done.add(patch.pod.uid);
       await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
     } else if (outcome.kind !== "done" && isRefusedState(context, patch.pod) && patch.purpose !== "putBack")
@@ -140,8 +142,14 @@ async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: Patc
 }
 
 /** True if the pod has the patch. */
-async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
-  const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
+async function isPatchedBy(
+  context: Context,
+  snapshot: Snapshot,
+  { patch, isSlow }: { readonly patch: PatchPod; readonly isSlow: boolean },
+  outcome: Outcome,
+): Promise<boolean> {
+  const isDone =
+    outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch, isSlow }, outcome));
   if (!isDone) return false;
   noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
   noteCarried(context, snapshot, patch);
@@ -237,11 +245,16 @@ const MOST_CONFLICTS = 5;
 /**
  * True when the refusal concerns the pod. Policies and webhooks also answer 404, 409 and 422; one that cannot be called
  * gives 500, a slow one a timeout. A single 409 or 5xx usually concerns the API server, and skipping the pod would cost
- * a fence, a second write. A timeout takes half a pass, so a pass never sees three. A pod that refused an earlier pass
- * needs no three: its webhook may take ten seconds each time.
+ * a fence, a second write. A slow answer takes half a pass, so a pass never sees three. A pod that refused an earlier
+ * pass needs no three either.
  */
-function isAboutThePod(context: Context, snapshot: Snapshot, state: PodState, { kind, error }: NotDone): boolean {
-  if (isTimeout(error) || snapshot.stored.ledger.refused?.some(({ uid }) => uid === state.uid)) return true;
+function isAboutThePod(
+  context: Context,
+  snapshot: Snapshot,
+  { state, isSlow }: TriedWrite,
+  { kind, error }: NotDone,
+): boolean {
+  if (isSlow || isTimeout(error) || snapshot.stored.ledger.refused?.some(({ uid }) => uid === state.uid)) return true;
   if (error.code === 409 || kind === "unknown") return noteVague(context, state) >= MOST_VAGUE;
   return true;
 }
@@ -254,14 +267,18 @@ function isTimeout({ code, reason }: NotDone["error"]): boolean {
 function noteRefusal(
   context: Context,
   snapshot: Snapshot,
-  { state, patch }: TriedWrite,
+  { state, patch, isSlow = false }: TriedWrite,
   { kind, error }: NotDone,
 ): void {
   // Nothing was sent, so the error says nothing about the pod.
   const { code, message } = error;
   if (code === 0 && kind !== "unknown") return;
   if (patch) {
-    noteRefusedPod(context, snapshot, state, { message, isCertain: kind !== "unknown", isSlow: isTimeout(error) });
+    noteRefusedPod(context, snapshot, state, {
+      message,
+      isCertain: kind !== "unknown",
+      isSlow: isSlow || isTimeout(error),
+    });
     sayRefusal(context, state, message);
   } else noteRefused(context, state, message);
 }
@@ -270,29 +287,30 @@ function noteRefusal(
 function isToPassOver(
   context: Context,
   snapshot: Snapshot,
-  { state, patch }: TriedWrite,
+  tried: TriedWrite,
   { outcome, pod }: { readonly outcome: NotDone; readonly pod: Pod | undefined },
 ): boolean {
-  if (pod?.metadata?.resourceVersion === state.resourceVersion) return isAboutThePod(context, snapshot, state, outcome);
+  const { state, patch, isSlow } = tried;
+  if (pod?.metadata?.resourceVersion === state.resourceVersion) return isAboutThePod(context, snapshot, tried, outcome);
   if (!pod || !patch || outcome.kind !== "conflict" || isPatched(pod, patch)) return false;
+  // The pass has no time for five such tries. The place is free, and other namespaces go first.
+  if (isSlow) noteUnsent(context, state);
   return noteVague(context, state) >= MOST_CONFLICTS;
 }
 
 interface TriedWrite {
   readonly state: PodState;
   readonly patch?: PatchPod | undefined;
+  /** true: the answer took more than five seconds */
+  readonly isSlow?: boolean;
 }
 
 /** Reads the pod after an unclear write. True if it has `patch`. */
-async function learn(
-  context: Context,
-  snapshot: Snapshot,
-  { state, patch }: TriedWrite,
-  outcome: NotDone,
-): Promise<boolean> {
+async function learn(context: Context, snapshot: Snapshot, tried: TriedWrite, outcome: NotDone): Promise<boolean> {
+  const { state, patch } = tried;
   switch (outcome.kind) {
     case "refused":
-      if (!isBusy(outcome)) noteRefusal(context, snapshot, { state, patch }, outcome);
+      if (!isBusy(outcome)) noteRefusal(context, snapshot, tried, outcome);
       await backOff(context, state, outcome);
       return false;
     case "gone":
@@ -300,8 +318,8 @@ async function learn(
     case "unknown": {
       if (outcome.kind !== "gone") context.tally.conflicts++;
       const pod = await readPod(context, snapshot, state);
-      if (isToPassOver(context, snapshot, { state, patch }, { outcome, pod })) {
-        noteRefusal(context, snapshot, { state, patch }, outcome);
+      if (isToPassOver(context, snapshot, tried, { outcome, pod })) {
+        noteRefusal(context, snapshot, tried, outcome);
         noteProblem(context, state, outcome.error.message);
       }
       return pod !== undefined && patch !== undefined && isPatched(pod, patch);

@@ -25,7 +25,7 @@ export interface ResizeState {
   /** true: an updated pod uses no budget while it waits for less; absent: it does */
   readonly isFree?: boolean;
   /** the kubelet's reason why the node does not resize; undefined: it does, or it has done so */
-  readonly hindrance?: string;
+  readonly hindrance?: string | undefined;
 }
 
 /** A matched pod and its observed state, computed once in a pass. */

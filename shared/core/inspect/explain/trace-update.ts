@@ -150,7 +150,7 @@ function traceShrink(state: PodState, sidecarSet: SidecarSet, facts: UpdateFacts
 
 /** A resize that the node cannot give waits until somebody asks for less. */
 function resizeStep(standing: string, { isUpdated, resize }: PodState): Step {
-  const isFree = isUpdated ? resize?.isFree === true : resize?.isUnderWay === false;
+  const isFree = isUpdated ? resize?.isFree : resize?.isUnderWay === false;
   const message = `${standing}; ${isFree ? "other pods go on" : "the pod uses a share of maxUnavailable until then"}`;
   const hint = "give the SidecarSet resources that the node has, or its old ones";
   const step = told("shrink", message);

@@ -226,7 +226,7 @@ export function planBatch(
 
 /** True for a pod that would begin in a namespace whose nodes do not do as many resizes as a pass tries. */
 function keptByResizes(pods: Sequence<PodState>): (state: PodState) => boolean {
-  const isStuck = ({ resize }: PodState) => resize?.step === "wait" && !resize.isUnderWay && Boolean(resize.hindrance);
+  const isStuck = ({ resize }: PodState) => resize?.step === "wait" && resize.hindrance !== undefined;
   const stuck = Map.groupBy(where(pods, isStuck), ({ pod }) => pod.metadata?.namespace);
   return ({ pod, resize }) =>
     resize?.step === "begin" && (stuck.get(pod.metadata?.namespace) ?? []).length >= MOST_OF_NAMESPACE;

@@ -1,5 +1,12 @@
 /** The next step of a pod whose sidecars get other resources in place. No image ever runs with too little. */
-import type { Container, ContainerStatus, ControllerRevision, Pod, Quantity } from "../../../../api/kubernetes.ts";
+import type {
+  Container,
+  ContainerStatus,
+  ControllerRevision,
+  Pod,
+  PodCondition,
+  Quantity,
+} from "../../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, RESIZE_ANNOTATION } from "../../../../api/names.ts";
 import type { ContainerDetails } from "../../../../api/pod-parts.ts";
 import type { SidecarContainer, SidecarSet } from "../../../../api/sidecarset.ts";
@@ -16,7 +23,6 @@ import type { Annotations } from "../../upgrade/pod-change.ts";
 
 const BOUNDS = ["requests", "limits"] as const;
 const RESOURCES = ["cpu", "memory"] as const;
-const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(["PodResizePending", "PodResizeInProgress"]);
 
 type Quantities = Readonly<Record<string, Quantity>>;
 export type Resources = { readonly [bound in (typeof BOUNDS)[number]]?: Quantities };
@@ -131,22 +137,19 @@ function isActuated(pod: Pod, sidecarSet: SidecarSet): boolean {
   const areThere = pod.spec.containers
     .filter(({ name }) => names.has(name))
     .every(({ name, resources }) => isSame(statuses.get(name)?.resources, resources));
-  return areThere && !isUnderConditions(pod);
+  return areThere && !pod.status?.conditions?.some(isResizing);
 }
 
-function isUnderConditions(pod: Pod): boolean {
-  return pod.status?.conditions?.some(({ type, status }) => RESIZE_CONDITIONS.has(type) && status === "True") === true;
-}
+const isResizing = ({ type, status }: PodCondition) =>
+  /^PodResize(?:Pending|InProgress)$/.test(type) && status === "True";
 
 function hindranceOf(pod: Pod): string | undefined {
   const found = conditionIn(pod);
   return found && `resize ${found.reason}${found.message ? `: ${found.message}` : ""}`;
 }
 
-function conditionIn({ status: podStatus }: Pod) {
-  return podStatus?.conditions?.find(
-    ({ type, status, reason }) => RESIZE_CONDITIONS.has(type) && status === "True" && Boolean(reason),
-  );
+function conditionIn({ status }: Pod) {
+  return status?.conditions?.find((condition) => isResizing(condition) && condition.reason);
 }
 
 /** True if a container may restart when its resources change. The SidecarSet says so, not the pod. */
@@ -158,7 +161,7 @@ function mayRestart({ spec }: SidecarSet): boolean {
 
 /** True if the resize that the node does not do takes the pod down at no later time. */
 function isHarmless(pod: Pod, sidecarSet: SidecarSet): boolean {
-  const { reason } = conditionIn(pod) ?? {};
+  const reason = conditionIn(pod)?.reason;
   return reason !== undefined && (reason === "Infeasible" || !mayRestart(sidecarSet));
 }
 
@@ -170,23 +173,21 @@ function oldPod({ pod, isReady }: PodState, sidecarSet: SidecarSet): ResizeState
   if (changes.length > 0) return { step: "resize", changes, isUnderWay };
   // The image of a ready pod is a step like any other: a resize that comes late finds the budget in use by others.
   if (isActuated(pod, sidecarSet)) return { step: "update", changes, isUnderWay: !isReady };
-  const hindrance = hindranceOf(pod);
   const isFree = isHarmless(pod, sidecarSet) || !(isReady || mayRestart(sidecarSet));
-  return { step: "wait", changes, isUnderWay: !isFree, ...(hindrance === undefined ? {} : { hindrance }) };
+  return { step: "wait", changes, isUnderWay: !isFree, hindrance: hindranceOf(pod) };
 }
 
 /** The resize of an updated pod: a smaller value is set only after the new image runs. */
 function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): ResizeState {
   const changes = changesTo(pod, sidecarSet, wantedOf);
-  const hindrance = hindranceOf(pod);
   if (changes.length > 0 && isConsistent) return { step: "resize", changes, isUnderWay: false };
   const isDone = changes.length === 0 && isActuated(pod, sidecarSet);
   return {
     step: isDone ? "none" : "wait",
     changes,
     isUnderWay: false,
-    ...(isConsistent && isHarmless(pod, sidecarSet) ? { isFree: true } : {}),
-    ...(hindrance === undefined ? {} : { hindrance }),
+    isFree: isConsistent && isHarmless(pod, sidecarSet),
+    hindrance: hindranceOf(pod),
   };
 }
 
