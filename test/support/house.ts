@@ -218,7 +218,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 61_543,
+    limit: 61_547,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 568, goal: 560 },
@@ -271,7 +271,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 81_468,
+    limit: 81_472,
     goal: 62_000,
   },
   {

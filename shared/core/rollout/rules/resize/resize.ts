@@ -137,10 +137,10 @@ function isActuated(pod: Pod, sidecarSet: SidecarSet): boolean {
   const areThere = pod.spec.containers
     .filter(({ name }) => names.has(name))
     .every(({ name, resources }) => isSame(statuses.get(name)?.resources, resources));
-  return areThere && !pod.status?.conditions?.some(isResizing);
+  return areThere && !pod.status?.conditions?.some(isResizeCondition);
 }
 
-const isResizing = ({ type, status }: PodCondition) =>
+const isResizeCondition = ({ type, status }: PodCondition) =>
   /^PodResize(?:Pending|InProgress)$/.test(type) && status === "True";
 
 function hindranceOf(pod: Pod): string | undefined {
@@ -149,7 +149,7 @@ function hindranceOf(pod: Pod): string | undefined {
 }
 
 function conditionIn({ status }: Pod) {
-  return status?.conditions?.find((condition) => isResizing(condition) && condition.reason);
+  return status?.conditions?.find((condition) => isResizeCondition(condition) && condition.reason);
 }
 
 /** True if a container may restart when its resources change. The SidecarSet says so, not the pod. */
