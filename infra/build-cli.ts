@@ -75,7 +75,7 @@ const OF_THE_REPOSITORY = [
  */
 export function packedManifest(text: string, published?: Published): string {
   const kept = Object.entries(JSON.parse(text)).filter(([name]) => !OF_THE_REPOSITORY.includes(name));
-  const addresses = published === undefined ? {} : addressesOf(published);
+  const addresses = published === undefined ? {} : packageAddresses(published);
   return `${JSON.stringify({ ...Object.fromEntries(kept), ...addresses }, null, 2)}\n`;
 }
 
@@ -86,7 +86,7 @@ export interface Published {
 }
 
 /** `directory`: the package's folder in the repository; absent: the root. npm resolves links of its README there. */
-export function addressesOf({ repository, site }: Published, directory?: string): object {
+export function packageAddresses({ repository, site }: Published, directory?: string): object {
   return {
     repository: { type: "git", url: `git+${repository}.git`, ...(directory === undefined ? {} : { directory }) },
     homepage: site || `${repository}#readme`,

@@ -7,7 +7,7 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { addressesOf, type Published } from "./build-cli.ts";
+import { type Published, packageAddresses } from "./build-cli.ts";
 
 const SOURCE = "infra/local";
 
@@ -32,7 +32,7 @@ export async function buildLocal(folder: string, published?: Published): Promise
     ...kept,
     exports: { types: "./types/cluster.d.ts", default: "./cluster.mjs" },
     engines: { node: ">=22.19" },
-    ...(published === undefined ? {} : addressesOf(published, SOURCE)),
+    ...(published === undefined ? {} : packageAddresses(published, SOURCE)),
   };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   await cp(join(SOURCE, "README.md"), join(folder, "README.md"));

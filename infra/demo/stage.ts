@@ -10,7 +10,7 @@ import { CliError } from "../../functions/terminal/screen.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { installation, resourceOf } from "../../shared/install/manifests.ts";
+import { installation, installedResource } from "../../shared/install/manifests.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import {
@@ -79,7 +79,7 @@ async function writePageSecret(folder: string) {
 /** Creates them in this order. */
 export async function install(client: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
-    await client.create(resourceOf(object), object);
+    await client.create(installedResource(object), object);
   }
 }
 

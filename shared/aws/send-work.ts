@@ -1,6 +1,6 @@
 /** Puts work into the queue of rollouts. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Message, messageOf, type Work } from "../core/rollout/queue/work.ts";
+import { type Message, queueMessage, type Work } from "../core/rollout/queue/work.ts";
 import type { AwsAccess, Queue } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
 
@@ -34,7 +34,7 @@ export async function sendWork(
   access: AwsAccess,
   cluster?: string,
 ): Promise<void> {
-  const left = works.map((work) => messageOf(work, cluster));
+  const left = works.map((work) => queueMessage(work, cluster));
   const refused: AwsError[] = [];
   const send = async () => {
     while (left.length > 0) {

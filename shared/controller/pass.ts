@@ -13,7 +13,7 @@ import { ifThere, isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS } from "../kube/port.ts";
 import { recreateContainers } from "./container-recreate/recreate-containers.ts";
 import { launchPods } from "./launch-priority/launch-pods.ts";
-import { messageOf, note, timestamp } from "./loop/clock.ts";
+import { errorMessage, note, timestamp } from "./loop/clock.ts";
 import { openFeed } from "./loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "./loop/fair-turns.ts";
 import { type LeaseSite, noteDrains, type OverPasses, renewLease } from "./loop/lease.ts";
@@ -95,9 +95,9 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
   const site: LeaseSite = { cluster: lateCluster, clock, namespace: kruiseNamespace, over, settings };
   const result = await serving(service, site, options)
     .catch((error: unknown) => {
-      note(service, messageOf(error));
+      note(service, errorMessage(error));
       // A cluster without the kind has no SidecarSets.
-      return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
+      return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: errorMessage(error) }) };
     })
     .finally(pass.end);
   const { calls } = pass;
@@ -168,7 +168,7 @@ async function serveOthers(service: Service, site: LeaseSite): Promise<PassResul
 }
 
 function withoutLease(error: unknown): string {
-  return `no Lease is used: ${messageOf(error)}`;
+  return `no Lease is used: ${errorMessage(error)}`;
 }
 
 async function serveNamed(service: Service, site: LeaseSite, name: string): Promise<PassResult> {
@@ -240,7 +240,7 @@ export async function openReadiness(service: Service, served: AbortSignal): Prom
     if (service.isDryRun) opening.report.planned = (await listWaiting(service)).items.map(planned);
     else await run(opening, served);
   } catch (error) {
-    note(service, `pods are not given the condition ${POD_READY_CONDITION}: ${messageOf(error)}`);
+    note(service, `pods are not given the condition ${POD_READY_CONDITION}: ${errorMessage(error)}`);
   }
   noteFailures(opening);
   return opening.report;
@@ -317,7 +317,7 @@ function noteFailures({ service, failed, left }: Opening): void {
   const count = failed.size + left.size;
   note(
     service,
-    `${count} pods such as ${podName(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
+    `${count} pods such as ${podName(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${errorMessage(first.error)}${help}`,
   );
 }
 

@@ -1,7 +1,7 @@
 /** Serves one message of the queue: it waits until the change is visible, then runs a pass for the subject. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { isDue, seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
+import { isPassDue, seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, systemClock } from "./loop/clock.ts";
@@ -32,7 +32,7 @@ const MAX_SERVED = 1_000;
 export async function listWork(cluster: Cluster, at: number): Promise<readonly Work[]> {
   const minute = Math.floor(at / 60_000);
   const { items } = await listAll<SidecarSet, Work>(cluster, SIDECARSETS, {}, (sidecarSet) =>
-    isDue(sidecarSet, minute) ? tickWork(sidecarSet.metadata?.name ?? "", at) : undefined,
+    isPassDue(sidecarSet, minute) ? tickWork(sidecarSet.metadata?.name ?? "", at) : undefined,
   );
   return items;
 }

@@ -241,7 +241,7 @@ export function areReservedFor(kept: readonly Reservation[], { generation, revis
   return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
 }
 
-export function subjectOf({ metadata }: SidecarSet): Subject {
+export function ledgerSubject({ metadata }: SidecarSet): Subject {
   return {
     uid: metadata?.uid ?? "",
     generation: metadata?.generation ?? 0,

@@ -199,7 +199,7 @@ function statefulSetWebhooks(address: WebhookAddress): readonly KubernetesObject
 }
 
 /** The resource of an object's kind. It has a regular plural, as all installed kinds have. */
-export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+export function installedResource({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return {
     group,

@@ -11,7 +11,7 @@ import { readKept } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { openWatch, watchEvents } from "./watch.ts";
 import { createCall, deleteBody, patchCall } from "./write-calls.ts";
-import { shareOf } from "./write-shares.ts";
+import { namespaceShare } from "./write-shares.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Limits of reads: this many retries, and this longest wait before each. */
@@ -93,7 +93,7 @@ function caller(
   const limits = access.limits ?? DEFAULT_CALL_LIMITS;
   const places = limiter(limits, { now: () => performance.now(), sleep });
   const turnOf = ({ namespace }: Call) =>
-    namespace === undefined ? places : shareOf(places, limits.atOnce, namespace);
+    namespace === undefined ? places : namespaceShare(places, limits.atOnce, namespace);
   const told = ({ verb, resource }: Call, ms: number, answer: IncomingAnswer | undefined) =>
     access.onRequest?.({
       verb,

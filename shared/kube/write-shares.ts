@@ -15,7 +15,7 @@ interface NamespaceWrites {
 const writesOf = new WeakMap<Limiter, NamespaceWrites>();
 
 /** Waits until the namespace has a place, then like every other call. `atOnce`: number of places of `limiter`. */
-export function shareOf(limiter: Limiter, atOnce: number, namespace: string): Limiter {
+export function namespaceShare(limiter: Limiter, atOnce: number, namespace: string): Limiter {
   const writes = writesOf.get(limiter) ?? { underWay: new Map(), waiting: new Set(), total: 0 };
   writesOf.set(limiter, writes);
   return {

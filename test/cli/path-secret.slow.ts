@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { installation, resourceOf } from "../../shared/install/manifests.ts";
+import { installation, installedResource } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, EVENTS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
@@ -38,7 +38,7 @@ beforeAll(async () => {
   client = await connect(kubeconfig);
   const objects = installation(DOWN, { podFailurePolicy: "Fail" });
   const isWebhook = ({ kind }: KubernetesObject) => kind?.endsWith("WebhookConfiguration");
-  for (const one of objects.filter((object) => !isWebhook(object))) await client.create(resourceOf(one), one);
+  for (const one of objects.filter((object) => !isWebhook(object))) await client.create(installedResource(one), one);
   const spec = {
     selector: { matchLabels: { app: "web" } },
     containers: [{ name: "agent", image: "agent:1" }],
@@ -50,7 +50,7 @@ beforeAll(async () => {
   const event = { apiVersion: "v1", kind: "Event", metadata: { name: "told", namespace: "default" }, involvedObject };
   const more = { type: "Warning", reason: "Failed", message: told, lastTimestamp: new Date().toISOString() };
   await client.create(EVENTS, { ...event, ...more } as KubernetesObject);
-  for (const one of objects.filter(isWebhook)) await client.create(resourceOf(one), one);
+  for (const one of objects.filter(isWebhook)) await client.create(installedResource(one), one);
 });
 afterAll(async () => {
   await cluster?.close();

@@ -4,7 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { planOnly } from "../../shared/controller/rollout/dry-run.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
-import { subjectOf } from "../../shared/core/ledger.ts";
+import { ledgerSubject } from "../../shared/core/ledger.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { type Asked, keyOf, podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
@@ -24,7 +24,7 @@ async function planOf(pods: readonly Pod[], asked: Asked, reserved: readonly str
   const { cluster, context, put, readPod, calls } = rolloutPart();
   const owner = setOf({ ...ALL_AT_ONCE, ...asked });
   put(owner, ...pods);
-  const { uid, generation, revision } = subjectOf(owner);
+  const { uid, generation, revision } = ledgerSubject(owner);
   const reservations = reserved.map((name) => {
     const { uid: of = "", resourceVersion = "" } = readPod(name)?.metadata ?? {};
     return { ...keyOf(name), uid: of, resourceVersion, generation, revision };

@@ -17,7 +17,7 @@ import { runPass } from "../../shared/controller/pass.ts";
 import { planOnly } from "../../shared/controller/rollout/dry-run.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
-import { subjectOf } from "../../shared/core/ledger.ts";
+import { ledgerSubject } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
@@ -116,7 +116,7 @@ it("a dry run says that a reserved pod would be fenced when its upgrade is no lo
   const owner = await readSet(cluster, "fenced");
   const [pod] = await readPods(cluster, "fenced");
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod?.metadata ?? {};
-  const { generation, revision, ...of } = subjectOf(owner);
+  const { generation, revision, ...of } = ledgerSubject(owner);
   const reservations = [{ namespace, name, uid, resourceVersion, generation, revision }];
   const place = { namespace: KRUISE_NAMESPACE, owner };
   const stored = await readLedger(cluster, KRUISE_NAMESPACE, "fenced");

@@ -9,7 +9,7 @@ import { missedPodsFilter } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
+import { queueMessage, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
@@ -57,7 +57,7 @@ it("the dry-run function plans the upgrade and writes nothing", async () => {
 });
 
 it.each<[string, object]>([
-  ["messages of the queue", { Records: [{ body: messageOf(tickWork("lambda", Date.now())).MessageBody }] }],
+  ["messages of the queue", { Records: [{ body: queueMessage(tickWork("lambda", Date.now())).MessageBody }] }],
   ["dryRun: false", { sidecarSet: "lambda", dryRun: false }],
   ["a prototype", JSON.parse('{"__proto__":{"dryRun":false},"sidecarSet":"lambda"}')],
 ])("dry-run makes no pass and writes nothing for an event with %s", async (_what, event) => {
@@ -124,7 +124,7 @@ it("the rollout function does all work that needs no queue and then fails when t
 
 it("a message fails when its SidecarSet cannot be served, and is served once when it comes again", async () => {
   captureLog();
-  const { MessageBody: body } = messageOf(tickWork("lambda", Date.now()));
+  const { MessageBody: body } = queueMessage(tickWork("lambda", Date.now()));
   const event = { Records: [{ body }] } as SQSEvent;
   const keepIn = (ledgerNamespace: string) =>
     test.cluster.patch(
@@ -150,7 +150,9 @@ it("the remaining time is read again when the pass of each message begins", asyn
       return 20_000 - writesAtLook.length;
     },
   };
-  const Records = [60_000, 120_000].map((ms) => ({ body: messageOf(tickWork("lambda", Date.now() + ms)).MessageBody }));
+  const Records = [60_000, 120_000].map((ms) => ({
+    body: queueMessage(tickWork("lambda", Date.now() + ms)).MessageBody,
+  }));
   await rollout({ Records } as SQSEvent, goingDown);
   expect(versionsOf(await readPods(test.cluster, "lambda"))).toEqual(["4"]);
   const [first = 0, second = 0, ...others] = writesAtLook;

@@ -4,7 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { messageOf, systemClock } from "../../shared/controller/loop/clock.ts";
+import { errorMessage, systemClock } from "../../shared/controller/loop/clock.ts";
 import {
   announcedSettings,
   holdLease,
@@ -301,7 +301,7 @@ describe("the Lease of a pass:", () => {
       if (holderIdentity !== undefined) put({ holderIdentity });
       expect(await work(0)).toBe("done");
       expect(calls()).toEqual(["0 GET leases", `0 ${refused} refused`, "0 GET leases"]);
-      expect(troubles.map(messageOf)).toEqual([
+      expect(troubles.map(errorMessage)).toEqual([
         "the Lease shop/sidecarset-rollout is not written, and nobody else wrote it: policy says no",
       ]);
     },
@@ -315,7 +315,7 @@ describe("the Lease of a pass:", () => {
     on.put({ holderIdentity: "" });
     expect(await on.work(0)).toBe("done");
     expect(on.calls().filter((call) => call.includes("PATCH"))).toHaveLength(3);
-    expect(on.troubles.map(messageOf)).toEqual([
+    expect(on.troubles.map(errorMessage)).toEqual([
       "the Lease shop/sidecarset-rollout is written by others each time, and none of them is a pass",
     ]);
   });

@@ -5,7 +5,7 @@ import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/na
 import { keptOwners } from "../../shared/controller/rollout/departures.ts";
 import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
-import { type Ledger, MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
+import { type Ledger, ledgerSubject, MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { running } from "./bare-rollout.ts";
@@ -32,7 +32,7 @@ async function stage({ pods, refuse, asked = {}, reservations = [], restarted }:
   const { cluster, context, evictions, put, readPod } = rollout;
   const owner = setOf({ ...ASKED, ...asked });
   put(owner, ...pods);
-  const { uid, generation } = subjectOf(owner);
+  const { uid, generation } = ledgerSubject(owner);
   const stored = await readLedger(cluster, KRUISE_NAMESPACE, SET);
   await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner }, stored, {
     uid,

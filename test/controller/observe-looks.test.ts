@@ -4,7 +4,7 @@ import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTA
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { type Context, decideContext, keptOf, observe, readSame } from "../../shared/controller/rollout/observe.ts";
-import { subjectOf } from "../../shared/core/ledger.ts";
+import { ledgerSubject } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
@@ -139,7 +139,7 @@ it("keptOf keeps all reservations when the ledger has a newer generation", async
   const reservation = { namespace: "shop", resourceVersion: "1", generation: 3, revision: "hash3" };
   const reservations = ["a", "gone"].map((name) => ({ ...reservation, name, uid: `uid-${name}` }));
   const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, SET);
-  const { uid, generation } = subjectOf(owner);
+  const { uid, generation } = ledgerSubject(owner);
   const keptAt = async (ofLedger: number) => {
     const place = { namespace: KRUISE_NAMESPACE, owner };
     await swapLedger(on.cluster, place, stored, { uid, generation: ofLedger, reservations });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { listWork, serveWork } from "../../shared/controller/serve-work.ts";
-import { isDue } from "../../shared/core/rollout/queue/work.ts";
+import { isPassDue } from "../../shared/core/rollout/queue/work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
@@ -99,7 +99,7 @@ it("listWork lists a settled SidecarSet in one of five minutes, at any second of
   const ticks = await Promise.all(
     minutes.flatMap((minute) => [0, 59_999].map((more) => listWork(on.cluster, minute * 60_000 + more))),
   );
-  const minute = minutes.find((one) => isDue(on.readSet(), one));
+  const minute = minutes.find((one) => isPassDue(on.readSet(), one));
   const tick = { kind: "tick", sidecarSet: "set", minute };
   expect(ticks.flat()).toEqual([tick, tick]);
 });

@@ -7,7 +7,7 @@ import { fencePod } from "../../shared/controller/rollout/fence-pod.ts";
 import { decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { writePods } from "../../shared/controller/rollout/write-pods.ts";
-import { type Reservation, subjectOf, withReservations } from "../../shared/core/ledger.ts";
+import { ledgerSubject, type Reservation, withReservations } from "../../shared/core/ledger.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { wantedPods } from "../../shared/core/rollout/rules/replacement/plan-replacement.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -34,7 +34,7 @@ function stage(refuse?: Refuse) {
     return snapshot;
   };
   const planOf = ({ actions }: Decision, { sidecarSet }: Snapshot) =>
-    withReservations([], wantedPods(actions, new Set()), subjectOf(sidecarSet));
+    withReservations([], wantedPods(actions, new Set()), ledgerSubject(sidecarSet));
   /** Makes all writes of a round. */
   const write = (snapshot: Snapshot) => {
     const decision = decideOn(context, snapshot, []);
@@ -307,7 +307,7 @@ it("the time of a drain starts at its own write, even if earlier writes took lon
   const snapshot = await observe(context, "set");
   if (!snapshot) throw new Error("there is no SidecarSet");
   const decision = decideOn(context, snapshot, []);
-  const plan = withReservations([], wantedPods(decision.actions, new Set()), subjectOf(snapshot.sidecarSet));
+  const plan = withReservations([], wantedPods(decision.actions, new Set()), ledgerSubject(snapshot.sidecarSet));
   const granted = new Set(decision.actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : [])));
   await writePods(context, snapshot, decision, { ...plan, granted });
   expect(written).toHaveLength(40);

@@ -9,7 +9,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import type { Migration } from "../../shared/core/inspect/migrate/inventory.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
@@ -82,8 +82,8 @@ const idsOf = ({ findings }: CheckReport): readonly string[] => findings.map(({ 
 /** Creates an object that lasts until the test ends. */
 async function put(object: KubernetesObject): Promise<void> {
   const key = { ...object.metadata, name: object.metadata?.name ?? "" };
-  await cluster.create(resourceOf(object), object);
-  onTestFinished(() => cluster.delete(resourceOf(object), key));
+  await cluster.create(installedResource(object), object);
+  onTestFinished(() => cluster.delete(installedResource(object), key));
 }
 
 /** Deletes the object. The returned function restores it; otherwise the test's end does. */
@@ -281,7 +281,7 @@ describe("migrate", () => {
     } as KubernetesObject);
     const clone = { apiVersion: "apps.kruise.io/v1alpha1", kind: "CloneSet", metadata: { name: "c", namespace: NAME } };
     await until("the kind is served", () =>
-      cluster.create(resourceOf(clone), clone).then(
+      cluster.create(installedResource(clone), clone).then(
         () => true,
         () => false,
       ),

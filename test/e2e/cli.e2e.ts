@@ -14,7 +14,7 @@ import { handler as dryRun } from "../../functions/lambda/dry-run.ts";
 import { createScreen } from "../../functions/terminal/screen.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { installation, resourceOf } from "../../shared/install/manifests.ts";
+import { installation, installedResource } from "../../shared/install/manifests.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
 import { listedPod, newPod } from "../support/objects.ts";
@@ -313,7 +313,9 @@ it("webhooks prints registrations that this API server accepts", async () => {
   ]);
   for (const object of printed) {
     const other = { ...object, metadata: { ...object.metadata, name: "tried-out" } };
-    const taken = await clusterOf(apiServer()).create<KubernetesObject>(resourceOf(object), other, { dryRun: true });
+    const taken = await clusterOf(apiServer()).create<KubernetesObject>(installedResource(object), other, {
+      dryRun: true,
+    });
     expect(taken.metadata?.uid).toBeDefined();
   }
 });

@@ -12,7 +12,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../shared/controller/loop/concurrency-limit.ts";
 import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 import { diffJson } from "../../shared/go/json/json-diff.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { type Cluster, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
@@ -88,7 +88,7 @@ async function createCase(
     { ...stored, spec: { ...stored.spec, namespaceSelector: inNamespaces(POLICY, BOTH) } },
     { ...options, now: "2026-03-01T00:00:00Z", failurePolicy: "Fail", sortContainersByName: false, mayDecline },
   );
-  for (const object of compiled.objects) await cluster.create(resourceOf(object), object);
+  for (const object of compiled.objects) await cluster.create(installedResource(object), object);
   const fields = compiled.notExpressible.map(({ field }) => field);
   return {
     set: stored,
@@ -190,7 +190,7 @@ it(`${EQUAL_CASES} generated pods are the same under the policy as under the web
   await mapLimited(all, AT_ONCE, ([pod, one]) => judge(pod, one));
   for (const { set, compiled } of created) {
     for (const object of compiled.objects)
-      await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+      await cluster.delete(installedResource(object), { name: object.metadata?.name ?? "" });
     await cluster.delete(SIDECARSETS, { name: set.metadata?.name ?? "" });
   }
   for (const [what, number] of Object.entries(counts)) addFigure(what, number);
@@ -213,7 +213,7 @@ it("if pods may decline sidecars, the policy leaves out pods that do so by label
   expect(await isGiven({ labels: { [key]: "true" }, annotations: { [key]: "true" } })).toBe(true);
   expect(await isGiven({})).toBe(true);
   for (const object of one.compiled.objects)
-    await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+    await cluster.delete(installedResource(object), { name: object.metadata?.name ?? "" });
   await cluster.delete(SIDECARSETS, { name: "declinable" });
 });
 
@@ -237,12 +237,14 @@ it("compile prints objects that kubectl applies, and names the parts that it lea
   expect(objects.map((object) => object.kind)).toEqual(["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
   const owners = objects.map(({ metadata }) => metadata?.ownerReferences?.map(({ uid }) => uid));
   expect(owners).toEqual([[stored.metadata?.uid], [stored.metadata?.uid]]);
-  for (const object of objects) await cluster.create(resourceOf(object), object);
+  for (const object of objects) await cluster.create(installedResource(object), object);
   await cluster.delete(SIDECARSETS, { name });
   // Both objects belong to the SidecarSet, and are deleted with it.
   for (const object of objects)
     await until(`${object.kind} is gone`, async () => {
-      const left = await cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).catch(() => undefined);
+      const left = await cluster
+        .get(installedResource(object), { name: object.metadata?.name ?? "" })
+        .catch(() => undefined);
       return left === undefined;
     });
   const missing = await runCli(["compile", "--to", "map", "nobody", "--kubeconfig", kubeconfig]);

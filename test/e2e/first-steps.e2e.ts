@@ -7,7 +7,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { addFigure } from "./support/figures.ts";
 import { type Newcomer, newcomer } from "./support/newcomer.ts";
@@ -101,7 +101,7 @@ describe("the first steps on a user's own cluster", { timeout: FIVE_MINUTES_MS }
     await type(uninstall);
     expect(await pods()).toHaveLength(REPLICAS);
     expect((await cluster.list(SIDECARSETS, {})).items).toHaveLength(1);
-    const registrations = resourceOf({
+    const registrations = installedResource({
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingWebhookConfiguration",
     });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { clusterOf } from "./support/clients.ts";
@@ -54,7 +54,7 @@ const KINDS: readonly KubernetesObject[] = [
 /** Returns the names of all cluster-scoped objects that are not being deleted. */
 async function everything(): Promise<readonly string[]> {
   const lists = KINDS.map(async (kind) => {
-    const { items } = await cluster.list<KubernetesObject>(resourceOf(kind), {});
+    const { items } = await cluster.list<KubernetesObject>(installedResource(kind), {});
     const kept = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
     return kept.map(({ metadata }) => `${kind.kind} ${metadata?.name}`);
   });
@@ -97,7 +97,7 @@ it.each([
     sentence: "kubectl delete Namespace kruise-system.",
   },
 ])("the tests do not start if $where", async ({ object, args, sentence }) => {
-  const [resource, key] = [resourceOf({ apiVersion: "v1", ...object }), object.metadata];
+  const [resource, key] = [installedResource({ apiVersion: "v1", ...object }), object.metadata];
   await cluster.create(resource, object);
   const before = await everything();
   const { code, stderr } = await runTests(...args);

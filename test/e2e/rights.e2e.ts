@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { peopleObjects } from "../../shared/install/rbac/access.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { newPod } from "../support/objects.ts";
@@ -52,8 +52,8 @@ async function store(object: KubernetesObject): Promise<void> {
   const cluster = clusterOf(apiServer());
   const { name = "", namespace } = object.metadata ?? {};
   const key = namespace === undefined ? { name } : { name, namespace };
-  await cluster.delete(resourceOf(object), key).catch(() => undefined);
-  await cluster.create(resourceOf(object), object);
+  await cluster.delete(installedResource(object), key).catch(() => undefined);
+  await cluster.create(installedResource(object), object);
 }
 
 const as = (role: string) => (args: readonly string[]) => runCli(args, { KUBECONFIG: kubeconfigs[role] ?? "" });
@@ -170,7 +170,7 @@ it("a user who may read SidecarSets, and pods of one namespace, sees these pods,
   const plan = await tenant("plan", scene.name);
   expect([plan.code, plan.stderr]).toEqual([1, expect.stringContaining('cannot get resource "configmaps"')]);
   for (const kind of ["ClusterRoleBinding", "ClusterRole"])
-    await clusterOf(apiServer()).delete(resourceOf({ apiVersion, kind }), { name: "sidecarset-tenant" });
+    await clusterOf(apiServer()).delete(installedResource({ apiVersion, kind }), { name: "sidecarset-tenant" });
 });
 
 it.each([
@@ -180,7 +180,7 @@ it.each([
   interface Role extends KubernetesObject {
     readonly rules?: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[];
   }
-  const roles = resourceOf({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" });
+  const roles = installedResource({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" });
   await until(`${role} has it`, async () => {
     const { rules = [] } = await clusterOf(apiServer()).get<Role>(roles, { name: role });
     return rules.some(({ resources, verbs }) => resources?.includes("sidecarsets") && verbs.includes(verb));

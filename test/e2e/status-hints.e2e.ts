@@ -10,7 +10,7 @@ import { serveWork } from "../../shared/controller/serve-work.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
 import { launchNews, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
@@ -63,7 +63,7 @@ beforeAll(async () => {
   const caBundle = Buffer.from(tls.certificate).toString("base64");
   registration = statusHintsWebhook({ url: `https://127.0.0.1:${server.port}`, caBundle });
   await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
-  await cluster.create(resourceOf(registration), registration);
+  await cluster.create(installedResource(registration), registration);
   const account = { namespace: NAMESPACE, name: "default" };
   await until("service account", async () => Boolean(await cluster.get(SERVICE_ACCOUNTS, account)));
   await createPod("probe");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Limiter, limiter } from "../../shared/kube/rate-limit.ts";
-import { shareOf } from "../../shared/kube/write-shares.ts";
+import { namespaceShare } from "../../shared/kube/write-shares.ts";
 
 async function turns() {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
@@ -20,7 +20,7 @@ function endless(atOnce: number) {
       await promise;
     };
     for (let nth = 0; nth < count; nth++)
-      calls.push(inTurn(namespace === undefined ? places : shareOf(places, atOnce, namespace), work));
+      calls.push(inTurn(namespace === undefined ? places : namespaceShare(places, atOnce, namespace), work));
   };
   const end = async () => {
     resolve();

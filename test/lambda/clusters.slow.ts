@@ -14,7 +14,7 @@ import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { createCertificates } from "../../infra/local/http/https-server.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
-import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
+import { queueMessage, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { deploy, type HttpsCluster, readPods, release, startHttpsCluster, versionsOf } from "../controller/fixture.ts";
@@ -259,7 +259,7 @@ describe("passes over several clusters:", () => {
     const report = await rollout({ cluster: "well", dryRun: true }, context);
     expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "agent" }] });
     const record = (cluster?: string) =>
-      ({ Records: [{ body: messageOf(tickWork("agent", Date.now()), cluster).MessageBody }] }) as SQSEvent;
+      ({ Records: [{ body: queueMessage(tickWork("agent", Date.now()), cluster).MessageBody }] }) as SQSEvent;
     expect(await rollout(record("well"), context)).toMatchObject({ sidecarSets: [{ name: "agent" }] });
     await expect(rollout(record("down"), context)).rejects.toThrow("nothing listens on");
     await expect(rollout(record(), context)).rejects.toThrow('there is no cluster ""');
@@ -268,7 +268,7 @@ describe("passes over several clusters:", () => {
   });
 
   test("messages of two clusters have different groups and different deduplication ids", () => {
-    const [eu, us] = ["eu", "us"].map((cluster) => messageOf(tickWork("agent", 0), cluster));
+    const [eu, us] = ["eu", "us"].map((cluster) => queueMessage(tickWork("agent", 0), cluster));
     expect(eu?.MessageGroupId).toBe("eu/agent");
     expect(us?.MessageGroupId).toBe("us/agent");
     expect(eu?.MessageDeduplicationId).not.toBe(us?.MessageDeduplicationId);

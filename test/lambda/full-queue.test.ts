@@ -10,7 +10,7 @@ import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { sidecarSet } from "../controller/fixture.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await writeFile(kubeconfig, cluster.kubeconfig());
   const client = await connect(kubeconfig);
   const definition = sidecarSetCrd({ url: "https://127.0.0.1:9" });
-  await client.create(resourceOf(definition), definition);
+  await client.create(installedResource(definition), definition);
   await client.create<SidecarSet>(SIDECARSETS, sidecarSet("log-agent", 1, {}));
   queue = createServer((_, response) => answer(response, asked++)).listen(0, "127.0.0.1");
   await once(queue, "listening");

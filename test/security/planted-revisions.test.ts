@@ -10,7 +10,7 @@ import type { ControllerRevision, KubernetesObject, OwnerReference } from "../..
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { planUndo } from "../../shared/core/rollout/rules/halt/standstill.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/recorded-revision.ts";
-import { installation, resourceOf } from "../../shared/install/manifests.ts";
+import { installation, installedResource } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { runHere } from "../cli/run-cli.ts";
@@ -45,7 +45,7 @@ beforeAll(async () => {
   cluster = await connect(kubeconfig);
   const isNeeded = ({ kind }: KubernetesObject) => kind === "CustomResourceDefinition" || kind === "Namespace";
   const objects = installation({ url: "https://127.0.0.1:9" }, { podFailurePolicy: "Fail" });
-  for (const one of objects.filter(isNeeded)) await cluster.create(resourceOf(one), one);
+  for (const one of objects.filter(isNeeded)) await cluster.create(installedResource(one), one);
   stored = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("agent:2"));
 });
 afterAll(async () => {

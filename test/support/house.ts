@@ -234,8 +234,8 @@ const figures: readonly Figure[] = [
     limit: 114,
     goal: 120,
   },
-  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 498, goal: 120 },
-  { name: "names of types that several files define", value: sharedNames(TYPE), limit: 147, goal: 30 },
+  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 488, goal: 120 },
+  { name: "names of types that several files define", value: sharedNames(TYPE), limit: 146, goal: 30 },
   { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
   { name: "words of docs", value: words(pages), limit: 45_000, goal: 45_000 },
   {

@@ -6,7 +6,7 @@ import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import { installedResource } from "../../shared/install/manifests.ts";
 import { kruiseNamespace } from "../../shared/install/rbac/access.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -54,7 +54,7 @@ beforeAll(async () => {
   // The definition converts nothing, because no webhook listens here.
   const { spec, ...crd } = sidecarSetCrd({ url: "https://127.0.0.1:1" });
   await cluster.create(CRDS, { ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as typeof crd);
-  await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());
+  await cluster.create(installedResource(kruiseNamespace()), kruiseNamespace());
   const names = Array.from({ length: 1_001 }, (_, index) => `set-${index}`);
   for (const name of names)
     await cluster.create(

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { generate } from "selfsigned";
 import { type Server, startServer } from "../../functions/server/serve.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { installation, resourceOf } from "../../shared/install/manifests.ts";
+import { installation, installedResource } from "../../shared/install/manifests.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
@@ -72,7 +72,7 @@ export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster
     { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret },
     { podFailurePolicy: "Fail" },
   )) {
-    await client.create(resourceOf(object), object);
+    await client.create(installedResource(object), object);
   }
   const close = async () => {
     await server.close();

@@ -4,7 +4,12 @@ import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { ConnectionShares, serveHttps, shareOf, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import {
+  addressShare,
+  ConnectionShares,
+  serveHttps,
+  type WebhookServer,
+} from "../../shared/webhook/server/https-server.ts";
 
 describe("shareOf:", () => {
   test.each([
@@ -14,7 +19,7 @@ describe("shareOf:", () => {
     ["2001:db8::6", "2001:db8:0:0"],
     ["::1", "0:0:0:0"],
   ])("the address %s belongs to the share of %s", (address, share) => {
-    expect(shareOf(address)).toBe(share);
+    expect(addressShare(address)).toBe(share);
   });
 });
 

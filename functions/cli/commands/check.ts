@@ -20,7 +20,7 @@ import {
 import { addressesOf } from "../../../shared/core/inspect/check/webhooks.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES } from "../../../shared/kube/port.ts";
 import { readObjects } from "../../terminal/read-objects.ts";
@@ -206,7 +206,7 @@ async function tryOut(
 }
 
 async function createOrChange(cluster: Cluster, object: KubernetesObject): Promise<void> {
-  const resource = resourceOf(object);
+  const resource = installedResource(object);
   const { name = "", namespace } = object.metadata ?? {};
   try {
     await cluster.create(resource, object, { dryRun: true });

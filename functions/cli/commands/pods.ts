@@ -8,7 +8,7 @@ import { printTable } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { listSets, readFacts, readFactsWithin } from "../input/read-set.ts";
-import { stateOf } from "./status.ts";
+import { statePart } from "./status.ts";
 
 export const PODS_COMMAND: Command = {
   name: "pods",
@@ -48,7 +48,7 @@ export const PODS_COMMAND: Command = {
         row.name,
         ...(name === undefined ? [row.sidecarSet] : []),
         row.revision,
-        stateOf(row),
+        statePart(row),
         Object.values(row.images).join(", "),
       ]);
       if (cells.length === 0) screen.line("No such pods.");

@@ -260,11 +260,11 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
   );
   for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
   for (const row of summary.rules.waves?.rows ?? []) screen.line(`  ${waveName(row.name)}: ${stageText(row)}`);
-  const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
+  const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: statePart(row) }));
   showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
 }
 
-export function stateOf({ state, isReady, isUpdated }: PodRow): Part {
+export function statePart({ state, isReady, isUpdated }: PodRow): Part {
   if (!isUpdated) return { text: state, color: "yellow" };
   return { text: state, color: isReady ? "green" : "red" };
 }

@@ -1,7 +1,7 @@
 /** The revision that each pod of a SidecarSet runs, and the pod's state. */
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { failureOf, failureText } from "../../../shared/core/pod/container-failure.ts";
+import { containerFailure, failureText } from "../../../shared/core/pod/container-failure.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { replacesNotUpgradable, whyNotRecreated } from "../../../shared/core/pod/replaced.ts";
@@ -55,7 +55,7 @@ function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<strin
 }
 
 function stateText(state: PodState, sidecarSet: SidecarSet): string {
-  const failure = failureOf(state.pod);
+  const failure = containerFailure(state.pod);
   // No count includes an updated pod among pods that are down if it was not ready before.
   const uncounted = state.isReady ? "ready" : "not ready, as before its update, and not counted";
   if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? uncounted;

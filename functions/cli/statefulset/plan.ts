@@ -7,7 +7,7 @@ import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import type { SetPlanWish } from "../../../shared/controller/statefulset/reconcile.ts";
 import type { SetReport } from "../../../shared/controller/statefulset/report.ts";
-import { explainSet, isSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
+import { explainSet, isSetSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
 import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import type {
   PlannedSetPod,
@@ -44,7 +44,7 @@ export async function planStatefulSet(input: Input, session: Session, target: Se
   const planned = only?.plan;
   if (trouble.length > 0 || only === undefined || planned === undefined) return 1;
   session.print(report, (screen) => show(only, planned, { screen, hasPods: input.isSet("pods") }));
-  return planned.isComplete || isSettled(planned.after) ? 0 : NOT_DONE;
+  return planned.isComplete || isSetSettled(planned.after) ? 0 : NOT_DONE;
 }
 
 async function wishOf(input: Input, cluster: Cluster, key: SetKey): Promise<SetPlanWish> {

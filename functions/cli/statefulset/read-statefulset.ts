@@ -11,7 +11,7 @@ import {
   type SetKey,
   type SetSnapshot,
   seeReserved,
-  subjectOf,
+  setSubject,
 } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { reconcileLedger } from "../../../shared/core/ledger.ts";
@@ -106,7 +106,7 @@ export async function findStatefulSet(
   const snapshot = await observeSet(context, true);
   if (!snapshot) return undefined;
   const reserved = await seeReserved(context, snapshot);
-  const kept = reconcileLedger(snapshot.stored.ledger, reserved, subjectOf(snapshot.set))?.kept ?? [];
+  const kept = reconcileLedger(snapshot.stored.ledger, reserved, setSubject(snapshot.set))?.kept ?? [];
   const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
   const lastPass = await readLastPass(cluster, session.kruiseNamespace, SET_LEASE);
   return { key, set: snapshot.set, snapshot, seen, plan: planSet(seen, snapshot), lastPass };

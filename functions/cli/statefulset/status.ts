@@ -8,8 +8,8 @@ import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { ordinalOf, parsePodName } from "../../../shared/core/pod/workload.ts";
 import {
   explainSet,
-  isOwn,
-  isSettled,
+  isPodOfSet,
+  isSetSettled,
   type SetStanding,
   setStanding,
   whyNotAvailable,
@@ -84,7 +84,7 @@ function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {
 /** The exit code; undefined: the rollout still moves without help. */
 function codeOf({ standing, isSeen, isStuck }: SetProgress): number | undefined {
   if (isStuck) return NOT_DONE;
-  if (!isSettled(standing) || !isSeen) return undefined;
+  if (!isSetSettled(standing) || !isSeen) return undefined;
   return standing.hold === "none" || standing.hold === "partition" ? 0 : NOT_DONE;
 }
 
@@ -131,14 +131,14 @@ function progressOfSet({ set, seen, plan, snapshot }: AdvancedStatefulSet): SetP
   const { updateRevision } = plan.outcome;
   const standing = setStanding(seen, updateRevision);
   const { generation = 0 } = set.metadata ?? {};
-  const own = seen.pods.filter((pod) => isOwn(set, pod));
+  const own = seen.pods.filter((pod) => isPodOfSet(set, pod));
   const pods = own.map((pod) => rowOf(pod, seen, updateRevision)).toSorted((a, b) => b.ordinal - a.ordinal);
   const failing = new Set(own.filter(isBeyondHelp).map(({ metadata }) => metadata?.name));
   const waited = isMonotonic(seen) ? standing.waitingFor.slice(0, 1) : standing.waitingFor;
   const isStuck = waited.length > 0 && waited.every(({ name }) => failing.has(name));
   const base = { standing, isSeen: (set.status?.observedGeneration ?? 0) >= generation, isStuck, pods };
   const readyAfterSeconds = usualSeconds(own, updateRevision);
-  if (readyAfterSeconds === undefined || isSettled(standing) || own.length > MAX_PODS) return base;
+  if (readyAfterSeconds === undefined || isSetSettled(standing) || own.length > MAX_PODS) return base;
   const foreseen = planSetRollout(seen, snapshot, { readyAfterSeconds, maxSteps: MAX_STEPS });
   return foreseen.isCutShort || foreseen.seconds === 0 ? base : { ...base, etaSeconds: foreseen.seconds };
 }

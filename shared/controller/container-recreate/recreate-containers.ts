@@ -14,7 +14,7 @@ import { isLately } from "../../core/pod/is-ready.ts";
 import { inTurns } from "../../go/sequence.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS, storedMeta } from "../../kube/port.ts";
-import { messageOf, note, timestamp } from "../loop/clock.ts";
+import { errorMessage, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { keepSmall } from "../loop/pages.ts";
@@ -59,7 +59,7 @@ export async function recreateContainers(service: Service): Promise<RecreationRe
     else await run(recreating);
   } catch (error) {
     if (isKubeError(error, 404)) return undefined;
-    note(service, `ContainerRecreateRequests are not served: ${messageOf(error)}`);
+    note(service, `ContainerRecreateRequests are not served: ${errorMessage(error)}`);
   }
   return report;
 }
@@ -175,7 +175,7 @@ async function isolated(
     if (isKubeError(error, 409) && !isAgain) return "changed";
     if (isKubeError(error, 404)) return "failed";
     const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
-    note(service, `${nameOf(request)}: ${messageOf(error)}${help}`);
+    note(service, `${nameOf(request)}: ${errorMessage(error)}${help}`);
     return "failed";
   }
 }

@@ -14,7 +14,7 @@ import { isLately } from "../../core/pod/is-ready.ts";
 import { uidOf } from "../../core/pod/pod-state.ts";
 import { ifThere, isKubeError, isPassing, unless } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type WatchEvent } from "../../kube/port.ts";
-import { messageOf, note, timestamp } from "../loop/clock.ts";
+import { errorMessage, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
@@ -85,7 +85,7 @@ export async function launchPods(service: Service, served: AbortSignal): Promise
     if (service.isDryRun) report.planned = await plan(launch);
     else await run(launch, served);
   } catch (error) {
-    note(service, `the launch order of containers: ${messageOf(error)}`);
+    note(service, `the launch order of containers: ${errorMessage(error)}`);
   }
   if (launch.passing !== undefined && launch.pods.size > 0) note(service, launch.passing);
   report.waiting = launch.pods.size;
@@ -240,7 +240,7 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
   postpone(launch, pod, isHopeless);
   if (isOutdated) return;
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
-  const problem = `pods wait for their launch order, such as ${podName(pod)}: ${messageOf(error)}${help}`;
+  const problem = `pods wait for their launch order, such as ${podName(pod)}: ${errorMessage(error)}${help}`;
   if (!isHopeless) {
     launch.passing = problem;
     return;

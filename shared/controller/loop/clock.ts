@@ -39,6 +39,6 @@ export function note({ problems }: { readonly problems: string[] }, problem: str
   if (!problems.includes(problem)) problems.push(problem);
 }
 
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

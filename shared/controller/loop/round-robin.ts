@@ -1,6 +1,6 @@
 /** The loop of a pass: it reconciles every object once, then follows unfinished objects in parallel. */
 import { isPassing, KubeError } from "../../kube/error.ts";
-import { type Clock, type Limits, messageOf, note } from "./clock.ts";
+import { type Clock, errorMessage, type Limits, note } from "./clock.ts";
 import { mapLimited } from "./concurrency-limit.ts";
 
 const BEGUN_AT_ONCE = 4;
@@ -147,7 +147,7 @@ export function failedStand<Report>(
   reportOf: (stop: "deadline" | "failed", why: string) => Report,
 ): Stand<Report, never> {
   const stop = error instanceof KubeError && error.reason === "DeadlineExceeded" ? "deadline" : "failed";
-  return { report: reportOf(stop, messageOf(error)), ...(isPassing(error) ? { trouble: error } : {}) };
+  return { report: reportOf(stop, errorMessage(error)), ...(isPassing(error) ? { trouble: error } : {}) };
 }
 
 /** The next pass's first key: the first object that began too late, or else the first that could not be followed. */
@@ -185,7 +185,7 @@ async function dueKeys<Report extends Reported, Progress>(
   try {
     return (await list()).filter(isDue).map(({ key }) => key);
   } catch (error) {
-    note(service, messageOf(error));
+    note(service, errorMessage(error));
     return [];
   }
 }

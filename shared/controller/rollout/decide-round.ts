@@ -2,10 +2,10 @@
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   type LedgerPlan,
+  ledgerSubject,
   MAX_RESERVATIONS,
   type Reservation,
   type Subject,
-  subjectOf,
   takenOver,
   withReservations,
 } from "../../core/ledger.ts";
@@ -33,7 +33,7 @@ import { wantedPods } from "../../core/rollout/rules/replacement/plan-replacemen
 import { checksNow } from "../../core/rollout/rules/waves/standing.ts";
 import { countDisruptions } from "./count-disruptions.ts";
 import { type Context, checksIn, decideContext, decideOn, decideUntilKnown, type Snapshot } from "./observe.ts";
-import { isOwn } from "./refused-pods.ts";
+import { isOwnReservation } from "./refused-pods.ts";
 import { nameRevision } from "./register-revision.ts";
 import { readAsked } from "./workloads.ts";
 
@@ -245,7 +245,7 @@ export async function decideRound(
   mode: "act" | "record",
 ): Promise<Decided> {
   const isActing = mode === "act";
-  const subject = subjectOf(snapshot.sidecarSet);
+  const subject = ledgerSubject(snapshot.sidecarSet);
   const reserved = new Set(kept.map(({ uid }) => uid));
   const asking = { reserved, mayAsk: isActing };
   const learners = isActing ? [nameRevision(context, snapshot), readAsked(context, snapshot)] : [];
@@ -273,7 +273,7 @@ function reserve(
   subject: Subject,
 ): LedgerPlan {
   const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject, { counted });
-  return takenOver(plan, kept, (one) => isOwn(context, one));
+  return takenOver(plan, kept, (one) => isOwnReservation(context, one));
 }
 
 function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {

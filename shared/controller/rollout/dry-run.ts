@@ -1,7 +1,7 @@
 /** The actions of a pass for one SidecarSet now, without writing. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
-import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
+import { ledgerSubject, type Reservation, withReservations } from "../../core/ledger.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { keyOfWorkload } from "../../core/pod/workload.ts";
 import { BOOK, holdsIn } from "../../core/rollout/book.ts";
@@ -46,7 +46,7 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
   const { tally } = context;
   const snapshot = await observe(context, name, wish?.sidecarSet);
   if (!snapshot) return { name, stop: "gone", why: explain("gone", undefined), tally };
-  const subject = subjectOf(snapshot.sidecarSet);
+  const subject = ledgerSubject(snapshot.sidecarSet);
   const kept = await keptOf(context, snapshot);
   const reserved = new Set(kept.map(({ uid }) => uid));
   const decision = await decideUntilKnown(() => decideOn(context, snapshot, kept), [readAsked(context, snapshot)]);

@@ -7,9 +7,9 @@ import { mayHaveMissed } from "../../core/injection/missed/missed-pods.ts";
 import {
   alsoReserved,
   type Ledger,
+  ledgerSubject,
   type PodState,
   type Reservation,
-  subjectOf,
   withoutThese,
 } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
@@ -127,7 +127,7 @@ async function evictThese(
   wanted: readonly Wanted[],
   evictions: Evictions,
 ): Promise<void> {
-  const { ledger, added } = alsoReserved(snapshot.stored.ledger, wanted, subjectOf(snapshot.sidecarSet));
+  const { ledger, added } = alsoReserved(snapshot.stored.ledger, wanted, ledgerSubject(snapshot.sidecarSet));
   evictions.isOver ||= added.length === 0;
   if (evictions.isOver || !(await swap(context, snapshot, evictions, ledger))) return;
   const open = new Set<Reservation>();

@@ -12,7 +12,7 @@ import {
   writePodRegistration,
 } from "../../kube/pod-registration.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import { messageOf, note } from "../loop/clock.ts";
+import { errorMessage, note } from "../loop/clock.ts";
 import { listAll } from "./observe-pods.ts";
 import type { RegistrationReport } from "./report.ts";
 import type { Service } from "./service.ts";
@@ -31,7 +31,7 @@ export async function keepRegistration(service: RegistrationService): Promise<Re
     return await keep(service);
   } catch (error) {
     const hint = isKubeError(error, 403) ? " (infra/rbac/optional/webhook-configuration.yaml permits it)" : "";
-    note(service, `the registration of the pod webhook is not kept up to date: ${messageOf(error)}${hint}`);
+    note(service, `the registration of the pod webhook is not kept up to date: ${errorMessage(error)}${hint}`);
     return undefined;
   }
 }

@@ -5,11 +5,11 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Gates } from "../../approval/batch-gates.ts";
 import {
   type Ledger,
+  ledgerSubject,
   type PodState,
   type Reservation,
   reconcileLedger,
   type Seen,
-  subjectOf,
 } from "../../core/ledger.ts";
 import { commandText } from "../../core/pod/command-text.ts";
 import { type SteeredSidecarSet, steered } from "../../core/pod/steering/steered.ts";
@@ -185,7 +185,7 @@ export async function seeReserved(context: Context, snapshot: Snapshot): Promise
 export async function keptOf(context: Context, snapshot: Snapshot): Promise<readonly Reservation[]> {
   const { ledger } = snapshot.stored;
   const seen = await seeReserved(context, snapshot);
-  return reconcileLedger(ledger, seen, subjectOf(snapshot.sidecarSet))?.kept ?? ledger.reservations;
+  return reconcileLedger(ledger, seen, ledgerSubject(snapshot.sidecarSet))?.kept ?? ledger.reservations;
 }
 
 /** Reads a pod and stores its state, as a list shows it. Undefined: it is gone, or another pod has its name. */
@@ -256,7 +256,7 @@ export function surroundingsOf(
   const { namespaceLabels } = snapshot.observed;
   const checks = checksIn(snapshot);
   const departed = awaitedNow(context, snapshot, kept);
-  const subject = subjectOf(sidecarSet);
+  const subject = ledgerSubject(sidecarSet);
   const { pods: _, ...refused } = refusedNow(context, snapshot, subject);
   const reserved = reservedOf(kept, subject, {
     departed,

@@ -9,7 +9,7 @@ import { putBack } from "../../core/rollout/rules/drain/drain.ts";
 import { projectPod } from "../../core/rollout/upgrade/project-pod.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { PODS, SIDECARSETS } from "../../kube/port.ts";
-import { messageOf, note } from "../loop/clock.ts";
+import { errorMessage, note } from "../loop/clock.ts";
 import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
 import { listAll, readScope } from "./observe-pods.ts";
 import { podPatch } from "./pod-patch.ts";
@@ -30,7 +30,7 @@ export async function putBackLeft(service: Service): Promise<boolean> {
       await serveInTurns(items, { clock, atOnce: PODS_AT_ONCE, namespaceOf }, (pod) => look(service, pod, keepers));
     return items.length > 0;
   } catch (error) {
-    note(service, `drained pods are not looked at: ${messageOf(error)}`);
+    note(service, `drained pods are not looked at: ${errorMessage(error)}`);
     return true;
   }
 }
@@ -73,7 +73,7 @@ async function look(service: Service, pod: Pod, keepers: (name: string) => Promi
   } catch (error) {
     // The pod is gone, or somebody else wrote to it: the next pass looks again.
     if (!isKubeError(error, 404, 409, 422))
-      note(service, `pod ${podName(pod)} stays drained for now: ${messageOf(error)}`);
+      note(service, `pod ${podName(pod)} stays drained for now: ${errorMessage(error)}`);
     return false;
   }
 }

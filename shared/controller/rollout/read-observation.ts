@@ -9,7 +9,7 @@ import {
   type Registrations,
 } from "../../core/inspect/explain/registration.ts";
 import type { EventObject } from "../../core/inspect/report/rows.ts";
-import { subjectOf } from "../../core/ledger.ts";
+import { ledgerSubject } from "../../core/ledger.ts";
 import { restartsAtOnce } from "../../core/pod/replaced.ts";
 import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import { STATUS_REFUSED } from "../../core/rollout/pass-trouble.ts";
@@ -118,7 +118,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       isResizeServed: false,
       namespaceLabels: new Map(),
       disruptionBudgets: [],
-      reserved: reservedOf([], subjectOf(sidecarSet), {}),
+      reserved: reservedOf([], ledgerSubject(sidecarSet), {}),
     },
     context: decideContext(context, sidecarSet),
     unread: [

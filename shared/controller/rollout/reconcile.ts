@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isDeepStrictEqual } from "node:util";
 import { DRAIN_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { subjectOf } from "../../core/ledger.ts";
+import { ledgerSubject } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
 import { causeOfState } from "../../core/rollout/conditions/verdict.ts";
 import { conditionsOfFailure, lastFailure, type PassFailure, STATUS_REFUSED } from "../../core/rollout/pass-trouble.ts";
@@ -12,7 +12,7 @@ import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import { messageOf, note, timestamp } from "../loop/clock.ts";
+import { errorMessage, note, timestamp } from "../loop/clock.ts";
 import { failedStand, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { act, type NotDone } from "./act.ts";
 import { explain, planOnly } from "./dry-run.ts";
@@ -178,7 +178,7 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
   if (!progress) return { name, stop, why: explain(stop, undefined), tally, ...troubleOf(contentionOf(stop)) };
   const { snapshot, result } = progress;
   const { status, summary, halt } = sayRefused(context, snapshot.sidecarSet, result.decision);
-  const { generation } = subjectOf(snapshot.sidecarSet);
+  const { generation } = ledgerSubject(snapshot.sidecarSet);
   const missed = missedReport(snapshot, context.clock.epochMs());
   const state = stateNow(context, snapshot, result.decision);
   const cause = causeOfState(state.state, wordsOf(summary.hold, { ...summary, halt }, name).cause);
@@ -211,7 +211,7 @@ const UNSEEN = { matchedPods: 0, updatedPods: 0, readyPods: 0, ledgerNamespace: 
 
 /** The failure in the words of the status; undefined: the time of the pass has ended, so the next one tries. */
 function failureOf(error: unknown): PassFailure | undefined {
-  const message = messageOf(error);
+  const message = errorMessage(error);
   if (isPassing(error)) return { hold: "unreachable", text: `the API server gave a pass no usable answer: ${message}` };
   if (!(error instanceof KubeError)) return { hold: "passFailed", text: `a pass failed: ${message}` };
   if (error.reason === "DeadlineExceeded") return undefined;

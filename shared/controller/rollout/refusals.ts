@@ -1,5 +1,5 @@
 /** Pods with a refused write. The API server seldom accepts a write that it has just refused. */
-import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
+import { ledgerSubject, type PodState, stateOf } from "../../core/ledger.ts";
 import { isOfImages, refusalText } from "../../core/refused-pods.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { isOfWrites } from "../../core/rollout/pass-trouble.ts";
@@ -42,7 +42,7 @@ export function isRefusedThroughout(
   const { reservations } = stored.ledger;
   if (reservations.length === 0) {
     if (refusedInARow(context) >= MOST_IN_A_ROW) return true;
-    const { pods } = refusedNow(context, { stored }, subjectOf(sidecarSet));
+    const { pods } = refusedNow(context, { stored }, ledgerSubject(sidecarSet));
     return isOfWrites(summary.hold) && summary.used === 0 && pods.every(({ times }) => times >= HOPELESS_TIMES);
   }
   const ofRollout = refusals.get(context);

@@ -80,7 +80,7 @@ function known(rollout: Rollout): Known {
 const stateKey = ({ uid, resourceVersion }: PodState) => `${uid} ${resourceVersion}`;
 const generationKey = ({ uid, generation }: Pick<Subject, "uid" | "generation">) => `${uid} ${generation}`;
 
-export function isOwn(rollout: Rollout, reservation: Reservation): boolean {
+export function isOwnReservation(rollout: Rollout, reservation: Reservation): boolean {
   return known(rollout).own.has(stateKey(reservation));
 }
 
@@ -240,7 +240,7 @@ export function noteTakenBack(context: Rollout & ServerClock & { readonly clock:
 
 /** True if another pass has reserved the pod, and so may have written it. */
 function isOfAnother(rollout: Rollout, { stored }: Seen, uid: string): boolean {
-  return stored.ledger.reservations.some((one) => one.uid === uid && !isOwn(rollout, one));
+  return stored.ledger.reservations.some((one) => one.uid === uid && !isOwnReservation(rollout, one));
 }
 
 interface CarriedNow {

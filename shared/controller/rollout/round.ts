@@ -6,8 +6,8 @@ import {
   isGenerationObservable,
   isSameLedger,
   type LedgerPlan,
+  ledgerSubject,
   reconcileLedger,
-  subjectOf,
   withoutThese,
   withSteering,
 } from "../../core/ledger.ts";
@@ -79,7 +79,7 @@ export async function round(
   mode: "act" | "record",
 ): Promise<RoundResult | undefined> {
   context.tally.rounds++;
-  const subject = subjectOf(snapshot.sidecarSet);
+  const subject = ledgerSubject(snapshot.sidecarSet);
   forgetWorkloads(snapshot, mode, context.clock);
   const seen = await seeReserved(context, snapshot);
   const reconciled = reconcileLedger(snapshot.stored.ledger, seen, subject, (one) => isCertainlyRefused(context, one));
@@ -290,7 +290,7 @@ export async function undoHalted(
 }
 
 function isSame(one: SidecarSet, other: SidecarSet): boolean {
-  const [a, b] = [subjectOf(one), subjectOf(other)];
+  const [a, b] = [ledgerSubject(one), ledgerSubject(other)];
   return a.uid === b.uid && a.generation === b.generation && a.revision === b.revision;
 }
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { isGenerationObservable, subjectOf } from "../../core/ledger.ts";
+import { isGenerationObservable, ledgerSubject } from "../../core/ledger.ts";
 import { isSteeredAlike, steered } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { narrow } from "../../core/rollout/narrow.ts";
@@ -164,7 +164,7 @@ export class BatchStatus {
     const reserved = new Set(kept.map(({ uid }) => uid));
     const gate = await askGate(this.#context, this.#snapshot, wish, { reserved, mayAsk: false });
     const { stored, sidecarSet } = this.#snapshot;
-    const isObservable = isGenerationObservable(stored.ledger, subjectOf(sidecarSet));
+    const isObservable = isGenerationObservable(stored.ledger, ledgerSubject(sidecarSet));
     await writeStatus(this.#context, this.#snapshot, narrow(wish, { gate }, reserved), { isObservable, mayWait: true });
   }
 }

@@ -15,7 +15,7 @@ import {
 } from "../../core/sidecar-terminator/plan-termination.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS, storedMeta } from "../../kube/port.ts";
-import { messageOf, note, timestamp } from "../loop/clock.ts";
+import { errorMessage, note, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency-limit.ts";
 import { recordEvent } from "../loop/event-feed.ts";
 import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
@@ -50,7 +50,7 @@ export async function terminateSidecars(service: Service, served: AbortSignal): 
       await service.clock.sleep(RELIST_MS, served);
     } while (!served.aborted);
   } catch (error) {
-    note(service, `sidecars of jobs are not ended: ${messageOf(error)}`);
+    note(service, `sidecars of jobs are not ended: ${errorMessage(error)}`);
   }
   return report;
 }
@@ -103,7 +103,7 @@ async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Pr
 function noteFailure(service: Service, pod: Pod, error: unknown): void {
   const { namespace, name } = storedMeta(pod);
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/sidecar-terminator.yaml grants what is missing" : "";
-  note(service, `sidecars of job pods such as ${namespace}/${name}: ${messageOf(error)}${help}`);
+  note(service, `sidecars of job pods such as ${namespace}/${name}: ${errorMessage(error)}${help}`);
 }
 
 async function terminate({ service, report, logged }: Terminating, pod: Pod): Promise<void> {

@@ -6,7 +6,7 @@ import { withSpecImages } from "../../core/pod/image-alias.ts";
 import { parsePodName } from "../../core/pod/workload.ts";
 import { comparedImage } from "../../core/statefulset/in-place/update-completed.ts";
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
-import { claimState, isClaimState, uidOf } from "../../core/statefulset/replicas.ts";
+import { claimState, isClaimState, uidWithoutMark } from "../../core/statefulset/replicas.ts";
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -134,7 +134,7 @@ export function observationOf({ clock, gates }: SetContext, snapshot: SetSnapsho
 }
 
 /** The subject of a set. A generation identifies a template: a new template is a new generation. */
-export function subjectOf({ metadata }: StatefulSet): Subject {
+export function setSubject({ metadata }: StatefulSet): Subject {
   return { uid: metadata?.uid ?? "", generation: metadata?.generation ?? 0, revision: "" };
 }
 
@@ -145,14 +145,14 @@ export async function seeReserved({ cluster }: SetContext, snapshot: SetSnapshot
   for (const { uid, resourceVersion } of snapshot.claims.map(claimState)) seen.set(uid, resourceVersion);
   for (const state of snapshot.stored.ledger.reservations) {
     if (seen.has(state.uid)) continue;
-    const object = await ifThere(cluster.get(resourceOf(state), keyOf(state)));
-    const isSame = object?.metadata?.uid === uidOf(state);
+    const object = await ifThere(cluster.get(stateResource(state), keyOf(state)));
+    const isSame = object?.metadata?.uid === uidWithoutMark(state);
     seen.set(state.uid, isSame ? (object?.metadata?.resourceVersion ?? "") : null);
   }
   return seen;
 }
 
-export function resourceOf(state: PodState): Resource {
+export function stateResource(state: PodState): Resource {
   return isClaimState(state) ? CLAIMS : PODS;
 }
 

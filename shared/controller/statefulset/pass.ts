@@ -2,12 +2,12 @@
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
-import { messageOf, note } from "../loop/clock.ts";
+import { errorMessage, note } from "../loop/clock.ts";
 import { type LeaseSite, type OverPasses, SET_LEASE } from "../loop/lease.ts";
 import { type AnyPassOptions, openPass, serveInTurn } from "../loop/open-pass.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
 import type { SetKey } from "./observe.ts";
-import { keyText, listSets, reconcileSets, type SetPlanWish, type SetService } from "./reconcile.ts";
+import { keyText, listStatefulSets, reconcileSets, type SetPlanWish, type SetService } from "./reconcile.ts";
 import type { SetPassReport } from "./report.ts";
 
 export interface SetPassOptions extends AnyPassOptions {
@@ -50,7 +50,7 @@ async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise
   const serving = set ? reconcileSets(service, [keyText(set)]).then((sets) => ({ sets })) : serveListed(service, site);
   const result = await serving
     .catch((error: unknown) => {
-      note(service, messageOf(error));
+      note(service, errorMessage(error));
       return { sets: [] };
     })
     .finally(pass.end);
@@ -62,12 +62,12 @@ type PassResult = Pick<SetPassReport, "sets" | "heldBy">;
 
 /** A cluster without Advanced StatefulSets costs one call. */
 async function serveListed(service: SetService, site: LeaseSite): Promise<PassResult> {
-  const listed = await listSets(service.cluster);
+  const listed = await listStatefulSets(service.cluster);
   if (!listed || listed.length === 0) return { sets: [] };
   return await serveInTurn<PassResult>(site, service, {
     none: { sets: [] },
     list: async () => listed,
     serve: async (keys) => ({ sets: await reconcileSets(service, keys) }),
-    onTrouble: (error) => note(service, `no Lease is used: ${messageOf(error)}`),
+    onTrouble: (error) => note(service, `no Lease is used: ${errorMessage(error)}`),
   });
 }

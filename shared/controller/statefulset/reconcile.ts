@@ -3,7 +3,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { MAX_OF_SET, reconcileLedger, withReservations } from "../../core/ledger.ts";
 import { hasChangedLately, isRunningAndReady } from "../../core/pod/is-ready.ts";
-import { explainSet, isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
+import { explainSet, isSetSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
 import { planSetRollout } from "../../core/statefulset/plan/plan-set-rollout.ts";
 import { planSet } from "../../core/statefulset/plan/simulated-world.ts";
 import { isFinished, isHealthy, isTerminating, waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
@@ -27,7 +27,7 @@ import {
   type SetKey,
   type SetSnapshot,
   seeReserved,
-  subjectOf,
+  setSubject,
 } from "./observe.ts";
 import { describeRequest, explainStop, newSetTally, type SetReport } from "./report.ts";
 import { type SetRound, setRound, wantedStates } from "./round.ts";
@@ -43,7 +43,7 @@ export interface SetService extends PassService {
 type SetStand = Stand<SetReport, SetProgress>;
 
 /** Lists the sets as NAMESPACE/NAME; undefined: the cluster has no such kind. */
-export async function listSets(cluster: Cluster): Promise<readonly Listed[] | undefined> {
+export async function listStatefulSets(cluster: Cluster): Promise<readonly Listed[] | undefined> {
   try {
     const { items } = await listAll<StatefulSet, Listed>(cluster, STATEFUL_SETS, {}, ({ metadata }) => ({
       key: keyText({ namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" }),
@@ -65,7 +65,7 @@ export function reconcileSets(service: SetService, keys: readonly string[]): Pro
   const { cluster, clock, gates } = service;
   const kind = {
     rescanMs: RESCAN_MS,
-    list: async () => (await listSets(cluster)) ?? [],
+    list: async () => (await listStatefulSets(cluster)) ?? [],
     reconcilerOf: (text: string) => {
       const [namespace = "", name = ""] = text.split("/");
       const key = { namespace, name };
@@ -301,7 +301,7 @@ function stopOf({ round, standing }: SetProgress, now: string): Stop | undefined
   const isOver = round.written === 0 && round.reserved === 0 && round.outcome.failure === undefined;
   if (!isOver) return undefined;
   const { deletionTimestamp } = round.snapshot.set.metadata ?? {};
-  if (isSettled(standing) || deletionTimestamp) return "settled";
+  if (isSetSettled(standing) || deletionTimestamp) return "settled";
   const down = round.snapshot.pods.filter((pod) => !isRunningAndReady(pod));
   const isStill = round.outcome.requeueAfterSeconds === 0 && down.length > 0;
   return isStill && !down.some((pod) => hasChangedLately(pod, undefined, now)) ? "unchanged" : undefined;
@@ -358,7 +358,7 @@ export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Prom
   const { key, tally } = context;
   const snapshot = await observeSet(context, true, wish?.set);
   if (!snapshot) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
-  const subject = subjectOf(snapshot.set);
+  const subject = setSubject(snapshot.set);
   const kept = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject)?.kept ?? [];
   const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
   const plan = planSet(seen, snapshot);

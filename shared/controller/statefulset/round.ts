@@ -25,11 +25,11 @@ import { answer, OutdatedSnapshot } from "./act.ts";
 import {
   keyOf,
   observationOf,
-  resourceOf,
   type SetContext,
   type SetSnapshot,
   seeReserved,
-  subjectOf,
+  setSubject,
+  stateResource,
 } from "./observe.ts";
 
 // The reservations of a round in the ledger of a set, and the fences of unwanted ones.
@@ -56,7 +56,7 @@ export async function fence({ cluster, tally }: SetContext, reservation: Reserva
   const metadata = { uid: own, resourceVersion, annotations: { [FENCE_ANNOTATION]: resourceVersion } };
   const patch = { type: "merge", body: { metadata } } as const;
   try {
-    await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
+    await cluster.patch(stateResource(reservation), keyOf(reservation), patch, { answer: "metadata" });
     tally.fenced++;
   } catch (error) {
     // Another write has changed it, or the outcome is open: the next snapshot shows it.
@@ -86,7 +86,7 @@ const MAX_ATTEMPTS = 3;
 /** @throws OutdatedSnapshot when an object has changed, and KubeError for trouble. */
 export async function setRound(context: SetContext, snapshot: SetSnapshot): Promise<SetRound> {
   context.tally.rounds++;
-  const subject = subjectOf(snapshot.set);
+  const subject = setSubject(snapshot.set);
   const reconciled = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject);
   if (!reconciled) throw new OutdatedSnapshot("another pass has seen a newer generation of the set");
   const reserved = new Set(reconciled.kept.map(({ uid }) => uid));

@@ -52,7 +52,7 @@ function plainOrQuoted(text: string): string {
 }
 
 /** The reason why the pod needs no sidecars; undefined: it should have sidecars. */
-export function whyLeftAlone({ metadata }: Pod): string | undefined {
+export function whyNoSidecars({ metadata }: Pod): string | undefined {
   const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
   if (mirror !== undefined) return "it is the mirror of a static pod";
   return ignored === "true" ? "it is meant to stay as it is (ignore-missed)" : undefined;
@@ -61,7 +61,7 @@ export function whyLeftAlone({ metadata }: Pod): string | undefined {
 /** The reason why a new pod in its place would have no sidecars; undefined: it would have them. */
 export function whyNeverInjected(pod: Pod): string | undefined {
   const { namespace = "" } = pod.metadata ?? {};
-  const why = whyLeftAlone(pod);
+  const why = whyNoSidecars(pod);
   if (why !== undefined) return why;
   return EXEMPT_NAMESPACES.includes(namespace) ? `API servers ask no webhook about pods of ${namespace}` : undefined;
 }

@@ -43,7 +43,7 @@ export interface ContainerFailure extends Meaning {
 }
 
 /** The first failing container, or the first one among `names`; undefined: none fails. */
-export function failureOf(pod: Pod, names?: ReadonlySet<string>): ContainerFailure | undefined {
+export function containerFailure(pod: Pod, names?: ReadonlySet<string>): ContainerFailure | undefined {
   for (const status of statusesOf(pod)) {
     const failure = names?.has(status.name) === false ? undefined : failureIn(status);
     if (failure !== undefined) return failure;

@@ -4,7 +4,7 @@ import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { type Sequence, where } from "../../go/sequence.ts";
-import { type ContainerFailure, failureOf, failureText } from "./container-failure.ts";
+import { type ContainerFailure, containerFailure, failureText } from "./container-failure.ts";
 import { isSameImage } from "./image-alias.ts";
 import { nativeSidecars } from "./native-sidecars.ts";
 import { parseUpgradeRecords } from "./pod-records.ts";
@@ -44,7 +44,7 @@ export function ownContainers(sidecarSet: SidecarSet): ReadonlySet<string> {
 function failureIn(state: PodState, sidecarSet: SidecarSet): Pick<FailingPod, "why" | "fault"> | undefined {
   const { pod, isConsistent } = state;
   const own = ownContainers(sidecarSet);
-  const failure = failureOf(pod, own) ?? failureOf(pod);
+  const failure = containerFailure(pod, own) ?? containerFailure(pod);
   if (failure !== undefined) {
     const isForeign = !own.has(failure.container) || hasOtherImage(pod, sidecarSet, failure.container);
     return { why: failureWords(failure, state, sidecarSet), ...(isForeign ? { fault: "foreign" } : {}) };

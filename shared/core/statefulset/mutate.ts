@@ -30,7 +30,7 @@ export interface StatefulSetAdmissionGates extends StatefulSetFeatureGates {
 }
 
 /** An object of v1beta1: the version that API servers ask about, whichever it is written in. */
-export function readSet(object: KubernetesObject | null | undefined): Decoded<StatefulSet> | DecodeError {
+export function decodeStatefulSet(object: KubernetesObject | null | undefined): Decoded<StatefulSet> | DecodeError {
   if (typeof object !== "object" || object === null) {
     return { kind: "DecodeError", message: "there is no content to decode" };
   }
@@ -47,9 +47,9 @@ export function readSet(object: KubernetesObject | null | undefined): Decoded<St
 export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetAdmissionGates): Admission {
   const { operation, object, oldObject } = request;
   if (operation !== "CREATE" && operation !== "UPDATE") return { kind: "allowed" };
-  const given = readSet(object);
+  const given = decodeStatefulSet(object);
   if (given.kind === "DecodeError") return badRequest(given.message);
-  const before = operation === "UPDATE" ? readSet(oldObject) : undefined;
+  const before = operation === "UPDATE" ? decodeStatefulSet(oldObject) : undefined;
   if (before?.kind === "DecodeError") return badRequest(before.message);
   const denied = denyUnknownSources(KINDS, STATEFUL_SET, request);
   if (denied !== undefined) return denied;

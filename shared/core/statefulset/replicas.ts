@@ -197,7 +197,7 @@ export function isClaimState({ uid }: Pick<PodState, "uid">): boolean {
 }
 
 /** The uid of the object, without the mark of a claim. */
-export function uidOf({ uid }: Pick<PodState, "uid">): string {
+export function uidWithoutMark({ uid }: Pick<PodState, "uid">): string {
   return uid.startsWith(CLAIM) ? uid.slice(CLAIM.length) : uid;
 }
 

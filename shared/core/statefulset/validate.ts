@@ -11,7 +11,7 @@ import { validateObjectMetaUpdate } from "../admission/object-meta-update.ts";
 import { finalizerErrors, setErrors, validateReplicas, validateRetention } from "./admission/validate-set.ts";
 import { isSameKind } from "./claims/claim-resize.ts";
 import { isSame } from "./in-place/calculate-spec.ts";
-import { readSet } from "./mutate.ts";
+import { decodeStatefulSet } from "./mutate.ts";
 import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface StatefulSetView {
@@ -27,9 +27,9 @@ export interface StatefulSetView {
 export function validateStatefulSet(request: AdmissionRequest, { gates, storageClasses }: StatefulSetView): Admission {
   const { operation, object, oldObject } = request;
   if (operation === "DELETE") return gates.ResourcesDeletionProtection ? protect(request) : { kind: "allowed" };
-  const given = readSet(object);
+  const given = decodeStatefulSet(object);
   if (given.kind === "DecodeError") return badRequest(given.message);
-  const before = operation === "UPDATE" ? readSet(oldObject) : undefined;
+  const before = operation === "UPDATE" ? decodeStatefulSet(oldObject) : undefined;
   if (before?.kind === "DecodeError") return badRequest(before.message);
   const errors = [...setErrors(given.value), ...(before ? setUpdateErrors(before.value, given.value) : [])];
   if (errors.length > 0) return refuse(printFieldErrors(errors), errors);
@@ -58,7 +58,7 @@ function updateProblem(
  */
 function protect({ oldObject }: AdmissionRequest): Admission {
   if (!oldObject) return { kind: "allowed" };
-  const set = readSet(oldObject);
+  const set = decodeStatefulSet(oldObject);
   if (set.kind === "DecodeError") return badRequest(set.message);
   const protection = set.value.metadata?.labels?.[DELETE_PROTECTION_LABEL];
   const { replicas = 0 } = set.value.spec;

@@ -62,7 +62,7 @@ export function elementsOf(text: string): readonly string[] {
 }
 
 /** Key and text of every member of an object's text, in order, duplicates included. */
-export function membersOf(text: string): readonly (readonly [string, string])[] {
+export function objectMembers(text: string): readonly (readonly [string, string])[] {
   const parts = partsOf(text);
   const members: (readonly [string, string])[] = [];
   for (let index = 0; index + 1 < parts.length; index += 2) {

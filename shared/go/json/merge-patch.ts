@@ -1,6 +1,6 @@
 /** The result of a JSON merge patch (RFC 7386) on a JSON text, byte by byte as OpenKruise writes it. */
 import { compareUtf8, goJson } from "./go-json.ts";
-import { compactJson, elementsOf, isJson, kindOf, membersOf } from "./json-text.ts";
+import { compactJson, elementsOf, isJson, kindOf, objectMembers } from "./json-text.ts";
 
 /** A value, kept as its original text until a part of it may change. `null` is JSON's null. */
 type Node =
@@ -24,7 +24,7 @@ function textNode(text: string): Node {
 /** The members of an object, each once (the last one wins); undefined for any other value. */
 function membersOfNode(node: Node | undefined): ReadonlyMap<string, Node> | undefined {
   if (node?.kind !== "text" || kindOf(node.text) !== "object") return undefined;
-  return new Map(membersOf(node.text).map(([key, text]) => [key, textNode(text)]));
+  return new Map(objectMembers(node.text).map(([key, text]) => [key, textNode(text)]));
 }
 
 function pruneMembers(members: ReadonlyMap<string, Node>): Node {

@@ -64,7 +64,7 @@ export function hasFeature(feature: string): string {
 }
 
 /** A rule for all operations on these resources. */
-export function writesOf(apiGroup: string, ...resources: readonly string[]): ResourceRule {
+export function allOperations(apiGroup: string, ...resources: readonly string[]): ResourceRule {
   const operations = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
   return { apiGroups: [apiGroup], apiVersions: ["*"], operations, resources };
 }
@@ -101,7 +101,7 @@ const LABELS = "namespaceObject.metadata.?labels.orValue({})";
 /** A pass has no work in namespaces without the webhooks: the same rule as in infra/webhooks. */
 const NAMESPACE_POLICY: Policy = {
   name: "namespaces",
-  rules: [{ ...writesOf("*", "*/*"), scope: "Namespaced" }],
+  rules: [{ ...allOperations("*", "*/*"), scope: "Namespaced" }],
   variables: {},
   validations: [
     {
@@ -134,7 +134,7 @@ function ofBoth(conditions: readonly string[]): string {
 
 const CONFIG_MAP_POLICY: Policy = {
   name: "configmaps",
-  rules: [writesOf("", "configmaps")],
+  rules: [allOperations("", "configmaps")],
   variables: { subject: SUBJECT, name: "variables.subject.metadata.name" },
   validations: [
     {
@@ -160,7 +160,7 @@ const ownedBy = (subject: string, kind: string) =>
 
 const REVISION_POLICY: Policy = {
   name: "revisions",
-  rules: [writesOf("apps", "controllerrevisions")],
+  rules: [allOperations("apps", "controllerrevisions")],
   variables: {
     subject: SUBJECT,
     // An object without an owner may be adopted.
@@ -176,7 +176,7 @@ const REVISION_POLICY: Policy = {
 
 const LEASE_POLICY: Policy = {
   name: "leases",
-  rules: [writesOf("coordination.k8s.io", "leases")],
+  rules: [allOperations("coordination.k8s.io", "leases")],
   variables: {},
   validations: [
     {
@@ -188,7 +188,7 @@ const LEASE_POLICY: Policy = {
 
 const CLAIM_POLICY: Policy = {
   name: "claims",
-  rules: [writesOf("", "persistentvolumeclaims")],
+  rules: [allOperations("", "persistentvolumeclaims")],
   variables: {},
   validations: [
     {
@@ -214,8 +214,8 @@ const numberOf = (subject: string, field: string) => `${subject}.?status.?${fiel
 const BUDGET_POLICY: Policy = {
   name: "budgets",
   rules: [
-    writesOf("policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
-    writesOf("policy.kruise.io", "podunavailablebudgets", "podunavailablebudgets/status"),
+    allOperations("policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
+    allOperations("policy.kruise.io", "podunavailablebudgets", "podunavailablebudgets/status"),
   ],
   variables: {},
   validations: [
@@ -256,7 +256,7 @@ const BESIDE_TEMPLATE = [
 
 const WORKLOAD_POLICY: Policy = {
   name: "workloads",
-  rules: [writesOf("apps", "deployments", "statefulsets", "daemonsets")],
+  rules: [allOperations("apps", "deployments", "statefulsets", "daemonsets")],
   variables: {},
   validations: [
     {
@@ -294,7 +294,7 @@ const ASKS_FOR_UNDO = [
 
 const SIDECARSET_POLICY: Policy = {
   name: "sidecarsets",
-  rules: [writesOf("apps.kruise.io", "sidecarsets")],
+  rules: [allOperations("apps.kruise.io", "sidecarsets")],
   variables: {
     before: `oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})`,
     after: `object == null ? {} : object.metadata.?annotations.orValue({})`,

@@ -29,7 +29,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../api/names.ts";
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
-import { hasFeature, type Policy, writesOf } from "./fence-objects.ts";
+import { allOperations, hasFeature, type Policy } from "./fence-objects.ts";
 
 // Finds the containers of a pod to which the reconciler may give another image or other resources.
 
@@ -280,7 +280,7 @@ const RULES: Policy["validations"] = [
 export function podPolicy(listed: readonly string[]): Policy {
   return {
     name: "pods",
-    rules: [writesOf("", "pods", "pods/*")],
+    rules: [allOperations("", "pods", "pods/*")],
     variables: { listedAnnotations: celTexts(listed), ...VARIABLES },
     validations: RULES,
   };

@@ -4,7 +4,7 @@ import { convertSidecarSet } from "../../core/sidecarset/convert.ts";
 import type { Log } from "../../log.ts";
 import type { ReviewAnswerer } from "../review/app.ts";
 import { sizeProblem } from "../review/object-size.ts";
-import { messageOf } from "../review/response.ts";
+import { publicMessage } from "../review/response.ts";
 import { type ConversionRequest, readConversionReview } from "../review/review.ts";
 import { carried, jsonAnswer } from "../server/http.ts";
 
@@ -40,7 +40,7 @@ export function answerConversions(convert: Convert): (log: Log) => ReviewAnswere
       return answer(converted, { status: "Success" });
     } catch (error) {
       log.error("request failed", { path: http.path, error });
-      return answer([], { status: "Failure", message: messageOf(error) });
+      return answer([], { status: "Failure", message: publicMessage(error) });
     }
   };
 }

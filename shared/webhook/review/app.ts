@@ -19,7 +19,7 @@ import { READY_PATH } from "../server/ready-path.ts";
 import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { answerOther, refuseMethod, refusingStrangers } from "./refusals.ts";
-import { admissionResponse, failure, messageOf, printReview, refuse } from "./response.ts";
+import { admissionResponse, failure, printReview, publicMessage, refuse } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
 
 /** Makes one admission decision. If it throws, the answer has code 500, and the registration's failurePolicy applies. */
@@ -155,7 +155,7 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
     };
     const fail = (error: unknown) => {
       log.error("request failed", { ...describe(http, request), error });
-      return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
+      return jsonAnswer(500, failure(500, "InternalError", publicMessage(error)));
     };
     try {
       const message = isPlain ? undefined : sizeProblem(request.object);
@@ -177,7 +177,7 @@ function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswe
     return refuse(error.code, error.reason, error.message);
   }
   log.error("request failed", { path, error });
-  return refuse(500, "InternalError", messageOf(error));
+  return refuse(500, "InternalError", publicMessage(error));
 }
 
 /** API servers put their timeout into the URL. A tenth of it is left to carry the answer. */

@@ -1,7 +1,7 @@
 /** Tells whether admissions work now, for probes. One answer serves all probes within a moment. */
 import { type Log, rateLimited } from "../../log.ts";
 import { type HttpAnswer, textAnswer, within } from "../server/http.ts";
-import { messageOf } from "./response.ts";
+import { publicMessage } from "./response.ts";
 
 export interface ReadinessOptions {
   readonly log: Log;
@@ -33,6 +33,6 @@ export function readiness({ log, checkReady }: ReadinessOptions): Readiness {
     const problem = await last.problem;
     if (problem === undefined) return textAnswer(200, "ok");
     say(problem);
-    return textAnswer(503, isStranger ? "not ready, the log says why" : messageOf(problem));
+    return textAnswer(503, isStranger ? "not ready, the log says why" : publicMessage(problem));
   };
 }

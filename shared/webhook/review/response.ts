@@ -63,7 +63,7 @@ function cause(error: FieldError) {
 }
 
 /** The part of an error that the caller may read. */
-export function messageOf(error: unknown): string {
+export function publicMessage(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
 }
 

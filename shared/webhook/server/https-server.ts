@@ -249,7 +249,7 @@ export class ConnectionShares {
 
   add(socket: Socket): void {
     const { remoteAddress = "", remotePort = 0 } = socket;
-    const [key, address] = [keyOf(socket), shareOf(remoteAddress)];
+    const [key, address] = [keyOf(socket), addressShare(remoteAddress)];
     // The socket was closed before it reached us.
     if (remotePort === 0) return void socket.destroy();
     this.#open.set(key, { socket, address });
@@ -295,7 +295,7 @@ function keyOf({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddre
 const GROUPS = 8;
 
 /** An IPv4 address, or the 64-bit network of an IPv6 address, because one owner has all addresses of it. */
-export function shareOf(address: string): string {
+export function addressShare(address: string): string {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address) ?? [];
   if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
   const [head = "", tail = ""] = address.split("::");

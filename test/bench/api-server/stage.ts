@@ -12,7 +12,7 @@ import { ANNOUNCEMENTS_CONFIG_MAP, NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } fr
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";
 import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
@@ -84,7 +84,7 @@ export async function openStage(): Promise<Stage> {
     const cluster = clusterOf(plane.settings, "bench");
     await createAll(cluster, WAYS.map(namespaceObject));
     await createAll(cluster, definition());
-    for (const object of policy()) await cluster.create(resourceOf(object), object);
+    for (const object of policy()) await cluster.create(installedResource(object), object);
     const { authority, plans } = await writePlans(folder, plane.settings);
     const servers = beginAll(() => begin("../webhook/server-process.ts"));
     const urls = await startWebhooks(servers, plans, authority);
@@ -147,7 +147,7 @@ async function warmUp(load: BenchProcess, { url, ...plan }: Pick<LoadPlan, "auth
 }
 
 async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
-  for (const object of objects) await cluster.create(resourceOf(object), object);
+  for (const object of objects) await cluster.create(installedResource(object), object);
 }
 
 function namespaceObject(way: Way): KubernetesObject {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { Queue } from "../../../shared/aws/access.ts";
 import { sendWork } from "../../../shared/aws/send-work.ts";
-import { messageOf, tickWork, type Work } from "../../../shared/core/rollout/queue/work.ts";
+import { queueMessage, tickWork, type Work } from "../../../shared/core/rollout/queue/work.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { SIDECARSETS } from "../../../shared/kube/port.ts";
 import { startSqs } from "../../aws-local/elasticmq.ts";
@@ -115,7 +115,7 @@ async function measureMessages(): Promise<Pick<QueueMeasurements, "passMs" | "pa
 
 /** Returns the milliseconds of this minute's message about a settled SidecarSet. */
 async function serve({ invoke }: FunctionProcess, name: string): Promise<number> {
-  const { MessageBody: body } = messageOf(tickWork(name, Date.now()));
+  const { MessageBody: body } = queueMessage(tickWork(name, Date.now()));
   const began = performance.now();
   const report = JSON.stringify(await invoke({ Records: [{ body }] }, CALL_MS));
   if (!report.includes('"stop":"settled"')) throw new Error(`rollout answered ${report}`);

@@ -12,7 +12,7 @@ import {
 } from "../../../shared/controller/rollout/count-disruptions.ts";
 import { type Context, decideOn, observe, type Snapshot } from "../../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../../shared/controller/rollout/report.ts";
-import { subjectOf, withReservations } from "../../../shared/core/ledger.ts";
+import { ledgerSubject, withReservations } from "../../../shared/core/ledger.ts";
 import type { Decision } from "../../../shared/core/rollout/decide.ts";
 import { narrow } from "../../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
@@ -96,7 +96,7 @@ async function wish(name: string, through = cluster): Promise<Wish> {
 
 async function count({ context, snapshot, decision: wish }: Wish) {
   const wanted = wantedPods(wish.actions, new Set());
-  const plan = withReservations([], wanted, subjectOf(snapshot.sidecarSet));
+  const plan = withReservations([], wanted, ledgerSubject(snapshot.sidecarSet));
   const { uncounted, isOutdated } = await countDisruptions(context, snapshot, wish, plan);
   return { decision: narrow(wish, { uncounted }, new Set()), isOutdated };
 }

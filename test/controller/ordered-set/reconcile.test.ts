@@ -3,7 +3,7 @@
  * time.
  */
 import { expect, it } from "vitest";
-import { listSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
+import { listStatefulSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { bareCluster, type Refuse, refusal } from "../bare-cluster.ts";
 import { steppedClock } from "../stepped-clock.ts";
@@ -57,7 +57,7 @@ it("listSets returns the sets of all namespaces with their generations", async (
   await createSet(cluster, "db", { replicas: 0 });
   await createSet(cluster, "web", { replicas: 0 });
   await patchSpec(cluster, "web", { revisionHistoryLimit: 3 });
-  expect(await listSets(cluster)).toEqual([
+  expect(await listStatefulSets(cluster)).toEqual([
     { key: "shop/db", generation: 1 },
     { key: "shop/web", generation: 2 },
   ]);
@@ -69,7 +69,7 @@ it("listSets returns undefined when the kind is unknown, and the pass continues 
     { isRescanning: true },
   );
   await createSet(cluster, "db", { replicas: 1 });
-  expect(await listSets(cluster)).toBeUndefined();
+  expect(await listStatefulSets(cluster)).toBeUndefined();
   expect(await reconcile("shop/db")).toMatchObject([{ ...keyOf("db"), stop: "deadline" }]);
   expect(service.problems).toEqual([]);
 });

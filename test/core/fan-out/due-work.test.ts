@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { AUDIT_MINUTES, isDue, isSettled } from "../../../shared/core/rollout/queue/work.ts";
+import { AUDIT_MINUTES, isPassDue, isSettled } from "../../../shared/core/rollout/queue/work.ts";
 
 const DONE: SidecarSetStatus = {
   observedGeneration: 3,
@@ -53,7 +53,7 @@ describe("isSettled:", () => {
 
 test("a SidecarSet that is not settled is due every minute, and settled ones are spread over the audit minutes", () => {
   const minutes = Array.from({ length: 2 * AUDIT_MINUTES }, (_, index) => 29_000_000 + index);
-  const turns = (set: SidecarSet) => minutes.filter((minute) => isDue(set, minute));
+  const turns = (set: SidecarSet) => minutes.filter((minute) => isPassDue(set, minute));
   expect(turns(sidecarSet({}))).toHaveLength(2 * AUDIT_MINUTES);
   const names = Array.from({ length: 100 }, (_, index) => `set-${index}`);
   const audits = names.map((name) => turns(sidecarSet(DONE, {}, name)));

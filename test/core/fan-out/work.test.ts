@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   launchNews,
-  messageOf,
   parseWork,
   podNews,
+  queueMessage,
   seenFrom,
   subjectOfWork,
   tickWork,
@@ -22,7 +22,7 @@ const change = (sidecarSet: string, hash: string, request: string, generation = 
   generation,
   request,
 });
-const idOf = (work: Work) => messageOf(work).MessageDeduplicationId;
+const idOf = (work: Work) => queueMessage(work).MessageDeduplicationId;
 
 /** Names that start with each other and end in numbers. Joined without a separator they would be ambiguous. */
 const name = fc.constantFrom("a", "a-1", "a-11", "a-1-1", "1", "x".repeat(63));
@@ -70,7 +70,7 @@ describe("the ids of a queue message:", () => {
     ["no SidecarSet", launchNews(0)],
     ["a long name that no webhook has validated", podNews(`${"x.".repeat(126)}x`, 0)],
   ])("SQS accepts the id and the group of a message with %s", (_, each) => {
-    const { MessageGroupId, MessageDeduplicationId } = messageOf(each);
+    const { MessageGroupId, MessageDeduplicationId } = queueMessage(each);
     expect(MessageGroupId).toMatch(SQS_ID);
     expect(MessageDeduplicationId).toMatch(SQS_ID);
   });
@@ -79,16 +79,16 @@ describe("the ids of a queue message:", () => {
 test("messages of the same SidecarSet have the same group, and other messages do not", () => {
   fc.assert(
     fc.property(work, work, (one, other) => {
-      const isSame = messageOf(one).MessageGroupId === messageOf(other).MessageGroupId;
+      const isSame = queueMessage(one).MessageGroupId === queueMessage(other).MessageGroupId;
       expect(isSame).toBe(one.sidecarSet === other.sidecarSet);
     }),
   );
 });
 
-test("parseWork reads the work that messageOf wrote", () => {
+test("parseWork reads the work that queueMessage wrote", () => {
   fc.assert(
     fc.property(work, (each) => {
-      expect(parseWork(messageOf(each).MessageBody)).toEqual(each);
+      expect(parseWork(queueMessage(each).MessageBody)).toEqual(each);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { jsonObjectOf, jsonOf } from "../../../shared/go/json/json-object.ts";
-import { elementsOf, isJson, membersOf } from "../../../shared/go/json/json-text.ts";
+import { elementsOf, isJson, objectMembers } from "../../../shared/go/json/json-text.ts";
 
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
@@ -37,18 +37,18 @@ describe("jsonOf and jsonObjectOf", () => {
   });
 });
 
-describe("elementsOf and membersOf", () => {
+describe("elementsOf and objectMembers", () => {
   test("elementsOf returns the text of each element of a list", () => {
     expect(elementsOf('[ 1 , [2, 3] ,{"a": 4} ]')).toEqual(["1", "[2, 3]", '{"a": 4}']);
     expect([elementsOf("[]"), elementsOf("[ ]")]).toEqual([[], []]);
   });
 
   test("membersOf returns each member of an object as its key and its text", () => {
-    expect(membersOf('{ "a" : 1 , "\\u0061" :[ 2 ], "b:,": "c,:" }')).toEqual([
+    expect(objectMembers('{ "a" : 1 , "\\u0061" :[ 2 ], "b:,": "c,:" }')).toEqual([
       ["a", "1"],
       ["a", "[ 2 ]"],
       ["b:,", '"c,:"'],
     ]);
-    expect([membersOf("{}"), membersOf("{ }")]).toEqual([[], []]);
+    expect([objectMembers("{}"), objectMembers("{ }")]).toEqual([[], []]);
   });
 });

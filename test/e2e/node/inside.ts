@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { controlPlane } from "../support/access.ts";
 import { clusterOf } from "../support/clients.ts";
 import { PREFIX } from "./leftovers.ts";
@@ -18,7 +18,7 @@ interface Place {
 }
 
 async function portOfKubelet(): Promise<number> {
-  const nodes = resourceOf({ apiVersion: "v1", kind: "Node" });
+  const nodes = installedResource({ apiVersion: "v1", kind: "Node" });
   const { status } = (await clusterOf(controlPlane()).get(nodes, { name: NODE_NAME })) as {
     status?: { daemonEndpoints?: { kubeletEndpoint?: { Port?: number } } };
   };

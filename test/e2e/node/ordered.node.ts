@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { type JsonPatchOperation, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { sendRaw } from "../../contract/raw.ts";
 import { controlPlane, disturbRegistry } from "../support/access.ts";
@@ -17,7 +17,7 @@ import { runInside } from "./inside.ts";
 
 const { pass, open } = orderedSets();
 const COUNT = 2;
-const VOLUMES = resourceOf({ apiVersion: "v1", kind: "PersistentVolume" });
+const VOLUMES = installedResource({ apiVersion: "v1", kind: "PersistentVolume" });
 const SPEC = {
   replicas: COUNT,
   template: {

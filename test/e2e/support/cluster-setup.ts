@@ -1,6 +1,6 @@
 /** Sets up the tests' API servers: a control plane for each worker, or the given cluster. */
 import type { TestProject } from "vitest/node";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { type NodePrograms, startRealNode } from "../node/real-node.ts";
@@ -37,7 +37,7 @@ async function begin(programs: Programs, nodePrograms: NodePrograms | undefined)
 async function withNodes(target: RawTarget) {
   const kubelet = await startKubelet(target);
   const cluster = clusterOf(target);
-  const nodes = resourceOf({ apiVersion: "v1", kind: "Node" });
+  const nodes = installedResource({ apiVersion: "v1", kind: "Node" });
   return async () => {
     await until("the tests' pods are gone", async () => (await cluster.list(PODS, {})).items.length === 0);
     await kubelet.close();

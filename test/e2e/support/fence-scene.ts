@@ -3,7 +3,7 @@
  * would allow the writes.
  */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { type Cluster, LEASES } from "../../../shared/kube/port.ts";
 import { newPod } from "../../support/objects.ts";
 import { controller, ORDERED, PLANE, SHOP } from "./fence-write.ts";
@@ -172,7 +172,7 @@ export async function openFencedScene(cluster: Cluster) {
   for (const one of PODS_THERE) await until("its account is there", async () => Boolean(await made(cluster, one)));
   for (const one of PODS_THERE)
     await cluster.patch(
-      resourceOf(one),
+      installedResource(one),
       keyOf(one),
       { type: "merge", body: { status: running(one) } },
       { subresource: "status" },
@@ -182,7 +182,7 @@ export async function openFencedScene(cluster: Cluster) {
   await cluster.delete(LEASES, { namespace: "kruise-system", name: "sidecarset-rollout" }).catch(() => undefined);
   const uids = new Map<string, string>();
   for (const one of OWNERS) {
-    const stored = await cluster.get(resourceOf(one), keyOf(one));
+    const stored = await cluster.get(installedResource(one), keyOf(one));
     uids.set(`uid of ${one.kind} ${one.metadata?.name}`, stored.metadata?.uid ?? "");
   }
   const withUids = (body: object): object =>
@@ -202,7 +202,7 @@ export async function openFencedScene(cluster: Cluster) {
       await removeAll(cluster, [...OTHERS.filter((one) => one.metadata?.namespace !== SHOP), ...ACCESS]);
       await removeAll(cluster, PODS_THERE.slice(-2));
       for (const { metadata } of namespaces)
-        await cluster.delete(resourceOf(namespace("")), { name: metadata?.name ?? "" });
+        await cluster.delete(installedResource(namespace("")), { name: metadata?.name ?? "" });
     },
   };
 }
@@ -213,5 +213,5 @@ function keyOf({ metadata }: Made) {
 }
 
 async function made(cluster: Cluster, object: Made): Promise<Made> {
-  return await cluster.create<Made>(resourceOf(object), object);
+  return await cluster.create<Made>(installedResource(object), object);
 }

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError, KubeError } from "../../../shared/kube/error.ts";
@@ -57,7 +57,7 @@ async function doubt(cluster: Cluster, server: string): Promise<string | undefin
 }
 
 function isThere(cluster: Cluster, object: KubernetesObject): Promise<boolean> {
-  return cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).then(
+  return cluster.get(installedResource(object), { name: object.metadata?.name ?? "" }).then(
     () => true,
     (error: unknown) => {
       if (isKubeError(error, 404)) return false;
@@ -115,7 +115,8 @@ async function tokenOf(access: ClusterAccess, name: string): Promise<string> {
 /** Checks for the controllers that a maintained cluster runs. */
 async function requireControllers(cluster: Cluster, name: string): Promise<void> {
   const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: name } };
-  const isMade = async () => Boolean(await cluster.get(resourceOf(account), { namespace: name, name: "default" }));
+  const isMade = async () =>
+    Boolean(await cluster.get(installedResource(account), { namespace: name, name: "default" }));
   await until("service account", isMade).catch(() => {
     throw new UnusableCluster(`the cluster gives new namespaces no service account: it has no controller manager.`);
   });
@@ -125,7 +126,7 @@ async function prepare(cluster: Cluster, access: ClusterAccess, given: Given, na
   const { webhookHost = "127.0.0.1", kubeconfig } = given;
   if (access.certificateAuthority === undefined)
     throw new UnusableCluster(`--kubeconfig ${kubeconfig}: its cluster has no certificate-authority to trust.`);
-  for (const object of identity(name)) await cluster.create(resourceOf(object), object);
+  for (const object of identity(name)) await cluster.create(installedResource(object), object);
   await requireControllers(cluster, name);
   if (!(await reachesUs(cluster, webhookHost)))
     throw new UnusableCluster(
@@ -136,7 +137,7 @@ async function prepare(cluster: Cluster, access: ClusterAccess, given: Given, na
     caCertificate: access.certificateAuthority,
     token: await tokenOf(access, name),
     webhookHost,
-    isWithoutNodes: (await cluster.list(resourceOf({ apiVersion: "v1", kind: "Node" }), {})).items.length === 0,
+    isWithoutNodes: (await cluster.list(installedResource({ apiVersion: "v1", kind: "Node" }), {})).items.length === 0,
   };
 }
 
@@ -155,7 +156,7 @@ export async function openGivenCluster(given: Given) {
       const left = [...identity(name), kruiseNamespace(), ...accessObjects()];
       // Objects in a namespace are deleted with it.
       for (const object of left.filter(({ metadata }) => metadata?.namespace === undefined)) {
-        await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+        await cluster.delete(installedResource(object), { name: object.metadata?.name ?? "" });
         await until(`${object.metadata?.name} is gone`, async () => !(await isThere(cluster, object)));
       }
     };

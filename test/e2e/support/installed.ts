@@ -1,7 +1,7 @@
 /** Installs the objects that the functions need in a cluster, and removes them. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { until } from "./until.ts";
@@ -9,7 +9,7 @@ import { until } from "./until.ts";
 /** Creates objects. Equal objects of an earlier test file stay. */
 export async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
-    await cluster.create(resourceOf(object), object).catch((error: unknown) => {
+    await cluster.create(installedResource(object), object).catch((error: unknown) => {
       if (!isKubeError(error, 409)) throw error;
     });
   }
@@ -21,11 +21,11 @@ export async function removeAll(cluster: Cluster, objects: readonly KubernetesOb
     const { name = "", namespace } = object.metadata ?? {};
     const key = { name, ...(namespace === undefined ? {} : { namespace }) };
     const isGone = () =>
-      cluster.get(resourceOf(object), key).then(
+      cluster.get(installedResource(object), key).then(
         () => false,
         (error: unknown) => isKubeError(error, 404),
       );
-    await cluster.delete(resourceOf(object), key);
+    await cluster.delete(installedResource(object), key);
     await until(`${key.name} is gone`, isGone);
   }
 }

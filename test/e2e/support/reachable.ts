@@ -1,6 +1,6 @@
 /** Checks that an API server reaches webhooks on this machine. */
 import { randomBytes } from "node:crypto";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import { installedResource } from "../../../shared/install/manifests.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { startWebhookServer } from "../../contract/webhook-server.ts";
 import { until } from "./until.ts";
@@ -28,14 +28,14 @@ export async function reachesUs(cluster: Cluster, host: string): Promise<boolean
     await cluster.create(CONFIG_MAPS, probe, { dryRun: true });
     return server.requests("/reached").length > 0;
   };
-  await cluster.create(resourceOf(object), object);
+  await cluster.create(installedResource(object), object);
   try {
     return await until("the webhook is asked", isReached, REACH_TIMEOUT_MS).then(
       () => true,
       () => false,
     );
   } finally {
-    await cluster.delete(resourceOf(object), { name });
+    await cluster.delete(installedResource(object), { name });
     await server.close();
   }
 }

@@ -10,7 +10,7 @@ import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassMemory, runPass } from "../../../shared/controller/pass.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../../shared/controller/serve-work.ts";
-import { messageOf, parseWork, type Work } from "../../../shared/core/rollout/queue/work.ts";
+import { parseWork, queueMessage, type Work } from "../../../shared/core/rollout/queue/work.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import { createLog } from "../../../shared/log.ts";
@@ -250,7 +250,7 @@ export class QueueWorld {
       : this.#chance.below(20);
     const { nowMs } = this.#world.scheduler;
     void this.#sleep(lateMs).then(() => {
-      const message = messageOf(work);
+      const message = queueMessage(work);
       const id = `${message.MessageGroupId} ${message.MessageDeduplicationId}`;
       if (!this.#toldAt.has(id)) this.#toldAt.set(id, nowMs);
       this.#fifo.send(message);

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { matches, replaceByCanary } from "../../injection/match/matches.ts";
 import { candidates, indexSidecarSets } from "../../injection/match/sidecarset-index.ts";
 import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts";
-import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
+import { EMPTY_LEDGER, ledgerName, ledgerSubject, parseLedger, reconcileLedger } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { decide } from "../../rollout/decide.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/history.ts";
@@ -192,7 +192,7 @@ function rolloutOf(
   const stored = seenOf(facts.configMaps)?.find(({ metadata }) => metadata?.name === name);
   const ledger = parseLedger(stored?.data) ?? EMPTY_LEDGER;
   const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
-  const subject = subjectOf(sidecarSet);
+  const subject = ledgerSubject(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
   const departed = remembered(ledger.departed ?? [], new Set(kept.map(({ uid }) => uid)), facts.now);
   const reserved = reservedOf(kept, subject, { departed });

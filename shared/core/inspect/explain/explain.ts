@@ -13,7 +13,7 @@ import { lastFailure } from "../../rollout/pass-trouble.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
-import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
+import { restartAdvice, whyNoSidecars } from "../restart-advice.ts";
 import { whyUnasked } from "./registration.ts";
 import { note, ok, type Reason, type Step, stop, told, wait } from "./step.ts";
 import { traceGeneration, tracePaused, traceRestart, traceTick, traceTrouble } from "./trace-hold.ts";
@@ -146,7 +146,7 @@ function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { mat
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
   const lacking = active.filter(
-    (pod) => !isInjected(pod, name) && !declinesSidecars(pod) && whyLeftAlone(pod) === undefined,
+    (pod) => !isInjected(pod, name) && !declinesSidecars(pod) && whyNoSidecars(pod) === undefined,
   );
   const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [

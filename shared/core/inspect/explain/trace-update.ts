@@ -6,7 +6,7 @@ import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { failureOf, failureText } from "../../pod/container-failure.ts";
+import { containerFailure, failureText } from "../../pod/container-failure.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
 import { otherDrains, parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, hasOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
@@ -158,7 +158,7 @@ function resizeStep(standing: string, { isUpdated, resize }: PodState): Step {
 }
 
 function traceOutdated(pod: Pod, sidecarSet: SidecarSet, { revisions }: UpdateFacts): readonly Step[] {
-  const failure = failureOf(pod, sidecarContainerNames(sidecarSet));
+  const failure = containerFailure(pod, sidecarContainerNames(sidecarSet));
   return [
     note("OutOfDate", outdatedText(pod, sidecarSet, revisions)),
     ...(failure ? [note("ContainerFailing", `${failureText(failure)}, with the version that the pod has`)] : []),

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { failureOf, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
+import { containerFailure, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
 import { failureWords, foreignHint, hasOtherImage, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } from "../../pod/is-ready.ts";
@@ -64,7 +64,7 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
 /** The step about a failing container. The SidecarSet's own containers come first. */
 function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step | undefined {
   const own = ownContainers(sidecarSet);
-  const failure = failureOf(pod, own) ?? failureOf(pod);
+  const failure = containerFailure(pod, own) ?? containerFailure(pod);
   if (failure === undefined) return undefined;
   const { container, kind } = failure;
   const { namespace, name } = pod.metadata ?? {};

@@ -16,8 +16,8 @@ import {
   protectedNamespaces,
   quoted,
   reservedPods,
+  runningRollouts,
   SAME,
-  underWay,
   versionOf,
   type Workload,
 } from "./inventory.ts";
@@ -46,7 +46,7 @@ const RISKS: readonly string[] = [
 function foundIn(facts: MigrationFacts): readonly string[] {
   const { managers, daemons, theirConfigurations, ourConfigurations, kinds, sidecarSets, pods, revisions } = facts;
   const present = kinds.filter(({ count = 0 }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
-  const going = underWay(facts);
+  const going = runningRollouts(facts);
   return [
     ...(managers.length === 0 ? ["OpenKruise's manager is not installed"] : managers.map(managerText)),
     ...daemons.map(({ metadata }) => `its DaemonSet ${metadata?.namespace}/${metadata?.name}`),

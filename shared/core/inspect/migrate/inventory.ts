@@ -85,7 +85,7 @@ export function protectedNamespaces({ namespaces }: MigrationFacts): readonly st
 }
 
 /** SidecarSets with a running rollout, by their status. */
-export function underWay({ sidecarSets }: MigrationFacts): readonly string[] {
+export function runningRollouts({ sidecarSets }: MigrationFacts): readonly string[] {
   return sidecarSets
     .filter(({ metadata, spec, status = {} }) => {
       const { matchedPods = 0, updatedPods = 0, observedGeneration = 0 } = status;

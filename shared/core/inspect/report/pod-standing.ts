@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { failureOf, failureText } from "../../pod/container-failure.ts";
+import { containerFailure, failureText } from "../../pod/container-failure.ts";
 import { hasOtherImage, ownContainers } from "../../pod/failing-pods.ts";
 import { declinesSidecars, hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { isHeldElsewhere, readyCondition } from "../../pod/is-ready.ts";
@@ -97,9 +97,9 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   if (kind !== "updated") return { ...OLD[kind], ...whyOld(kind, state), isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
-  if (failureOf(state.pod) === undefined)
+  if (containerFailure(state.pod) === undefined)
     return { standing: "down", why, isReady, ...(isHeldElsewhere(state.pod) ? { isHeldElsewhere: true } : {}) };
-  const ofOwn = failureOf(state.pod, ownContainers(sidecarSet));
+  const ofOwn = containerFailure(state.pod, ownContainers(sidecarSet));
   const isForeign = ofOwn === undefined || hasOtherImage(state.pod, sidecarSet, ofOwn.container);
   return { standing: "failing", why, isReady, ...(isForeign ? { isForeign } : {}) };
 }
@@ -107,7 +107,7 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
 /** A clause about an old pod, which the page shows after the pod's state. */
 function whyOld(kind: PodClass, { pod, isConsistent, native, drain }: PodState): { readonly why?: string } {
   if (kind === "notUpgradable") return native?.hindrance === undefined ? {} : { why: native.hindrance };
-  const failure = failureOf(pod);
+  const failure = containerFailure(pod);
   if (kind === "waiting" && drain) return { why: `drained since ${drain.since}` };
   if (kind === "waiting" && failure) return { why: failureText(failure) };
   // The last change of such a pod never completes.

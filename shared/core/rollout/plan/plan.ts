@@ -16,11 +16,11 @@ import {
   downNow,
   type PlannedStep,
   type PodWrite,
+  podWrites,
   type RolloutPlan,
   restartedPods,
   stepOf,
   usingBudget,
-  writesOf,
 } from "./planned-step.ts";
 import { begun, restartsOf } from "./simulated-restarts.ts";
 import { advance, begin, roll, type Simulation, type SimulationOptions, write } from "./simulated-rollout.ts";
@@ -47,7 +47,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   // New pods of a restarted workload add no step, but they take computing time.
   let moments = 0;
   for (let isMoving = true; isMoving && steps.length + moments < maxSteps; ) {
-    const writes = writesOf(decision);
+    const writes = podWrites(decision);
     const restarts = restartsOf(decision);
     const counted = countedBefore(simulation, decision, options);
     const written = write(simulation, decision, writes, options);
@@ -62,7 +62,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   }
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
-  const isCutShort = writesOf(decision).length + restartsOf(decision).length + simulation.rolling.size > 0;
+  const isCutShort = podWrites(decision).length + restartsOf(decision).length + simulation.rolling.size > 0;
   const seconds = simulation.atSeconds;
   const host = steeringOf(observation.sidecarSet).gate?.host;
   const gate = host === undefined ? {} : { gate: host };

@@ -78,7 +78,7 @@ export interface PlannedStep {
 }
 
 /** The writes to pods, at most as many as a ledger can hold. */
-export function writesOf({ actions }: Decided): readonly PodWrite[] {
+export function podWrites({ actions }: Decided): readonly PodWrite[] {
   return actions
     .filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod")
     .slice(0, MAX_RESERVATIONS);

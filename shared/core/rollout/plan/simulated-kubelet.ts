@@ -2,7 +2,7 @@
 import type { Container, ContainerStatus, Pod, PodCondition } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Action, ImageChange } from "../../actions.ts";
-import { failureOf } from "../../pod/container-failure.ts";
+import { containerFailure } from "../../pod/container-failure.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { otherDrains } from "../../pod/pod-records.ts";
@@ -52,7 +52,7 @@ function withImages(to: ReadonlyMap<string, string>): (container: Container) => 
 
 /** True for a pod that will become `started`: its node still works on it, or another SidecarSet drains it. */
 export function isStarting({ pod, isConsistent, resize, isDrainedElsewhere }: PodState): boolean {
-  if (!pod.spec.nodeName || !isActive(pod) || failureOf(pod) !== undefined || resize?.hindrance !== undefined)
+  if (!pod.spec.nodeName || !isActive(pod) || containerFailure(pod) !== undefined || resize?.hindrance !== undefined)
     return false;
   const isUnready = (pod.status?.containerStatuses ?? []).some(({ ready }) => ready !== true);
   return isDrainedElsewhere || isUnready || resize?.step === "wait" || (!isConsistent && resize?.step !== "resize");

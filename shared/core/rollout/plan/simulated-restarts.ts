@@ -54,7 +54,7 @@ export function begun<O extends Observed>(
 }
 
 /** The pods that a running restart still has to recreate. */
-export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
+export function runningRestart(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
   const { restarted = [], workloads } = observation.restarting ?? {};
   const moving = restarted.filter((one) => !whyStopped(workloads?.get(keyOfWorkload(one)) ?? {}));
   if (moving.length === 0) return new Map();

@@ -17,7 +17,7 @@ import {
   ended,
   nextToRecreate,
   type Rolling,
-  underWay,
+  runningRestart,
   without,
   withWorkloads,
   workloadsOf,
@@ -49,7 +49,7 @@ export function begin(observed: Observation, options: SimulationOptions): Simula
     atSeconds: 0,
     starting,
     budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
-    rolling: underWay(observation, (pod) => stateOf(pod).isUpdated),
+    rolling: runningRestart(observation, (pod) => stateOf(pod).isUpdated),
   };
 }
 

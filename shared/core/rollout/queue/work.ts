@@ -85,7 +85,7 @@ export function seenFrom(work: Work): number | undefined {
 }
 
 /** The message for the work. `cluster`: name of one of several clusters, whose work runs in parallel. */
-export function messageOf(work: Work, cluster?: string): Message {
+export function queueMessage(work: Work, cluster?: string): Message {
   const of = cluster === undefined ? [] : [cluster];
   return {
     MessageBody: JSON.stringify(cluster === undefined ? work : { ...work, cluster }),
@@ -145,7 +145,7 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
 export const AUDIT_MINUTES = 5;
 
 /** True if a pass should look at the SidecarSet. `minute`: whole minutes since 1970. */
-export function isDue(sidecarSet: SidecarSet, minute: number): boolean {
+export function isPassDue(sidecarSet: SidecarSet, minute: number): boolean {
   return !isSettled(sidecarSet) || minute % AUDIT_MINUTES === auditMinute(sidecarSet.metadata?.name ?? "");
 }
 

@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import type { Departure } from "../../actions.ts";
-import { failureOf, waitingReasonOf } from "../../pod/container-failure.ts";
+import { containerFailure, waitingReasonOf } from "../../pod/container-failure.ts";
 import { failureWords, ownContainers } from "../../pod/failing-pods.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText, updateTimeOf, wasReadyAt } from "../../pod/is-ready.ts";
@@ -53,7 +53,7 @@ export function allDownPods(
   const down = where(pods, isDown);
   const updated = down.filter(({ isUpdated }) => isUpdated);
   const names = ownContainers(sidecarSet);
-  const fails = ({ pod }: PodState) => failureOf(pod, names) !== undefined;
+  const fails = ({ pod }: PodState) => containerFailure(pod, names) !== undefined;
   const left = down.filter((state) => !state.isUpdated && (wasTakenDown(state, sidecarSet) || fails(state)));
   return {
     down: [...namedDown(sidecarSet, updated, limit), ...gone.map(withoutSuccessor)].slice(0, limit),
@@ -88,7 +88,7 @@ function whyDown(sidecarSet: SidecarSet, state: PodState): string {
   const ofNatives = (pod.status?.initContainerStatuses ?? []).filter(({ name }) => natives(sidecarSet).includes(name));
   const statuses = [...ofNatives, ...(pod.status?.containerStatuses ?? [])];
   const unready = statuses.filter(({ ready }) => ready !== true);
-  const failure = failureOf(pod, ours) ?? failureOf(pod);
+  const failure = containerFailure(pod, ours) ?? containerFailure(pod);
   if (failure) return failureWords(failure, state, sidecarSet);
   const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
   if (worst) return `${worst.name}: ${waitingReasonOf(worst) ?? "not ready"}`;

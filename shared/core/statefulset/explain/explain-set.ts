@@ -41,7 +41,7 @@ type Seen = Pick<SetObservation, "set" | "pods" | "gates" | "now">;
 /** `updateRevision`: name of the revision of the template of now. */
 export function setStanding({ set, pods, gates, now }: Seen, updateRevision: string | undefined): SetStanding {
   const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
-  const own = pods.filter((pod) => isOwn(set, pod));
+  const own = pods.filter((pod) => isPodOfSet(set, pod));
   const inRange = own.filter((pod) => isInRange(ordinalOf(pod), range));
   const updated = inRange.filter((pod) => revisionOf(pod) === updateRevision).length;
   const { updateStrategy } = set.spec;
@@ -62,7 +62,7 @@ export function setStanding({ set, pods, gates, now }: Seen, updateRevision: str
 }
 
 /** True for a pod of the set, by its name and its controller. */
-export function isOwn(set: StatefulSet, { metadata }: Pod): boolean {
+export function isPodOfSet(set: StatefulSet, { metadata }: Pod): boolean {
   const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const isNamed = parsePodName(metadata?.name ?? "").parent === set.metadata?.name;
   return isNamed && controller?.uid === set.metadata?.uid && ordinal({ name: metadata?.name ?? "" }) >= 0;
@@ -110,7 +110,7 @@ function reasonOf({ status }: Pod): string {
 }
 
 /** True when nothing changes until somebody changes the set or a pod. */
-export function isSettled({ waitingFor, outOfRange, desired, updated, hold }: SetStanding): boolean {
+export function isSetSettled({ waitingFor, outOfRange, desired, updated, hold }: SetStanding): boolean {
   return waitingFor.length === 0 && outOfRange === 0 && (updated >= desired || hold !== "none");
 }
 

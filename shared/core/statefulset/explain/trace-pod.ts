@@ -3,7 +3,7 @@ import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { note, ok, type Step, stop, TICK_REASONS, wait } from "../../inspect/explain/step.ts";
 import { traceGeneration, traceTick } from "../../inspect/explain/trace-hold.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { failureOf } from "../../pod/container-failure.ts";
+import { containerFailure } from "../../pod/container-failure.ts";
 import { ordinalOf } from "../../pod/workload.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 import type { SetPlan } from "../plan/simulated-world.ts";
@@ -12,14 +12,14 @@ import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionO
 import type { SetObservation } from "../reconcile.ts";
 import { atLeastOne, updateOrder } from "../rolling-update.ts";
 import type { Request } from "../step.ts";
-import { isOwn, setStanding, type WaitingPod, whyNotAvailable } from "./explain-set.ts";
+import { isPodOfSet, setStanding, type WaitingPod, whyNotAvailable } from "./explain-set.ts";
 
 /** Pure. `name`: name of an existing or missing pod, in the set's form. */
 export function explainSetPod(name: string, facts: SetExplanationFacts): readonly SetStep[] {
   const { seen, plan } = facts;
   const { set } = seen;
   const pod = seen.pods.find(({ metadata }) => metadata?.name === name);
-  if (pod && !isOwn(set, pod)) return [traceStranger(name, facts, pod)];
+  if (pod && !isPodOfSet(set, pod)) return [traceStranger(name, facts, pod)];
   const left = traceLeftAlone(seen);
   if (left) return [left];
   const range = ordinalRange(set.spec, seen.gates.StatefulSetStartOrdinal);
@@ -272,7 +272,7 @@ export function traceState(seen: SetObservation, pod: Pod, updateRevision: strin
 }
 
 export function isBroken(pod: Pod): boolean {
-  return failureOf(pod) !== undefined;
+  return containerFailure(pod) !== undefined;
 }
 
 /** The advice. If the order waits for the very pod that an update would fix, only a deletion helps. */

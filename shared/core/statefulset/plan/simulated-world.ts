@@ -6,7 +6,7 @@ import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StorageClass } from "../../../api/stateful-set.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
-import { failureOf } from "../../pod/container-failure.ts";
+import { containerFailure } from "../../pod/container-failure.ts";
 import { conditionOf, setCondition } from "../../pod/is-ready.ts";
 import { running, stopped } from "../../rollout/plan/simulated-kubelet.ts";
 import { isFinished, isTerminating, withOpenGate } from "../pods/pod-phase.ts";
@@ -219,7 +219,7 @@ function isComing(pod: Pod): boolean {
   if (isTerminating(pod)) return (pod.metadata?.finalizers ?? []).length === 0;
   const isUnschedulable = !pod.spec.nodeName && conditionOf(pod, "PodScheduled")?.status === "False";
   const isReady = conditionOf(pod, "Ready")?.status === "True";
-  return !isReady && !isFinished(pod) && !isUnschedulable && failureOf(pod) === undefined;
+  return !isReady && !isFinished(pod) && !isUnschedulable && containerFailure(pod) === undefined;
 }
 
 function imageOf({ spec }: Pod, container: string): string | undefined {

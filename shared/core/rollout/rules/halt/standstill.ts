@@ -9,7 +9,7 @@ import {
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../../go/seconds-between.ts";
 import { countOf, each, type Sequence } from "../../../../go/sequence.ts";
-import { failureOf } from "../../../pod/container-failure.ts";
+import { containerFailure } from "../../../pod/container-failure.ts";
 import { hasOtherImage, ownContainers } from "../../../pod/failing-pods.ts";
 import { readyCondition, updateTimeOf, wasReadyAt } from "../../../pod/is-ready.ts";
 import { type PodState, recordedHash } from "../../../pod/pod-state.ts";
@@ -361,7 +361,7 @@ export function testimonyOf(sidecarSet: SidecarSet, states: Sequence<PodState>):
 }
 
 function fails({ pod, isReady, isConsistent }: PodState, sidecarSet: SidecarSet, names: ReadonlySet<string>): boolean {
-  const failure = isReady && isConsistent ? undefined : failureOf(pod, names);
+  const failure = isReady && isConsistent ? undefined : containerFailure(pod, names);
   return failure !== undefined && !hasOtherImage(pod, sidecarSet, failure.container);
 }
 

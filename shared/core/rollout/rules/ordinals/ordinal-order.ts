@@ -51,7 +51,7 @@ export interface Member {
 }
 
 /** The pods that belong to a set, in the same order. */
-export function membersOf(states: readonly PodState[]): readonly Member[] {
+export function setMembers(states: readonly PodState[]): readonly Member[] {
   return states.flatMap((state) => {
     const place = placeOf(state.pod);
     return place ? [{ state, place }] : [];
@@ -60,7 +60,7 @@ export function membersOf(states: readonly PodState[]): readonly Member[] {
 
 /** keys of sets with at least one updated pod. `all`: all matched pods. */
 export function begunSets(all: readonly PodState[]): ReadonlySet<string> {
-  return new Set(membersOf(all.filter(({ isUpdated }) => isUpdated)).map(({ place }) => place.setKey));
+  return new Set(setMembers(all.filter(({ isUpdated }) => isUpdated)).map(({ place }) => place.setKey));
 }
 
 /**
@@ -74,8 +74,8 @@ export function orderByOrdinals(
   all: readonly PodState[],
   strategy: UpdateStrategy | undefined,
 ): readonly PodState[] {
-  const members = membersOf(waiting);
-  const ranks = rankSets(membersOf(all), strategy);
+  const members = setMembers(waiting);
+  const ranks = rankSets(setMembers(all), strategy);
   const begun = begunSets(all);
   const rankOf = ({ place: { setKey } }: Member) => ranks.get(setKey) ?? 0;
   const ordered = members.toSorted(

@@ -2,13 +2,13 @@
 import type { Pod } from "../../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../../go/sequence.ts";
-import { failureOf } from "../../../pod/container-failure.ts";
+import { containerFailure } from "../../../pod/container-failure.ts";
 import { isMatched } from "../../../pod/is-matched.ts";
 import { hasChangedLately, isNeverReady, isRunningAndReady } from "../../../pod/is-ready.ts";
 import type { PodState } from "../../../pod/pod-state.ts";
 import { type BudgetUse, goesDown, isDown } from "../../select/budget.ts";
 import { hasSettled } from "../../select/classify.ts";
-import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
+import { begunSets, type DownPods, type Holder, type Member, placeOf, setMembers } from "./ordinal-order.ts";
 
 export interface OrdinalTurn {
   /** the only pod of a set that may be upgraded; absent: none */
@@ -53,8 +53,8 @@ export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPod
  * cannot continue holds the sets of its own namespace only.
  */
 export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
-  const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
-  const line = membersOf(scene.line);
+  const moving = setMembers(scene.all).filter(({ state }) => isMoving(state, scene));
+  const line = setMembers(scene.line);
   const isInLine = new Set(line.map(({ state }) => state));
   const down = new Map([...(scene.budgetUse.rules.ordinals ?? []), ...downMembers(scene)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
@@ -81,7 +81,7 @@ function isResizing(resize: PodState["resize"]): boolean {
 
 function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
   const isWaiting = ({ resize }: PodState) => resize?.step === "wait";
-  const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse) || isWaiting(state));
+  const down = setMembers(all).filter(({ state }) => !goesDown(state, budgetUse) || isWaiting(state));
   return new Map(
     down.map((one) => [one.place.setKey, holderOf(one, goesDown(one.state, budgetUse) ? "moving" : "down")]),
   );
@@ -89,7 +89,7 @@ function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
 
 /** Adds pods that other SidecarSets drain. They hold no pod that has begun: two SidecarSets could wait forever. */
 function withDrained(down: DownPods, { all }: OrdinalScene): DownPods {
-  const drained = membersOf(all.filter((state) => state.isDrainedElsewhere));
+  const drained = setMembers(all.filter((state) => state.isDrainedElsewhere));
   return new Map([...drained.map((one) => [one.place.setKey, holderOf(one, "drained")] as const), ...down]);
 }
 
@@ -209,6 +209,6 @@ export function waitingForTurn(
 }
 
 function staysUnready(pod: Pod, sidecarSet: SidecarSet, now: string): boolean {
-  if (failureOf(pod) !== undefined) return true;
+  if (containerFailure(pod) !== undefined) return true;
   return isNeverReady(pod, sidecarSet) && !hasChangedLately(pod, sidecarSet, now);
 }
