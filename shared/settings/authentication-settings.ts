@@ -84,7 +84,7 @@ function digestsIn(text: string | undefined): Pick<AuthenticationSettings, "path
 function requireWhatModeNeeds(settings: AuthenticationSettings): void {
   const { mode, pathSecrets, pathDigests, bearerTokens, clientNames } = settings;
   if (pathSecrets !== undefined && pathDigests !== undefined)
-    throw new ConfigError("PATH_SECRETS and PATH_DIGESTS are both set: one says how the secrets of paths are known.");
+    throw new ConfigError("PATH_SECRETS and PATH_DIGESTS are both set: set one of them.");
   if (mode === "bearer-token" && bearerTokens === undefined)
     throw new ConfigError("AUTHENTICATION=bearer-token needs BEARER_TOKENS: where the tokens are kept, one a line.");
   if (mode === "client-certificate" && clientNames.length === 0)

@@ -140,7 +140,7 @@ export function readAwsAccess(env: Environment = process.env): AwsAccess {
   const [sessionToken, endpoint] = [env["AWS_SESSION_TOKEN"], env["AWS_ENDPOINT_URL"]];
   if (!accessKeyId || !secretAccessKey) {
     throw new ConfigError(
-      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: AWS can only be asked from a Lambda function, or with credentials there.",
+      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: set them to call AWS outside of Lambda.",
     );
   }
   const credentials = { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) };
