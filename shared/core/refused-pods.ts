@@ -118,7 +118,7 @@ export function isOfTakenBack({ message }: Pick<RefusedPod, "message">): boolean
 
 /** Matches the API server's own words, for any pod and image. A policy's words begin with its name. */
 const FORBIDDEN = /^(?:Pod (?:"[^"]+" )?is invalid: \[?)?(spec\S*: Forbidden: pod updates may not change fields.*)$/;
-/** A field that the API server names as changeable. If it does so, a webhook has changed another field. */
+/** A refusal that names this field as changeable is about another field, which a webhook has changed. */
 const IMAGES = "containers[*].image";
 
 /** True if the API server says that no image of a running pod may change. `message`: one line. */

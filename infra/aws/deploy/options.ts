@@ -6,7 +6,7 @@ import { FOUND_OUT, refuseRepeated } from "../given-parameters.ts";
 export interface DeployOptions {
   readonly stage: string;
   readonly region: string;
-  /** of EKS */
+  /** name of the EKS cluster */
   readonly cluster: string;
   /** context of the kubeconfig; absent: its current one */
   readonly context?: string;

@@ -159,7 +159,7 @@ class LimitedWork<T> {
     await Promise.all(others);
   }
 
-  /** The next item; undefined: this worker ends, and others in the same turn must see that. */
+  /** The next item; undefined: this worker ends. It counts as ended at once, so that others see it in the same turn. */
   #next(): Queued<T> | undefined {
     const { isOver, mayBegin } = this.#asked;
     const first = this.#queue.findIndex(({ item }) => mayBegin(item));

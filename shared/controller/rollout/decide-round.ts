@@ -237,7 +237,7 @@ export interface Decided {
   readonly isCountOutdated: boolean;
 }
 
-/** Decision of a round. `kept`: valid reservations. "record": no server is asked, and nothing new is reserved. */
+/** A round's decision. `kept`: valid reservations. "record" asks no gate or metrics server, and reserves nothing new. */
 export async function decideRound(
   context: Context,
   snapshot: Snapshot,
