@@ -1,6 +1,6 @@
 /**
- * Reservations of pods in one object that is written with compare-and-swap: with them overlapping, frozen and killed
- * passes together keep maxUnavailable and partition.
+ * The ledger reserves pods in one object that passes write with compare-and-swap. So maxUnavailable and partition hold
+ * even if passes overlap, freeze or are killed.
  *
  * 1. A pass reads the ledger first, then it lists the pods.
  * 2. Used budget = pods seen down, plus reserved ones.

@@ -81,7 +81,7 @@ export function readAuthentication(env: Environment = process.env): Authenticati
   return parseAuthentication(env);
 }
 
-/** CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: how hard the API server is asked. @throws ConfigError */
+/** CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: limits of calls to the API server. @throws ConfigError */
 export function readCallLimits(env: Environment = process.env): CallLimits {
   const { qps, burst, atOnce } = DEFAULT_CALL_LIMITS;
   const limits = {

@@ -386,8 +386,8 @@ function hashIn({ metadata }: SidecarSet): string {
 }
 
 /**
- * Returns a sentence while the workload's status counts pods of an older template, or is older than the stored
- * template.
+ * Returns a sentence while the workload's rollout is not over: its controller has not seen the newest template, or pods
+ * of an older template still run.
  */
 function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): string | undefined {
   if (Number(status["observedGeneration"] ?? 0) < (metadata?.generation ?? 0))

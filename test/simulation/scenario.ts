@@ -59,7 +59,7 @@ export interface Scenario extends Plan {
   readonly keptRate?: number;
   /** kinds of the pods' owners, in turn: `nameOfWorkload`; absent: StatefulSets own all pods */
   readonly workloads?: readonly Workload[];
-  /** true if a controller's next pod may be a minute late; absent: two seconds */
+  /** true if controllers may take a minute to create the next pod; absent: two seconds */
   readonly areSuccessorsLate?: boolean;
   /** true if the webhook always answers when a pod comes back; absent: sometimes it does not */
   readonly isWebhookUp?: boolean;

@@ -2,7 +2,7 @@
 import { afterEach } from "vitest";
 
 const kept: string[] = [];
-/** A worker runs this file once for each test file, so the stream's own function is always taken from its prototype. */
+/** The function of the prototype, because an earlier test file of this worker may have replaced the stream's own. */
 const { write } = Object.getPrototypeOf(process.stdout) as typeof process.stdout;
 
 for (const stream of [process.stdout, process.stderr]) {

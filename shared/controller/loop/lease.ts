@@ -247,7 +247,7 @@ async function writeLease(
     const patch = { type: "merge", body: { metadata, spec } } as const;
     return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
   } catch (error) {
-    // A create that finds nothing misses the namespace; policies, webhooks and proxies answer 404 and 409 too.
+    // A create gets 404 if the namespace is missing. Policies, webhooks and proxies answer 404 and 409 too.
     const isPossibleRace = isKubeError(error, 409) || (stored !== undefined && isKubeError(error, 404));
     if (!isPossibleRace) throw error;
     const now = await ifThere(cluster.get<Lease>(LEASES, { namespace, name }));

@@ -182,7 +182,7 @@ export interface PassReport {
   readonly sidecarSets: readonly SidecarSetReport[];
   /** SidecarSets that this pass had no time for */
   readonly notReached: readonly string[];
-  /** SidecarSets whose pods were not read although they had most of the time */
+  /** SidecarSets that had most of the pass's time, although their pods could not all be read */
   readonly unread: readonly string[];
   /** SidecarSets with failing passes, and the time (RFC3339) since when their status says so, or `unknown` */
   readonly failing?: Readonly<Record<string, string>>;

@@ -216,7 +216,7 @@ function mainContainers({ spec }: Pod): readonly string[] {
   return spec.containers.filter((container) => !isSidecar(container)).map(({ name }) => name);
 }
 
-/** False for all as long as a container has no status. */
+/** True if all named containers have ended. False while one of them has no status. */
 export function areTerminated(pod: Pod, names: readonly string[]): boolean {
   return statusesOf(pod, names)?.every(({ state }) => state?.terminated !== undefined) ?? false;
 }

@@ -54,7 +54,7 @@ export interface Images {
   readonly url: string;
   /** Delays every answer from now on, in ms; `Infinity`: no answer at all. */
   delay(ms: number): void;
-  /** Removes a tag's image, and makes none under that name again. `name`: `REPOSITORY:TAG` without a host. */
+  /** Removes the image of a tag for good. `name`: `REPOSITORY:TAG` without a host. */
   lose(name: string): Promise<void>;
   /** Makes a tag point to an image with another digest. */
   replace(name: string): Promise<void>;

@@ -23,7 +23,7 @@ export type Effect =
   | "newPods"
   /** new pods get it, and running pods together with their next release: no pod waits for it */
   | "nextUpdate"
-  /** only records change */
+  /** no container changes; only the records of pods do */
   | "none";
 
 export interface SpecChange {

@@ -23,7 +23,7 @@ const MOVING = ["resourceVersion", "managedFields"] as const;
 
 declare const STEERED: unique symbol;
 
-/** A SidecarSet without the metadata that steers nothing. */
+/** A SidecarSet whose metadata has only what steers a rollout. */
 export type SteeredSidecarSet = SidecarSet & { readonly [STEERED]: true };
 
 export function steered(sidecarSet: SidecarSet): SteeredSidecarSet {

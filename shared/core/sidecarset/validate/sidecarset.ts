@@ -169,7 +169,7 @@ function validateChoice(revision: InjectRevision, sidecarSetName: string, view: 
     : [invalid("revision", null, `Cannot find specific ControllerRevision, err: ${missing}`)];
 }
 
-/** Compat: another SidecarSet's revision may be named (webhook.md 8). The field paths are OpenKruise's. */
+/** Compat: the revision may belong to another SidecarSet (webhook.md 8). Errors name OpenKruise's field paths. */
 function validateInjectionStrategy(sidecarSet: SidecarSet, view: RevisionView): readonly FieldError[] {
   const revision = sidecarSet.spec.injectionStrategy?.revision;
   if (revision == null) return [];

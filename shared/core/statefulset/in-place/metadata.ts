@@ -50,7 +50,7 @@ export function planMetadata(
   };
 }
 
-/** The containers that read the label or annotation into their environment. A removal restarts nobody. */
+/** The containers whose environment reads the label or annotation. If the value is removed, none restarts. */
 function referencesTo({ path, value }: JsonChange, { containers }: PodTemplate): readonly Reference[] {
   const [, changedMap, changedKey] = path;
   if (typeof value !== "string") return [];

@@ -226,7 +226,7 @@ function outcomeText(check: MetricCheck, { outcome, told }: Outcome): string {
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;
 }
 
-/** True for the text of a check without a value, which somebody has to fix. The text may name a wave first. */
+/** True if the text says that a check gave no value. Somebody has to fix the check. The text may name a wave first. */
 export function saysNothing(text: string): boolean {
   return /^(?:wave \S* is not passed yet: )?the check \S+ says nothing: /.test(text);
 }
