@@ -118,7 +118,7 @@ const UNREACHED = /failed calling webhook "vsidecarset\.kb\.io"(?!.*asked for th
 /**
  * Tries a change of a status without storing it, for which the API server has to call the webhook of SidecarSets. If
  * it cannot, it probably cannot ask about pods either, and no webhook knows that. An alarm counts the lines with
- * `unreached`. Never rejects. Without a SidecarSet that has a status nothing is tried.
+ * `unreached`. Never rejects. Without a status of the first SidecarSet it shows nothing.
  */
 export async function probeWebhook(cluster: Cluster, { sidecarSet, dryRun }: RolloutEvent, log: Log): Promise<void> {
   if (sidecarSet !== undefined || dryRun) return;
